@@ -25,7 +25,8 @@ from constructs_triton import (
 
 REPOSITORIES = Path(__file__).parent / "assets" / "model_repositories"
 LATENCY_OBJECTIVE = cdk.Duration.millis(200)
-# Each Python model starts with 8 MiB of shared memory and gets more by 1 MiB; 16 threads answer requests.
+# Each Python model starts with 8 MiB of shared memory and gets more by 1 MiB; 16 threads answer
+# requests.
 PYTHON_MODELS = TritonEnvironment(
     shm_default_byte_size=cdk.Size.mebibytes(8),
     shm_growth_byte_size=cdk.Size.mebibytes(1),
@@ -34,7 +35,9 @@ PYTHON_MODELS = TritonEnvironment(
 
 
 class DemoStack(cdk.Stack):
-    """An ensemble that reads handwritten digits, and several small models that share one endpoint."""
+    """An ensemble that reads handwritten digits,
+    and several small models that share one endpoint.
+    """
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id, description="NVIDIA Triton on SageMaker, by constructs_triton")

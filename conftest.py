@@ -1,4 +1,6 @@
-"""The environment of all tests, those of the packages too, and what tests of several folders use."""
+"""The environment of all tests, those of the packages too,
+and what tests of several folders use.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20")
 os.environ.setdefault("NODE_NO_WARNINGS", "1")
 # The tests do not write to the developer's cache.
 os.environ["CONSTRUCTS_TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="constructs-triton-tests-")
-# pytest keeps the folders of three runs. Those of runs that tests start are elsewhere: this run would delete
-# its own at its end, which takes 20 seconds.
+# pytest keeps the folders of three runs. Those of runs that tests start are elsewhere: this run
+# would delete its own at its end, which takes 20 seconds.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["CONSTRUCTS_TRITON_CACHE_DIR"]
 # No test can reach an AWS account, even if the developer's shell has credentials.
@@ -41,7 +43,8 @@ os.environ.update(
     AWS_EC2_METADATA_DISABLED="true",
 )
 
-# Modules and tests stay until the end: searching them for garbage takes a quarter of the time of collection.
+# Modules and tests stay until the end: searching them for garbage takes a quarter of the time of
+# collection.
 gc.disable()
 
 
@@ -49,17 +52,20 @@ _first_loader = functools.cache(botocore.session.create_loader)
 
 
 def _loader_with_shared_cache(search_path_string: str | None = None) -> Loader:
-    """A loader with search paths for its own session, and the service models that another has parsed."""
+    """A loader with search paths for its own session,
+    and the service models that another has parsed.
+    """
     loader = copy.copy(_first_loader(search_path_string))
     vars(loader)["_search_paths"] = list(loader.search_paths)  # boto3 adds to it
     return loader
 
 
-# Each session parses the models of its services again: without a shared cache, a third of the time of most
-# tests that call AWS or the simulated account.
+# Each session parses the models of its services again: without a shared cache, a third of the time
+# of most tests that call AWS or the simulated account.
 botocore.session.create_loader = _loader_with_shared_cache
 
-# Each client compares the names of its events with 200 old names again, a tenth of the time of such tests.
+# Each client compares the names of its events with 200 old names again, a tenth of the time of such
+# tests.
 _aliaser: Any = EventAliaser  # its stubs are without private names
 _event_name = functools.cache(_aliaser(None)._alias_event_name)
 _aliaser._alias_event_name = lambda _self, event_name: _event_name(event_name)
@@ -68,7 +74,8 @@ _aliaser._alias_event_name = lambda _self, event_name: _event_name(event_name)
 def pytest_collection_finish() -> None:
     """From here on search for garbage, but not in what collection has made."""
     gc.freeze()
-    # A search of everything takes half a second once moto and botocore are loaded, and would run once a test.
+    # A search of everything takes half a second once moto and botocore are loaded, and would run
+    # once a test.
     gc.set_threshold(10_000, 50, 10)
     gc.enable()
 
@@ -101,7 +108,9 @@ _numbers = itertools.count()
 
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new folder; pytest's own fixture reads the names of all earlier ones to find the next number."""
+    """A new folder; pytest's own fixture reads the names of all earlier ones
+    to find the next number.
+    """
     name = re.sub(r"\W", "_", request.node.name)[:30]
     return tmp_path_factory.mktemp(f"{name}{next(_numbers)}", numbered=False)
 
@@ -152,7 +161,9 @@ def s3(aws_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def cases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The recorded cases of a server, unpacked from the folder that the module names as ``ORACLE``."""
+    """The recorded cases of a server, unpacked from the folder that the module
+    names as ``ORACLE``.
+    """
     from backports import tarfile
 
     oracle: Path = request.module.ORACLE

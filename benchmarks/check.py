@@ -1,14 +1,17 @@
-"""Prints how many model directories per second are checked, on one core, with the files in the page cache.
+"""Prints how many model directories per second are checked, on one core, with the files in the page
+cache.
 
     python benchmarks/check.py [--models 1000]
 
-The first ratio compares the reader of plain configurations with protobuf's own parser of the text format.
+The first ratio compares the reader of plain configurations with protobuf's own parser of the text
+format.
 
-The second ratio compares what a synth asks of an unchanged repository (its findings, archives and digests)
-with and without the reports that an earlier synth has cached. Digests of unchanged files are cached in both.
+The second ratio compares what a synth asks of an unchanged repository (its findings, archives and
+digests) with and without the reports that an earlier synth has cached. Digests of unchanged files
+are cached in both.
 
-The third ratio compares the whole command `triton-model-check` on a new and on an unchanged repository, by
-the processor time of its process and of those that it starts.
+The third ratio compares the whole command `triton-model-check` on a new and on an unchanged
+repository, by the processor time of its process and of those that it starts.
 """
 
 from __future__ import annotations
@@ -226,7 +229,8 @@ def compare_commands(directory: Path, cache: Path, count: int) -> None:
         unchanged.append(command_seconds(directory))
     print(f"  command           {min(new):8.2f} s, {count / min(new):.0f} models a second")
     print(
-        f"  unchanged         {min(unchanged):8.2f} s, {min(new) / min(unchanged):.1f} times as fast"
+        f"  unchanged         {min(unchanged):8.2f} s, "
+        f"{min(new) / min(unchanged):.1f} times as fast"
     )
 
 
@@ -246,7 +250,8 @@ def main() -> None:
         print(f"  check             {len(texts) / checking:8.0f} a second")
         print(f"  protobuf's parser {len(texts) / parsing:8.0f} a second")
         print(
-            f"  its reader        {len(texts) / reading:8.0f} a second, {parsing / reading:.1f} times as fast"
+            f"  its reader        {len(texts) / reading:8.0f} a second, "
+            f"{parsing / reading:.1f} times as fast"
         )
         compare_reports(directory, Path(folder) / "cache", len(texts))
         compare_commands(directory, Path(folder) / "cache", len(texts))

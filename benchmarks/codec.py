@@ -1,12 +1,13 @@
 """Compares the wire codec with tritonclient and with JSON lists: ``python benchmarks/codec.py``.
 
-For each case it prints the microseconds of this library, and how many times longer the others take. A ratio
-below 1 means that the other is faster. The cases are images, batches of images, strings and half-precision
-arrays. BF16 cannot be sent in JSON.
+For each case it prints the microseconds of this library, and how many times longer the others take.
+A ratio below 1 means that the other is faster. The cases are images, batches of images, strings and
+half-precision arrays. BF16 cannot be sent in JSON.
 
-Strings of different lengths are decoded more slowly than from JSON, which C reads in one call. Each element
-of BYTES begins with its length, so where it begins is known only after the one before it. In Python that is
-two reads for each. Finding the lengths with NumPy and then splitting once was a tenth faster, not twice.
+Strings of different lengths are decoded more slowly than from JSON, which C reads in one call. Each
+element of BYTES begins with its length, so where it begins is known only after the one before it.
+In Python that is two reads for each. Finding the lengths with NumPy and then splitting once was a
+tenth faster, not twice.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ def decode_json(text: bytes, dtype: np.dtype[Any]) -> Array:
 
 
 def best_microseconds(actions: Sequence[Callable[[], object]], seconds: float) -> list[float]:
-    """Return the shortest processor time of many rounds for each action; each takes about ``seconds``.
+    """Return the shortest processor time of many rounds for each action; each takes about
+    ``seconds``.
 
     The actions take turns, so that other load on the machine affects all of them equally.
     """

@@ -1,9 +1,10 @@
-"""The cost of ``container_metrics``: the latency of an ensemble with the model that publishes, and without.
+"""The cost of ``container_metrics``: the latency of an ensemble with the model that publishes, and
+without.
 
     python benchmarks/container_metrics.py [--count N] [--rounds N]
 
-Two local endpoints run side by side, and the same client calls them in turns, so that other load on the
-machine affects both. Metrics are published each second, 60 times as often as in AWS.
+Two local endpoints run side by side, and the same client calls them in turns, so that other load on
+the machine affects both. Metrics are published each second, 60 times as often as in AWS.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ def make_app(folder: str) -> cdk.App:
 
 
 def medians(connection: http.client.HTTPConnection, count: int) -> tuple[float, ...]:
-    """Send each request to both endpoints, and return the medians of the last nine tenths in milliseconds."""
+    """Send each request to both endpoints, and return the medians of the last nine
+    tenths in milliseconds.
+    """
     request = encode_request({"readings": np.zeros((1, 8), np.float32)})
     seconds: dict[str, list[float]] = {name: [] for name in NAMES}
     for number in range(count):

@@ -1,9 +1,10 @@
 """Counts the calls of a synth through jsii: `python benchmarks/counts.py [--project DIR]`.
 
-A call through jsii is one message from Python to the CDK in Node. The number is the same in each run on each
-machine.
+A call through jsii is one message from Python to the CDK in Node. The number is the same in each
+run on each machine.
 
-``--project`` is another checkout, whose environment runs this file: it imports nothing of the project.
+``--project`` is another checkout, whose environment runs this file: it imports nothing of the
+project.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""Compares a large model as files with an archive and with ``aws_s3_assets.Asset``, new and changed.
+"""Compares a large model as files with an archive and with ``aws_s3_assets.Asset``, new and
+changed.
 
     python benchmarks/files.py [--megabytes 200] [--rounds 3]
 
-The model has random weights and a few small files. Three cases are measured: a new model, with empty caches
-and an empty ``cdk.out``; the unchanged model; and the model after one small file has changed. Each runs in
-its own process and reads from the page cache. The time is that of creating the constructs, which checks the
-model and copies or packs it. It contains neither the start of the CDK nor ``app.synth()``.
+The model has random weights and a few small files. Three cases are measured: a new model, with
+empty caches and an empty ``cdk.out``; the unchanged model; and the model after one small file has
+changed. Each runs in its own process and reads from the page cache. The time is that of creating
+the constructs, which checks the model and copies or packs it. It contains neither the start of the
+CDK nor ``app.synth()``.
 
-The bytes to upload are those of assets that the run before did not have. The CDK's command line compresses
-the folder of an ``Asset`` into a zip while it deploys; the time for this is not included, and the bytes are
-those of the folder, since random weights do not become smaller.
+The bytes to upload are those of assets that the run before did not have. The CDK's command line
+compresses the folder of an ``Asset`` into a zip while it deploys; the time for this is not
+included, and the bytes are those of the folder, since random weights do not become smaller.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python benchmarks/gateway.py [--size BYTES] [--count N] [--rounds N]
 
-Prints the median of each and their ratio; a 600 KB binary body by default, both ways. The same client calls
-the same server both ways in turns, so that other load on the machine affects both. The quick tenth is close
-to the result of an idle machine.
+Prints the median of each and their ratio; a 600 KB binary body by default, both ways. The same
+client calls the same server both ways in turns, so that other load on the machine affects both. The
+quick tenth is close to the result of an idle machine.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     python benchmarks/load_test.py [--seconds N]
 
-Each sends as fast as it can to a server on this machine that answers immediately, with 16 requests in flight.
-Prints requests per second, and requests per second of CPU, which is what one core can send. The server has
-a process of its own. ``apt-get install hey wrk`` installs both tools on Debian.
+Each sends as fast as it can to a server on this machine that answers immediately, with 16 requests
+in flight. Prints requests per second, and requests per second of CPU, which is what one core can
+send. The server has a process of its own. ``apt-get install hey wrk`` installs both tools on
+Debian.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python benchmarks/load_test_streams.py [--events N]
 
-A server in a process of its own sends 16 streams at a time, with a pause of 2 ms after each event, so that
-most events arrive alone, as tokens do. Prints the CPU time of the reader for each event, in the quickest of
-five rounds. The raw reader counts the ends of events in what a socket receives.
+A server in a process of its own sends 16 streams at a time, with a pause of 2 ms after each event,
+so that most events arrive alone, as tokens do. Prints the CPU time of the reader for each event, in
+the quickest of five rounds. The raw reader counts the ends of events in what a socket receives.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Prints time and memory of describing an ONNX file of 1.9 GB, with its weights inside and beside it.
+"""Prints time and memory of describing an ONNX file of 1.9 GB, with its weights inside and beside
+it.
 
     python benchmarks/onnx_file.py [--layers 100] [--without-load]
 
-The limits are 0.2 s and 50 MB. The alternative is `onnx.load`, which reads the weights. Each measurement
-runs in its own process, and counts the import of what it needs, as a command does. The files are sparse:
-weights that are not read take no space on the disk.
+The limits are 0.2 s and 50 MB. The alternative is `onnx.load`, which reads the weights. Each
+measurement runs in its own process, and counts the import of what it needs, as a command does. The
+files are sparse: weights that are not read take no space on the disk.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     python benchmarks/pack.py [--megabytes 512] [--weights model.safetensors] [--memory-gigabytes 4]
 
-Each runs in its own process and reads its files from the page cache. The startup time of the interpreter is
-subtracted for pack and for ``tarfile``. The time of pack includes the fingerprint, without a cache.
-``--memory-gigabytes`` also measures the peak memory of packing one file of that size.
+Each runs in its own process and reads its files from the page cache. The startup time of the
+interpreter is subtracted for pack and for ``tarfile``. The time of pack includes the fingerprint,
+without a cache. ``--memory-gigabytes`` also measures the peak memory of packing one file of that
+size.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def main() -> None:
         if arguments.memory_gigabytes:
             write_random_weights(weights, arguments.memory_gigabytes * 1_000_000_000)
             print(
-                f"peak memory, {arguments.memory_gigabytes} GB: {peak_memory(repository, folder / 'out')} MiB"
+                f"peak memory, {arguments.memory_gigabytes} GB: "
+                f"{peak_memory(repository, folder / 'out')} MiB"
             )
 
 
@@ -167,9 +169,9 @@ def print_results(results: list[Result], content_bytes: int) -> None:
     for name, times, size_bytes in results:
         megabytes_a_second = content_bytes / 1e6 / times.wall
         print(
-            f"{name:18}{times.wall:10.2f}{times.cpu:10.2f}{megabytes_a_second:10.0f}{size_bytes / 1e6:10.1f}"
-            f"{times.wall / ours.times.wall:8.1f} x{times.cpu / ours.times.cpu:8.1f} x"
-            f"{ours.size_bytes / size_bytes:10.4f}"
+            f"{name:18}{times.wall:10.2f}{times.cpu:10.2f}{megabytes_a_second:10.0f}"
+            f"{size_bytes / 1e6:10.1f}{times.wall / ours.times.wall:8.1f} "
+            f"x{times.cpu / ours.times.cpu:8.1f} x{ours.size_bytes / size_bytes:10.4f}"
         )
 
 

@@ -1,18 +1,21 @@
 """Prints where the time goes in the commands that people wait for: `python benchmarks/shares.py`.
 
-Each command runs under cProfile. A row has the seconds by the clock, which the profiler makes longer, and the
-shares in percent:
+Each command runs under cProfile. A row has the seconds by the clock, which the profiler makes
+longer, and the shares in percent:
 
 - ``ours``: functions of this library
 - ``jsii``: the Python side of the CDK
-- ``node``: waiting for the CDK in Node.js; of app.py without ``validation``, the checks of the template
+- ``node``: waiting for the CDK in Node.js; of app.py without ``validation``, the checks of the
+  template
 - ``imports``: loading modules, most of them of the CDK
 - ``parsers``: protobuf, Python's parser, JSON and regular expressions
 - ``files``: reading, writing, hashing and compressing
-- ``waits``: for other processes, such as the Triton server, and for threads, such as those that compress
+- ``waits``: for other processes, such as the Triton server, and for threads, such as those that
+  compress
 
-``pytest`` runs the tests of a project that ``constructs-triton project new`` has made. ``local up`` starts
-both endpoints of app.py and stops them. ``check`` reads 500 Python models, and ``pack`` packs 200 MB.
+``pytest`` runs the tests of a project that ``constructs-triton project new`` has made. ``local up``
+starts both endpoints of app.py and stops them. ``check`` reads 500 Python models, and ``pack``
+packs 200 MB.
 """
 
 from __future__ import annotations
@@ -35,12 +38,24 @@ SHARES = ("ours", "jsii", "node", "validation", "imports", "parsers", "files", "
 # The first pattern that fits the file and the name of a function.
 PATTERNS = {
     "node": r"BufferedReader.*readline|method 'readline'|method 'flush' of '_io.BufferedWriter'",
-    "imports": r"importlib|marshal\.|\.exec|<module>|__build_class__|_imp\.|/dataclasses|/enum\.py|/abc\.py",
-    "waits": r"epoll|method 'poll'|select|waitpid|acquire|thread\.lock|time\.sleep|_posixsubprocess",
+    "imports": (
+        r"importlib|marshal\.|\.exec|<module>|__build_class__|_imp\.|/dataclasses|/enum\.py|"
+        r"/abc\.py"
+    ),
+    "waits": (
+        r"epoll|method 'poll'|select|waitpid|acquire|thread\.lock|time\.sleep|"
+        r"_posixsubprocess"
+    ),
     "jsii": r"/jsii/|/aws_cdk/|/constructs/|/cattrs?/|/attrs?/|/typeguard/",
     "ours": r"/constructs_triton(_\w+)?/|/triton_model_check/|/cdk_rehearse/",
-    "parsers": r"/google/|google\.|/ast\.py|built-in method builtins\.compile|/json/|/re/|re\.Pattern|_json",
-    "files": r"posix\.|_io\.|/pathlib|/posixpath|genericpath|sqlite|blake3|isal|igzip|zlib|tarfile|/shutil",
+    "parsers": (
+        r"/google/|google\.|/ast\.py|built-in method builtins\.compile|/json/|/re/|"
+        r"re\.Pattern|_json"
+    ),
+    "files": (
+        r"posix\.|_io\.|/pathlib|/posixpath|genericpath|sqlite|blake3|isal|igzip|zlib|tarfile|"
+        r"/shutil"
+    ),
 }
 
 

@@ -1,7 +1,7 @@
 """The time of a simulation: ``python benchmarks/simulation.py [--rounds N]``.
 
-Prints the seconds of CPU for 24 hours of traffic, minute by minute, with one target tracking policy and with
-two policies and a schedule.
+Prints the seconds of CPU for 24 hours of traffic, minute by minute, with one target tracking policy
+and with two policies and a schedule.
 """
 
 from __future__ import annotations

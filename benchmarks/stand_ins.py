@@ -1,10 +1,11 @@
-"""Measures how much longer an endpoint takes to start with a stand-in than with an empty Python model.
+"""Measures how much longer an endpoint takes to start with a stand-in than with an empty Python
+model.
 
     python benchmarks/stand_ins.py                                # a small ONNX model
     python benchmarks/stand_ins.py REPOSITORY MODEL [PYTHON]      # your own model
 
-Both endpoints have one model with one instance. The starts alternate, and the shortest of each is compared,
-because other programs only make a start longer.
+Both endpoints have one model with one instance. The starts alternate, and the shortest of each is
+compared, because other programs only make a start longer.
 """
 
 from __future__ import annotations

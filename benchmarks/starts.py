@@ -2,13 +2,13 @@
 
     python benchmarks/starts.py [--rounds 5] [--project DIR]
 
-A command is a whole process, with the processes that it starts. Its models are new and its cache is empty, as
-in a hook before a commit. ``bare Python`` is the least that a command in Python needs. The import of the
-constructs is that of the names that ``examples/basic`` uses, after the modules of the CDK that they load,
-with its ratio to the import of these modules in the same processes.
+A command is a whole process, with the processes that it starts. Its models are new and its cache is
+empty, as in a hook before a commit. ``bare Python`` is the least that a command in Python needs.
+The import of the constructs is that of the names that ``examples/basic`` uses, after the modules of
+the CDK that they load, with its ratio to the import of these modules in the same processes.
 
-The shortest of the rounds counts. ``--project`` is another checkout, whose environment runs this file: it
-imports nothing of the project. A command that the other checkout lacks is left out.
+The shortest of the rounds counts. ``--project`` is another checkout, whose environment runs this
+file: it imports nothing of the project. A command that the other checkout lacks is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ OURS = (
 MODULES_OF_THE_CDK = f"""
 {OURS}
 import sys
-print(*(name for name in sys.modules if name.partition(".")[0] in ("aws_cdk", "constructs", "jsii")))
+packages = ("aws_cdk", "constructs", "jsii")
+print(*(name for name in sys.modules if name.partition(".")[0] in packages))
 """
 IMPORT = f"""
 import importlib, sys, time
@@ -79,7 +80,9 @@ def commands(folder: Path) -> list[tuple[str, tuple[str | Path, ...]]]:
 
 
 def cpu_of(folder: Path, script: str, *arguments: str | Path) -> float:
-    """Run a command with an empty cache and a new folder for its output; return its seconds of CPU."""
+    """Run a command with an empty cache and a new folder for its output;
+    return its seconds of CPU.
+    """
     with tempfile.TemporaryDirectory(dir=folder) as new:
         os.environ["CONSTRUCTS_TRITON_CACHE_DIR"] = f"{new}/cache"
         words = [

@@ -1,18 +1,21 @@
-"""Compares an unchanged synth: one large model with ``aws_s3_assets.Asset``, and a thousand models with one.
+"""Compares an unchanged synth: one large model with ``aws_s3_assets.Asset``, and a thousand models
+with one.
 
     python benchmarks/synth.py [--megabytes 1024] [--models 1000] [--rounds 3] [--project DIR]
 
-Each runs in its own process with warm caches, as in a second ``cdk synth``, and reads from the page cache.
-The time of this library is that of creating the repository and the assets of all its archives: reading,
-checking, naming and placing them. The CDK's ``Asset`` gets the finished archive, so neither time includes
-packing.
+Each runs in its own process with warm caches, as in a second ``cdk synth``, and reads from the page
+cache.
+The time of this library is that of creating the repository and the assets of all its archives:
+reading, checking, naming and placing them. The CDK's ``Asset`` gets the finished archive, so
+neither time includes packing.
 
-The large model is synthesized into a new ``cdk.out``, as on a build server, and into that of the previous
-run. CDK 2.275 also caches the hash of an unchanged file, in the user's home, and does not copy existing
-files, so the second case has nothing left to save.
+The large model is synthesized into a new ``cdk.out``, as on a build server, and into that of the
+previous run. CDK 2.275 also caches the hash of an unchanged file, in the user's home, and does not
+copy existing files, so the second case has nothing left to save.
 
 The processor time is that of Python, without Node. ``--megabytes 0`` leaves the large model out.
-``--project`` is another checkout, whose environment runs this file: it imports nothing of the project.
+``--project`` is another checkout, whose environment runs this file: it imports nothing of the
+project.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ MODEL = "class TritonPythonModel:\n    def execute(self, requests): ...\n"
 CHUNK_BYTES = 16 << 20
 SETTLING_SECONDS = 2.5  # files so young are not trusted to be unchanged
 
-# Each prints its seconds, by the clock and of the processor, without the time to import and start the CDK.
+# Each prints its seconds, by the clock and of the processor, without the time to import and start
+# the CDK.
 PRELUDE = """
 import sys, time
 import aws_cdk as cdk
@@ -52,7 +56,9 @@ else:
 app = cdk.App(outdir=sys.argv[2])
 stack = cdk.Stack(app, "Benchmark", env=cdk.Environment(account="123456789012", region="eu-west-1"))
 bucket = s3.Bucket.from_bucket_name(stack, "Given", "models")
-warm = TritonModelRepository(stack, "Warm", source=ModelSource.from_directory(sys.argv[3]), bucket=bucket)
+warm = TritonModelRepository(
+    stack, "Warm", source=ModelSource.from_directory(sys.argv[3]), bucket=bucket
+)
 prefix_of(warm).sync()
 assets.Asset(stack, "WarmAsset", path=sys.argv[3])
 clock, cpu = time.perf_counter(), time.process_time()
@@ -137,7 +143,8 @@ def compare_large(folder: Path, arguments: argparse.Namespace) -> None:
     kept = folder / "archive.tar.gz"
     os.link(archive, kept)
     print(
-        f"one unchanged model, archive of {size_of(kept) / 1e6:.0f} MB, load {os.getloadavg()[0]:.1f}"
+        f"one unchanged model, archive of {size_of(kept) / 1e6:.0f} MB, load "
+        f"{os.getloadavg()[0]:.1f}"
     )
     for case, is_new in (("a new cdk.out", True), ("the same cdk.out", False)):
         ours = measure(OURS, folder / "big", folder, rounds, is_new=is_new)
@@ -145,7 +152,8 @@ def compare_large(folder: Path, arguments: argparse.Namespace) -> None:
         print(f"  into {case}")
         print(f"    constructs-triton    {ours.clock * 1e3:9.1f} ms")
         print(
-            f"    aws_s3_assets.Asset  {theirs.clock * 1e3:9.1f} ms   {theirs.clock / ours.clock:6.1f} x"
+            f"    aws_s3_assets.Asset  {theirs.clock * 1e3:9.1f} ms   "
+            f"{theirs.clock / ours.clock:6.1f} x"
         )
 
 
@@ -158,7 +166,8 @@ def compare_many(folder: Path, arguments: argparse.Namespace) -> None:
     )
     print(f"{arguments.models} unchanged models, load {os.getloadavg()[0]:.1f}")
     print(
-        f"  one model              {one.clock * 1e3:9.1f} ms   template of {one.template_bytes} bytes"
+        f"  one model              {one.clock * 1e3:9.1f} "
+        f"ms   template of {one.template_bytes} bytes"
     )
     name = f"{arguments.models} models"
     print(f"  {name:22} {many.clock * 1e3:9.1f} ms   template of {many.template_bytes} bytes")
@@ -178,7 +187,9 @@ def measure(
     outdir: str = "ours.out",
     is_new: bool = False,
 ) -> Times:
-    """Return the shortest times, after a round that fills the caches, and the bytes of the template."""
+    """Return the shortest times, after a round that fills the caches,
+    and the bytes of the template.
+    """
     command = [
         sys.executable,
         "-c",

@@ -1,17 +1,20 @@
-"""Compares a whole synth of the multi-model example, and of app.py, with the same resources as L1 constructs.
+"""Compares a whole synth of the multi-model example, and of app.py, with the same resources as L1
+constructs.
 
-    python benchmarks/synth_endpoint.py [--rounds 5] [--without-validation] [--stacks NAME] [--project DIR]
+    python benchmarks/synth_endpoint.py [--rounds 5] [--without-validation] [--stacks NAME]
+        [--project DIR]
 
-The L1 app imports the modules of its L1s and creates every resource of the example's template with one call
-of ``CfnResource``, their base. It gets finished archives, so it checks and packs nothing, and it has no
-structures to convert: no app of L1s can do less. The resources of both templates are compared.
+The L1 app imports the modules of its L1s and creates every resource of the example's template with
+one call of ``CfnResource``, their base. It gets finished archives, so it checks and packs nothing,
+and it has no structures to convert: no app of L1s can do less. The resources of both templates are
+compared.
 
-Both run as a process of ``python app.py`` with warm caches. The processor time is that of Python and Node,
-which depends little on other load. The CDK's validation of the template is a large part of it, for both;
-``--without-validation`` shows the rest. The validation takes the same time for both apps. Constructs add, in
-equal parts, the import of this library, the loading of the CDK's own higher constructs (Lambda functions,
-buckets, roles) in Node, and running them. ``--project`` is another checkout, whose environment runs this
-file.
+Both run as a process of ``python app.py`` with warm caches. The processor time is that of Python
+and Node, which depends little on other load. The CDK's validation of the template is a large part
+of it, for both; ``--without-validation`` shows the rest. The validation takes the same time for
+both apps. Constructs add, in equal parts, the import of this library, the loading of the CDK's own
+higher constructs (Lambda functions, buckets, roles) in Node, and running them. ``--project`` is
+another checkout, whose environment runs this file.
 """
 
 from __future__ import annotations
@@ -32,11 +35,12 @@ WRITTEN_WITH_L1S = """
 import json, sys
 from pathlib import Path
 import aws_cdk as cdk
-from aws_cdk import aws_applicationautoscaling, aws_cloudwatch, aws_iam, aws_lambda, aws_logs, aws_s3
-from aws_cdk import aws_sagemaker, aws_sns
+from aws_cdk import aws_applicationautoscaling, aws_cloudwatch, aws_iam, aws_lambda, aws_logs
+from aws_cdk import aws_s3, aws_sagemaker, aws_sns
 
 # A module of the CDK is loaded when one of its names is used.
-aws_applicationautoscaling.CfnScalableTarget, aws_cloudwatch.CfnAlarm, aws_iam.CfnPolicy, aws_s3.CfnBucket
+aws_applicationautoscaling.CfnScalableTarget, aws_cloudwatch.CfnAlarm, aws_iam.CfnPolicy
+aws_s3.CfnBucket
 aws_lambda.CfnFunction, aws_logs.CfnLogGroup, aws_sagemaker.CfnEndpoint, aws_sns.CfnTopic
 
 given, name = Path(sys.argv[1]), sys.argv[2]
@@ -57,7 +61,9 @@ for name, rows in template.get("Mappings", {}).items():
     cdk.CfnMapping(stack, name, mapping=rows)
 made = {}
 for name, each in template["Resources"].items():
-    made[name] = cdk.CfnResource(stack, name, type=each["Type"], properties=each.get("Properties", {}))
+    made[name] = cdk.CfnResource(
+        stack, name, type=each["Type"], properties=each.get("Properties", {})
+    )
 for name, each in template["Resources"].items():
     wanted = each.get("DependsOn", [])
     for other in [wanted] if isinstance(wanted, str) else wanted:
@@ -105,7 +111,9 @@ def made(directory: Path, stack: str) -> dict[str, Any]:
 
 
 def compare(project: Path, stack: str, work: Path, rounds: int) -> None:
-    """Synthesize both apps in turns and print the shortest times, because other load can only add time."""
+    """Synthesize both apps in turns and print the shortest times,
+    because other load can only add time.
+    """
     ours, theirs, app, script = (
         work / "ours",
         work / "theirs",

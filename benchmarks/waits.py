@@ -2,14 +2,16 @@
 
     python benchmarks/waits.py [--rounds 3] [--models 1000] [--project DIR]
 
-``python app.py`` synthesizes the demo with warm caches. ``local up`` starts both endpoints of it with the
-real Triton server, up to the line that says that they are ready. ``check`` reads repositories of a thousand
-models that differ only in their names; the time of the same command for one model is subtracted, and the rate
-is by processor time, since a check uses one core. The size of the base install is that of the packages that
-``pip install constructs-triton`` needs, without aws-cdk-lib and the project's own packages.
+``python app.py`` synthesizes the demo with warm caches. ``local up`` starts both endpoints of it
+with the real Triton server, up to the line that says that they are ready. ``check`` reads
+repositories of a thousand models that differ only in their names; the time of the same command for
+one model is subtracted, and the rate is by processor time, since a check uses one core. The size of
+the base install is that of the packages that ``pip install constructs-triton`` needs, without
+aws-cdk-lib and the project's own packages.
 
-The shortest of the rounds counts. ``--project`` is another checkout, whose environment runs this file: it
-imports nothing of the project. ``--without-app`` runs ``app.py`` only once, for ``local up``.
+The shortest of the rounds counts. ``--project`` is another checkout, whose environment runs this
+file: it imports nothing of the project. ``--without-app`` runs ``app.py`` only once, for ``local
+up``.
 """
 
 from __future__ import annotations
@@ -74,7 +76,8 @@ def main() -> None:
             clock, cpu = shortest(arguments.rounds, lambda: run(sys.executable, project / "app.py"))
             print(f"{'python app.py':24}{clock:8.2f} s  {cpu:6.2f} s of CPU")
         print(
-            f"{'local up':24}{min(ready(folder) for _ in range(arguments.rounds)):8.2f} s until it is ready"
+            f"{'local up':24}"
+            f"{min(ready(folder) for _ in range(arguments.rounds)):8.2f} s until it is ready"
         )
         for name, file, content in (
             ("Python", "model.py", PYTHON_MODEL.encode()),
@@ -86,7 +89,9 @@ def main() -> None:
 
 
 def run(*command: str | Path) -> tuple[float, float]:
-    """Return the seconds of a command by the clock, and of the processor for it and its children."""
+    """Return the seconds of a command by the clock,
+    and of the processor for it and its children.
+    """
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:

@@ -1,7 +1,7 @@
 """AWS CDK constructs for NVIDIA Triton Inference Server on Amazon SageMaker.
 
-``__init__.pyi`` lists the public names. Each is imported when it is first used (PEP 562), so that the client
-and the command line start no Node process.
+``__init__.pyi`` lists the public names. Each is imported when it is first used (PEP 562), so that
+the client and the command line start no Node process.
 """
 
 from constructs_triton_core import same_version

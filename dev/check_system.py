@@ -1,7 +1,8 @@
 """Check for system packages that pip and npm cannot install, and print or install what is missing.
 
-This runs before anything is installed, so it uses the standard library only. With ``--install``, as root and
-if apt-get exists, it installs what is missing. Otherwise it prints the command to run and exits with 1.
+This runs before anything is installed, so it uses the standard library only. With ``--install``, as
+root and if apt-get exists, it installs what is missing. Otherwise it prints the command to run and
+exits with 1.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
 """Counts how many public Triton configurations run on a developer's machine.
 
-    python dev/count_local_models.py            # every backend that has a proof counts
-    python dev/count_local_models.py --verify   # run the proofs first; a backend counts if its proof passes
+    # Every backend that has a proof counts:
+    python dev/count_local_models.py
+    # Run the proofs first; a backend counts if its proof passes:
+    python dev/count_local_models.py --verify
 
-``public_configurations.csv`` has one row for each distinct ``config.pbtxt`` of the public repositories that
-searches for common names of models found, without the tests of Triton's own repositories: the repository, the
-path, the backend, and for an ensemble the backends of all its steps. A model without ``backend`` and
-``platform`` has the backend that Triton infers from its files.
+``public_configurations.csv`` has one row for each distinct ``config.pbtxt`` of the public
+repositories that searches for common names of models found, without the tests of Triton's own
+repositories: the repository, the path, the backend, and for an ensemble the backends of all its
+steps. A model without ``backend`` and ``platform`` has the backend that Triton infers from its
+files.
 """
 
 from __future__ import annotations
@@ -81,7 +84,8 @@ def main() -> None:
     print(f"{len(configurations)} configurations of {len(repositories)} repositories")
     for backend, count in Counter(each.backend for each in configurations).most_common():
         print(
-            f"  {backend}: {count}{'' if backend in proven or backend == 'ensemble' else ' (does not run)'}"
+            f"  {backend}: {count}"
+            f"{'' if backend in proven or backend == 'ensemble' else ' (does not run)'}"
         )
     for title, backends in (
         ("with the Python backend only", {"python"}),

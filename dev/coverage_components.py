@@ -9,7 +9,9 @@ from coverage_keywords import COPIES
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Why a property is not a keyword, and the path by which CloudFormation knows it, where it still does."""
+    """Why a property is not a keyword, and the path by which CloudFormation knows it,
+    where it still does.
+    """
 
     reason: str
     path: str | None
@@ -58,9 +60,13 @@ COMPONENT_TYPED: dict[str, str] = {
     ),
     "InferenceComponentDeploymentConfigProperty.rolling_update_policy": COPIES.format("..."),
     "InferenceComponentSchedulingConfigProperty.availability_zone_balance": "`max_zone_imbalance`",
-    "InferenceComponentSpecificationProperty.compute_resource_requirements": "`min_memory` and others",
+    "InferenceComponentSpecificationProperty.compute_resource_requirements": (
+        "`min_memory` and others"
+    ),
     "InferenceComponentSpecificationProperty.data_cache_config": "`enable_caching`",
-    "InferenceComponentSpecificationProperty.model_name": "`model`, `ensemble` or `model_repository`",
+    "InferenceComponentSpecificationProperty.model_name": (
+        "`model`, `ensemble` or `model_repository`"
+    ),
     "InferenceComponentSpecificationProperty.scheduling_config": "`placement_strategy`",
     "InferenceComponentSpecificationProperty.startup_parameters": (
         "`container_startup_health_check_timeout`, `model_data_download_timeout`"

@@ -1,4 +1,6 @@
-"""The keywords that the name of a CloudFormation property gives: ``VolumeSizeInGB`` is ``volume_size``."""
+"""The keywords that the name of a CloudFormation property gives:
+``VolumeSizeInGB`` is ``volume_size``.
+"""
 
 from __future__ import annotations
 

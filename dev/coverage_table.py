@@ -1,8 +1,8 @@
 """Where each property of SageMaker's L1 classes is found in the constructs, or why it is not.
 
 A property is named as the L1 class names it in Python: ``role`` of the constructor, or
-``ContainerDefinitionProperty.image`` of a structure; a structure that is left out as a whole has one row. A
-property whose keyword has its name needs none: ``coverage_keywords`` finds it.
+``ContainerDefinitionProperty.image`` of a structure; a structure that is left out as a whole has
+one row. A property whose keyword has its name needs none: ``coverage_keywords`` finds it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ TYPED: dict[str, dict[str, str]] = {
         "ProductionVariantProperty.managed_instance_scaling": "`TritonComponentEndpoint`",
         "ProductionVariantProperty.model_name": "`model`, `ensemble` or `model_repository`",
         "ProductionVariantProperty.routing_config": "`routing_strategy`",
-        "RoutingConfigProperty.prefix_aware_routing_config": "`TritonComponentEndpoint(prefix_length)`",
+        "RoutingConfigProperty.prefix_aware_routing_config": (
+            "`TritonComponentEndpoint(prefix_length)`"
+        ),
         "VpcConfigProperty.security_group_ids": "`TritonComponentEndpoint(security_groups)`",
         "VpcConfigProperty.subnets": "`TritonComponentEndpoint(vpc_subnets)`",
     },
@@ -108,7 +110,9 @@ TYPED: dict[str, dict[str, str]] = {
         ),
         "CapacitySizeProperty.type": "`CapacitySize.percent` or `CapacitySize.instances`",
         "CapacitySizeProperty.value": "`CapacitySize.percent` or `CapacitySize.instances`",
-        "DeploymentConfigProperty.auto_rollback_configuration": "`endpoint.add_rollback_alarms(...)`",
+        "DeploymentConfigProperty.auto_rollback_configuration": (
+            "`endpoint.add_rollback_alarms(...)`"
+        ),
         "DeploymentConfigProperty.blue_green_update_policy": _DEPLOYMENT.format(
             "blue_green_canary(...)"
         ),
@@ -212,13 +216,13 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
 
 NOT_YET: dict[str, str] = {
     "Partitions of GPUs (MIG)": (
-        "several components on one GPU. CloudFormation has no property for this. Put several models into one "
-        "repository, or use `TritonMultiModelEndpoint`"
+        "several components on one GPU. CloudFormation has no property for this. Put several "
+        "models into one repository, or use `TritonMultiModelEndpoint`"
     ),
     "Serial pipelines and direct multi-container endpoints": (
-        "several containers; each passes its response to the next, or is called by name. One Triton "
-        "server serves several models: use an ensemble or a model that calls others instead of a pipeline, "
-        "and `TritonMultiModelEndpoint` instead of direct calls"
+        "several containers; each passes its response to the next, or is called by name. One "
+        "Triton server serves several models: use an ensemble or a model that calls others instead "
+        "of a pipeline, and `TritonMultiModelEndpoint` instead of direct calls"
     ),
     "Batch transform": (
         "a job over files in S3, not an endpoint. `TritonModel` is its model; "

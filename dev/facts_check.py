@@ -1,6 +1,7 @@
 """Compare the facts of core and check with what AWS's own packages publish: ``make facts-check``.
 
-The packages are in a separate environment, ``.venv-facts``: sagemaker-core conflicts with nvidia-pytriton.
+The packages are in a separate environment, ``.venv-facts``: sagemaker-core conflicts with
+nvidia-pytriton.
 Also compares the image tables with the newest SageMaker SDKs, which may have moved them: see
 ``dev/sdk_tables.py``. Prints every difference and exits with 1 if there is any.
 """
@@ -190,8 +191,9 @@ def notes(figures: dict[str, Any]) -> Iterator[str]:
     newest = max(int(match[1]) for match in runtimes if match)
     if newest > int(PYTHON_VERSION.partition(".")[2]):
         yield (
-            f"Lambda runtime: we use Python {PYTHON_VERSION}, botocore has 3.{newest}; raise PYTHON_VERSION "
-            "in constructs_triton_functions/__init__.py when all Regions have the version"
+            f"Lambda runtime: we use Python {PYTHON_VERSION}, botocore has 3.{newest}; raise "
+            "PYTHON_VERSION in constructs_triton_functions/__init__.py "
+            "when all Regions have the version"
         )
 
 

@@ -1,6 +1,7 @@
 """Prints the facts of the public packages as JSON; runs in the environment of ``facts_check.py``.
 
-It imports nothing of this project, because sagemaker-core cannot be installed in the same environment.
+It imports nothing of this project, because sagemaker-core cannot be installed in the same
+environment.
 """
 
 from __future__ import annotations
@@ -85,7 +86,10 @@ def _shapes() -> dict[str, Any]:
 
 
 def _cloudformation() -> dict[str, list[str]]:
-    """What CloudFormation accepts. The price list is not used: it has types that the API rejects."""
+    """What CloudFormation accepts.
+
+    The price list is not used: it has types that the API rejects.
+    """
     import cfnlint  # noqa: PLC0415
 
     schemas = Path(str(cfnlint.__file__)).parent / "data" / "schemas"
@@ -107,7 +111,9 @@ def _endpoint_config(schemas: Path) -> Any:
 
 
 def _hardware() -> dict[str, dict[str, Any]]:
-    """EC2's recorded responses to DescribeInstanceTypes, in the fields of ``facts/instance_types.json``."""
+    """EC2's recorded responses to DescribeInstanceTypes,
+    in the fields of ``facts/instance_types.json``.
+    """
     import moto  # noqa: PLC0415
 
     packed = Path(str(moto.__file__)).parent / "ec2/resources/instance_types.json.gz"

@@ -1,9 +1,9 @@
 """Rewrite the facts of core and check from the newest public packages: ``make facts-refresh``.
 
-Facts that a package states are rewritten, and the difference is printed: image versions, accounts and
-Regions, instance types and their hardware, and the published figures that the tests compare with. Facts that
-a person has looked up (CUDA and Python of a release, compute capabilities, inference AMIs) are kept. Those
-that are still to be looked up are listed at the end.
+Facts that a package states are rewritten, and the difference is printed: image versions, accounts
+and Regions, instance types and their hardware, and the published figures that the tests compare
+with. Facts that a person has looked up (CUDA and Python of a release, compute capabilities,
+inference AMIs) are kept. Those that are still to be looked up are listed at the end.
 
 The schema of ``config.pbtxt`` is copied from the installed tritonclient, with its license.
 """
@@ -123,7 +123,9 @@ def published_license() -> str:
 
 
 def render(value: Any, depth: int = 2, level: int = 0) -> str:
-    """Return JSON with a line for each entry of the outer ``depth`` levels, so that a diff is readable."""
+    """Return JSON with a line for each entry of the outer ``depth`` levels,
+    so that a diff is readable.
+    """
     pad, end = "  " * (level + 1), "  " * level
     if depth and isinstance(value, dict) and value:
         entries = (

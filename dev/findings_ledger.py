@@ -1,7 +1,8 @@
 """Prints the findings of every check on a fixed corpus of model repositories: ``make findings``.
 
-``packages/check/tests/contract/findings.txt`` is what it printed last, and a test compares it. A change of a
-check is a difference of this file, which shows the repositories that are now checked with another result.
+``packages/check/tests/contract/findings.txt`` is what it printed last, and a test compares it. A
+change of a check is a difference of this file, which shows the repositories that are now checked
+with another result.
 """
 
 from __future__ import annotations
@@ -29,18 +30,21 @@ from triton_model_check.model_repository import ModelRepository
 PROJECT = Path(__file__).parents[1]
 LEDGER = PROJECT / "packages" / "check" / "tests" / "contract" / "findings.txt"
 HEAD = """\
-The findings of all checks on a fixed corpus of model repositories. `make findings` writes this file.
+The findings of all checks on a fixed corpus of model repositories. `make findings` writes this
+file.
 
-A repository is wrongly refused if the server loads and serves it and a check reports an error, and wrongly
-accepted if the server does not and no check reports an error. The number of findings with a code is in
-parentheses where there are several. Repositories with a recorded verdict and without findings are not listed,
-unless they are wrongly accepted.
+A repository is wrongly refused if the server loads and serves it and a check reports an error, and
+wrongly accepted if the server does not and no check reports an error. The number of findings with a
+code is in parentheses where there are several. Repositories with a recorded verdict and without
+findings are not listed, unless they are wrongly accepted.
 """
 WIDTH = 48
 
 
 class Checked(NamedTuple):
-    """One repository: its findings as pairs of severity and code, and what the server was seen to do."""
+    """One repository: its findings as pairs of severity and code,
+    and what the server was seen to do.
+    """
 
     name: str
     findings: tuple[tuple[str, str], ...]
@@ -69,7 +73,9 @@ class Checked(NamedTuple):
 
 @dataclass(frozen=True)
 class Folders:
-    """The model repositories below a folder of the project, as ``constructs-triton check`` reports them."""
+    """The model repositories below a folder of the project,
+    as ``constructs-triton check`` reports them.
+    """
 
     folder: str
     title = "as `constructs-triton check` reports them"

@@ -1,6 +1,7 @@
 """Runs the mutation fuzzers and the property tests with fresh seeds: ``make fuzz SECONDS=600``.
 
-Half of the time is for each. An input that fails is saved below tests/fuzz/cases; ``make test`` reads it.
+Half of the time is for each. An input that fails is saved below tests/fuzz/cases; ``make test``
+reads it.
 """
 
 from __future__ import annotations

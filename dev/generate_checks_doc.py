@@ -34,18 +34,20 @@ WIDTH = 84
 MOST_LINES, SHORT, KEPT = 4, 60, 2
 HEAD = """# The checks of a model repository
 
-`constructs-triton check PATH` runs all checks, and so does every construct at synth. Each finding has the
-code of its check. The link of a code leads to an example: what `check` prints for a small repository, and the
-lines that fix it. `constructs-triton explain CODE` prints the same, with the reason and the source.
+`constructs-triton check PATH` runs all checks, and so does every construct at synth. Each finding
+has the code of its check. The link of a code leads to an example: what `check` prints for a small
+repository, and the lines that fix it. `constructs-triton explain CODE` prints the same, with the
+reason and the source.
 
 - **error**: Triton rejects the model.
-- **error, cannot be served**: Triton loads the model, but no endpoint of SageMaker can answer with it.
+- **error, cannot be served**: Triton loads the model, but no endpoint of SageMaker can answer with
+  it.
 - **warning**: the model loads and serves, but causes trouble later.
 
 ## The verdict
 
-The worst finding decides the verdict on the repository. The last line of `constructs-triton check`, its JSON
-and the message of `RepositoryError` at synth all have the same verdict:
+The worst finding decides the verdict on the repository. The last line of `constructs-triton check`,
+its JSON and the message of `RepositoryError` at synth all have the same verdict:
 
 | `verdict` of `--json` | last line | exit code | what to do |
 |---|---|---|---|
@@ -57,9 +59,9 @@ ADVICE = {
     Verdict.LOADS: "read the warnings and what was not checked, and deploy",
 }
 JSON = """
-The last line names the version and the target: "Triton 26.07 on a server loads it". If something was not
-checked, it has "accepts what was checked" in place of "loads it". In a script, use the exit code, or compare
-`verdict` with `loads`. The JSON has these fields:
+The last line names the version and the target: "Triton 26.07 on a server loads it". If something
+was not checked, it has "accepts what was checked" in place of "loads it". In a script, use the exit
+code, or compare `verdict` with `loads`. The JSON has these fields:
 
 | field | content |
 |---|---|
@@ -68,43 +70,48 @@ checked, it has "accepts what was checked" in place of "loads it". In a script, 
 | `image_version` | version of the Triton image, given or assumed; `null` if it is not known |
 | `default_models` | models of single-model endpoints |
 | `verdict` | as above |
-| `findings` | `code`, `severity`, `path`, `line`, `column`, `message`, `hint`, `source`, `fix`, `place` |
+| `findings` | `code`, `severity`, `path`, `line`, `column`, `message`, `hint`, `source`, \
+`fix`, `place` |
 | `not_checked` | what was not checked, each with the reason |
-| `ignored` | the findings that comments, options or settings ignore; they do not change the verdict |
+| `ignored` | the findings that comments, options or settings ignore; \
+they do not change the verdict |
 | `server` | with `--server`, what the server says of each model; it does not change the verdict |
 
-`place` is where an editor can show the finding, also if it has no line: `file`, `line`, `column`, `end_line`
-and `end_column`. The file exists; for a folder or a model file, it is the `config.pbtxt` of the model.
+`place` is where an editor can show the finding, also if it has no line: `file`, `line`, `column`,
+`end_line` and `end_column`. The file exists; for a folder or a model file, it is the `config.pbtxt`
+of the model.
 
 ## Formats
 
-`--output-format` chooses what `check` prints: `text`, `json` (the fields above, as `--json`), `sarif` (code
-scanning of GitHub, and viewers of SARIF 2.1.0), `github` (annotations of a pull request) or `gitlab` (a Code
-Quality report). `--output-file FILE` writes it to a file instead. Paths are relative to PATH in `text` and
-`json`, and to the working folder in the others: run these in the root of the checkout.
+`--output-format` chooses what `check` prints: `text`, `json` (the fields above, as `--json`),
+`sarif` (code scanning of GitHub, and viewers of SARIF 2.1.0), `github` (annotations of a pull
+request) or `gitlab` (a Code Quality report). `--output-file FILE` writes it to a file instead.
+Paths are relative to PATH in `text` and `json`, and to the working folder in the others: run these
+in the root of the checkout.
 """
 CHOICE = """
 ## Choose what is reported
 
-`check` takes several paths. The path of a model's folder, or of any file in it, reports this model and the
-models that need it; its whole repository is checked.
+`check` takes several paths. The path of a model's folder, or of any file in it, reports this model
+and the models that need it; its whole repository is checked.
 
-- `--select` and `--ignore` take codes and groups: the beginning of codes, such as `ensemble`, or a chapter of
-  this page, such as `warmup`. `--statistics` prints how often each code was found.
-- A comment in `config.pbtxt` or `model.py` ignores findings of its line, or of the next field if it has a
-  line of its own. A finding without a line is at the first line of the file.
+- `--select` and `--ignore` take codes and groups: the beginning of codes, such as `ensemble`, or a
+  chapter of this page, such as `warmup`. `--statistics` prints how often each code was found.
+- A comment in `config.pbtxt` or `model.py` ignores findings of its line, or of the next field if it
+  has a line of its own. A finding without a line is at the first line of the file.
 
 ```text
 # triton-model-check: ignore[text-placeholder] our start script replaces it
 parameters { key: "path" value { string_value: "${path}" } }
 ```
 
-The reason is required, and a comment that ignores nothing is a warning. Errors of the syntax cannot be
-ignored. A comment counts wherever the checks run: in an app it does what
-`RepositoryCheck.on(acknowledge=[...])` does, so a model with an ignored error is packed and deployed.
+The reason is required, and a comment that ignores nothing is a warning. Errors of the syntax cannot
+be ignored. A comment counts wherever the checks run: in an app it does what
+`RepositoryCheck.on(acknowledge=[...])` does, so a model with an ignored error is packed and
+deployed.
 
-`explain` prints what a code means, and how to fix what it reports. In Python, `check_repository` returns the
-findings:
+`explain` prints what a code means, and how to fix what it reports. In Python, `check_repository`
+returns the findings:
 
 ```python
 from triton_model_check import check_repository
@@ -121,16 +128,17 @@ triton-model-check models --fix
 triton-model-check models --fix --unsafe-fixes
 ```
 
-`--fix` corrects files where only one spelling can have been meant, such as an enum value in quotes or
-`platform: "pytorch"`. With `--unsafe-fixes` it also does what needs a guess: it follows "did you mean", and
-chooses one way of a hint that has several. `--diff` prints what they would change, writes nothing, and exits
-with 1 if there is a change.
+`--fix` corrects files where only one spelling can have been meant, such as an enum value in quotes
+or `platform: "pytorch"`. With `--unsafe-fixes` it also does what needs a guess: it follows "did you
+mean", and chooses one way of a hint that has several. `--diff` prints what they would change,
+writes nothing, and exits with 1 if there is a change.
 
-A fix changes only its place: comments, layout, encoding and line ends remain. It does not write through a
-link that leaves the repository. What remains is reported as usual, and decides the exit code. `--select` and
-`--ignore` choose what is fixed. The page of a check has the flag that it needs; of one without a flag,
-`explain` prints the reason. In JSON, `fix` of a finding is `null`, or has `safe` and `edits`: each replaces
-the characters of `path` from `start` to before `end` by `text`.
+A fix changes only its place: comments, layout, encoding and line ends remain. It does not write
+through a link that leaves the repository. What remains is reported as usual, and decides the exit
+code. `--select` and `--ignore` choose what is fixed. The page of a check has the flag that it
+needs; of one without a flag, `explain` prints the reason. In JSON, `fix` of a finding is `null`, or
+has `safe` and `edits`: each replaces the characters of `path` from `start` to before `end` by
+`text`.
 """
 GROUP_HEAD = """# {title}
 
@@ -179,7 +187,9 @@ def render() -> dict[str, str]:
 
 
 def examples() -> dict[str, dict[str, list[str]]]:
-    """Return of each check what the package has of its first example, for ``explain`` and for these pages."""
+    """Return of each check what the package has of its first example,
+    for ``explain`` and for these pages.
+    """
     return {code: _example(code) for code in RULES}
 
 
@@ -239,7 +249,9 @@ def _wrapped(line: str, indent: str) -> list[str]:
 
 @cache
 def _example(code: str) -> dict[str, list[str]]:
-    """Return the target of a check's first example, what is printed, and the lines that the fix changes."""
+    """Return the target of a check's first example, what is printed,
+    and the lines that the fix changes.
+    """
     key = next(each for each in EXAMPLES if code_of(each) == code)
     example = EXAMPLES[key]
     printed = [line for finding in _findings(key) for line in str(finding).splitlines()]
@@ -262,7 +274,9 @@ def _findings(key: str) -> tuple[Finding, ...]:
 
 
 def _changes(example: Example, message: str) -> Iterator[str]:
-    """Yield the lines that differ; a file has a line of its own unless only that of the message changes."""
+    """Yield the lines that differ; a file has a line of its own unless only that
+    of the message changes.
+    """
     before, after = example.failing, example.fixed
     changed = [
         name for name in sorted({*before, *after}) if before.get(name, "") != after.get(name, "")

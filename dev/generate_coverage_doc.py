@@ -25,12 +25,13 @@ CLASSES = {
 }
 HEAD = """# CloudFormation coverage
 
-This page lists the properties of the CloudFormation resources of endpoints and inference components, with the
-keyword of the constructs that sets each of them, or the reason why there is none.
+This page lists the properties of the CloudFormation resources of endpoints and inference
+components, with the keyword of the constructs that sets each of them, or the reason why there is
+none.
 
-The page is generated from the L1 classes of aws-cdk-lib by `dev/generate_coverage_doc.py`. A test fails if
-a release of the CDK has a property without a row. [The comparison](../../docs/reference/comparison.md)
-lists capabilities.
+The page is generated from the L1 classes of aws-cdk-lib by `dev/generate_coverage_doc.py`. A test
+fails if a release of the CDK has a property without a row. [The
+comparison](../../docs/reference/comparison.md) lists capabilities.
 
 ## Set a property without a keyword
 
@@ -39,17 +40,26 @@ Use the L1 construct:
 ```python
 import aws_cdk as cdk
 
-from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+)
 
 stack = cdk.Stack(cdk.App(), "Vision")
 endpoint = TritonEnsembleEndpoint(
     stack,
     "Digits",
-    model_repository=TritonModelRepository(stack, "Models", source=ModelSource.from_directory("models")),
+    model_repository=TritonModelRepository(
+        stack, "Models", source=ModelSource.from_directory("models")
+    ),
     ensemble="digits",
     instance_type=InstanceType.of("ml.g5.xlarge"),
 )
-endpoint.cfn_model.add_property_override("PrimaryContainer.ImageConfig", {"RepositoryAccessMode": "Vpc"})
+endpoint.cfn_model.add_property_override(
+    "PrimaryContainer.ImageConfig", {"RepositoryAccessMode": "Vpc"}
+)
 ```
 """
 
@@ -116,7 +126,9 @@ def _chapter(name: str) -> Iterator[str]:
     yield f"`{attribute}`: {len(typed)} of {len(properties)} properties have a keyword.\n"
     yield "| property | keyword |\n|---|---|"
     yield from (f"| `{each}` | {row} |" for each, row in typed.items())
-    yield f"\n| without a keyword | reason | `{attribute}.add_property_override` of |\n|---|---|---|"
+    yield (
+        f"\n| without a keyword | reason | `{attribute}.add_property_override` of |\n|---|---|---|"
+    )
     for each, why in LEFT_OUT[name].items():
         yield f"| `{each}` | {why.reason} | {'none' if why.path is None else f'`{why.path}`'} |"
 

@@ -14,7 +14,8 @@ from members import PROJECT, members_of
 #: The Python versions that the classifiers name.
 PYTHON_VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 UV = (sys.executable, "-m", "uv")
-#: uv keeps wheels by path: without this, it would install an earlier build from a folder of the same name.
+#: uv keeps wheels by path: without this, it would install an earlier build from a folder of the
+#: same name.
 REFRESH = tuple(word for member in members_of() for word in ("--refresh-package", member.name))
 
 
@@ -25,7 +26,8 @@ class CommandError(Exception):
 def run(
     *command: str | Path, cwd: Path, variables: Mapping[str, str] | None = None, exit_code: int = 0
 ) -> str:
-    """Run a command without the checkout's modules and variables of pytest, and return what it prints.
+    """Run a command without the checkout's modules and variables of pytest, and return what it
+    prints.
 
     With them, a pytest that it starts would take itself for a worker of this one, and not report.
 
@@ -72,12 +74,18 @@ class Environment:
     @property
     def packages(self) -> set[str]:
         """The names of the packages that are installed."""
-        code = "from importlib.metadata import distributions; print(*(each.name for each in distributions()))"
+        code = (
+            "from importlib.metadata import distributions; "
+            "print(*(each.name for each in distributions()))"
+        )
         return set(self.run("python", "-c", code).split())
 
     @property
     def megabytes(self) -> float:
-        """The size of the installed files. Compiled files are included only after the packages were used."""
+        """The size of the installed files.
+
+        Compiled files are included only after the packages were used.
+        """
         (installed,) = (self.folder / "venv" / "lib").glob("python*/site-packages")
         return sum(each.stat().st_size for each in installed.rglob("*") if each.is_file()) / 1e6
 
@@ -87,7 +95,8 @@ class Environment:
 
 
 def build(dist: Path, project: Path = PROJECT) -> list[Path]:
-    """Build the wheels and source distributions of all packages, as ``make dist`` does; return their files.
+    """Build the wheels and source distributions of all packages, as ``make dist`` does; return
+    their files.
 
     The wheels are built from the source distributions.
     """
@@ -96,7 +105,9 @@ def build(dist: Path, project: Path = PROJECT) -> list[Path]:
 
 
 def build_version(version: str, folder: Path, project: Path = PROJECT) -> Path:
-    """Build all packages of the last commit with another version, and return the folder of the wheels."""
+    """Build all packages of the last commit with another version,
+    and return the folder of the wheels.
+    """
     clone, dist = folder / f"clone-{version}", folder / f"dist-{version}"
     run("git", "clone", "--quiet", project, clone, cwd=folder)
     run(sys.executable, clone / "dev" / "set_version.py", version, cwd=clone)
@@ -105,7 +116,9 @@ def build_version(version: str, folder: Path, project: Path = PROJECT) -> Path:
 
 
 def find_interpreter(version: str) -> Path | None:
-    """Return the interpreter of a Python version, on the PATH or of pyenv, or ``None`` without one."""
+    """Return the interpreter of a Python version, on the PATH or of pyenv,
+    or ``None`` without one.
+    """
     command = [*UV, "python", "find", "--no-python-downloads", version]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     if found.returncode == 0:
@@ -140,6 +153,8 @@ def install(
 
 
 def add(environment: Environment, dist: Path, *words: str) -> None:
-    """Run ``pip install`` with these words in an environment, with this project's packages from ``dist``."""
+    """Run ``pip install`` with these words in an environment,
+    with this project's packages from ``dist``.
+    """
     options = ("--quiet", "--python", environment.python, "--find-links", dist)
     run(*UV, "pip", "install", *options, *REFRESH, *words, cwd=environment.folder)

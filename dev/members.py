@@ -64,7 +64,9 @@ def members_of(project: Path = PROJECT) -> list[Member]:
 
 
 def own_requirements(member: Member, names: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield the requirements of other packages in ``names``, each with its version, such as ``==0.1.0``."""
+    """Yield the requirements of other packages in ``names``, each with its version,
+    such as ``==0.1.0``.
+    """
     for requirement in member.requirements:
         match = _REQUIREMENT.match(requirement)
         if match is not None and match["name"] in names - {member.name}:

@@ -1,7 +1,8 @@
-"""Print a Markdown table of mutation scores: ``mutmut results --all true | python dev/mutation_score.py``.
+"""Print a Markdown table of mutation scores: ``mutmut results --all true | python
+dev/mutation_score.py``.
 
-A mutant that times out counts as killed, because a test noticed it. One that no test executes counts as
-survived.
+A mutant that times out counts as killed, because a test noticed it. One that no test executes
+counts as survived.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ STATUSES = ("killed", "timeout", "survived", "no tests")
 
 
 def scores(lines: Iterable[str]) -> list[str]:
-    """Return the rows of the table, the last one with the sum. Mutants that were not tested are left out."""
+    """Return the rows of the table, the last one with the sum.
+
+    Mutants that were not tested are left out.
+    """
     modules: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for line in lines:
         name, _, status = line.strip().rpartition(": ")

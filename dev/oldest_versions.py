@@ -1,10 +1,11 @@
-"""Print the constraints of an environment with the oldest allowed version of what bounds hostile input.
+"""Print the constraints of an environment with the oldest allowed version of what bounds hostile
+input.
 
     python dev/oldest_versions.py
 
-These packages enforce rows of SECURITY.md, or the project replaces private members of them. Their lower
-bounds come from the pyproject.toml of all packages. All others have the versions of constraints.txt, except
-for those that an older package itself requires.
+These packages enforce rows of SECURITY.md, or the project replaces private members of them. Their
+lower bounds come from the pyproject.toml of all packages. All others have the versions of
+constraints.txt, except for those that an older package itself requires.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Draws six prepared states of the page of a run, to ask people who see only the picture what is wrong.
+"""Draws six prepared states of the page of a run, to ask people who see only the picture what is
+wrong.
 
-``python dev/page_screens.py FOLDER`` writes ``1.png`` to ``6.png`` in a shuffled order, and ``key.txt``. The
-page is the real one; its events are prepared here in place of a run's. It needs Chromium and playwright.
+``python dev/page_screens.py FOLDER`` writes ``1.png`` to ``6.png`` in a shuffled order, and
+``key.txt``. The page is the real one; its events are prepared here in place of a run's. It needs
+Chromium and playwright.
 """
 
 from __future__ import annotations
@@ -132,7 +134,8 @@ _FAILED = _busy(
     failed=_MODEL_ERROR,
     place="forecast/1/model.py, line 31",
 )
-#: The endpoints of each state, and what is shown of them: the selected target, and failures in the charts.
+#: The endpoints of each state, and what is shown of them: the selected target, and failures in the
+#: charts.
 SCREENS: Mapping[str, list[dict[str, Any]]] = {
     "all well": _WELL,
     "one model failing": _run(_busy(420, 0.026), catalog={"forecast": _FAILED}),
@@ -155,7 +158,9 @@ SCREENS: Mapping[str, list[dict[str, Any]]] = {
 
 
 def _form(target: str) -> dict[str, Any]:
-    """Return the form of a model: that of the digits takes a picture, and the others take numbers."""
+    """Return the form of a model: that of the digits takes a picture,
+    and the others take numbers.
+    """
     call = {
         "inference_type": "infer",
         "is_decoupled": False,

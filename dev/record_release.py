@@ -2,9 +2,10 @@
 
     python dev/record_release.py 0.1.0
 
-Adds the functions to ``constructs_triton/testing/released_functions.json``, with which a rehearsal runs the
-functions of an assembly that this release wrote. Writes ``tests/acceptance/last_release.json``, with which a
-test compares app.py and the examples. It takes minutes, because it synthesizes all of them.
+Adds the functions to ``constructs_triton/testing/released_functions.json``, with which a rehearsal
+runs the functions of an assembly that this release wrote. Writes
+``tests/acceptance/last_release.json``, with which a test compares app.py and the examples. It takes
+minutes, because it synthesizes all of them.
 
 ``--sources`` names the folder of another release, and ``--functions`` the folder of its functions.
 ``PYTHONPATH`` may name what it needs and this version does not.
@@ -54,8 +55,8 @@ Record = dict[str, Any]
 def record_of(assembly: Assembly, sources: Path) -> Record:
     """Return what an app deploys, and the digest of its sources.
 
-    Resources by ``<stack>/<logical ID>`` with their types, the digests of properties that decide what serves,
-    and the keys of uploaded models.
+    Resources by ``<stack>/<logical ID>`` with their types, the digests of properties that decide
+    what serves, and the keys of uploaded models.
     """
     resources, properties = {}, {}
     for stage, artifact in assembly.artifacts():
@@ -89,7 +90,9 @@ def sources_digest(app: Path) -> str:
 
 
 def _uploads(assembly: Assembly) -> Iterator[str]:
-    """The keys of models and of their lists: all files that are neither templates nor code of functions."""
+    """The keys of models and of their lists: all files that are neither templates
+    nor code of functions.
+    """
     for stage in {stage.directory: stage for stage, _ in assembly.artifacts()}.values():
         for asset in (each for manifest in stage.asset_manifests for each in manifest.files()):
             if (
@@ -108,11 +111,13 @@ def _digest(*contents: bytes) -> str:
 
 
 def unexplained(record: Record, app: str, after: Record | None, changelog: str) -> str:
-    """Return the line that explains what an app changes since the release; empty if nothing is to explain.
+    """Return the line that explains what an app changes since the release; empty if nothing is to
+    explain.
 
-    A line of the changelog with exactly these numbers explains it, and a reason after them. So does the
-    app's entry in ``edited`` of the record, but only if the Python files of the app itself changed. Either is
-    wrong if its numbers are. ``after`` is ``None`` for an app that no longer exists.
+    A line of the changelog with exactly these numbers explains it, and a reason after them. So does
+    the app's entry in ``edited`` of the record, but only if the Python files of the app itself
+    changed. Either is wrong if its numbers are. ``after`` is ``None`` for an app that no longer
+    exists.
     """
     before = record["apps"].get(app)
     found = "" if before is None else summary(before, after)
@@ -157,7 +162,9 @@ def _counted(count: int, what: str, change: str) -> str:
 
 
 def apps_of(sources: Path) -> dict[str, Path]:
-    """Return ``app.py`` and every example, by the name of its folder; the first is called ``demo``."""
+    """Return ``app.py`` and every example, by the name of its folder;
+    the first is called ``demo``.
+    """
     examples = [
         *sources.glob("examples/*/app.py"),
         *sources.glob("examples/published_systems/*/app.py"),

@@ -2,9 +2,10 @@
 
     python dev/rehearsed_examples.py ASSEMBLIES OUTPUT
 
-ASSEMBLIES is a folder with one cloud assembly for each app; if it does not exist, they are written there.
-Each step fails once, so that one run takes minutes and all of them take hours. A line is appended to OUTPUT
-for each run. A second call continues where OUTPUT ends, and the table at the end counts all lines.
+ASSEMBLIES is a folder with one cloud assembly for each app; if it does not exist, they are written
+there. Each step fails once, so that one run takes minutes and all of them take hours. A line is
+appended to OUTPUT for each run. A second call continues where OUTPUT ends, and the table at the end
+counts all lines.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ from constructs_triton_core.findings import Severity  # noqa: E402
 
 
 def run_app(assembly: Path, name: str, edits: dict[str, Edit]) -> dict[str, Any]:
-    """Rehearse an app with edits, in both orders and with each step failing, and return the figures."""
+    """Rehearse an app with edits, in both orders and with each step failing,
+    and return the figures.
+    """
     begun = time.process_time()
     figures: dict[str, Any] = {
         "app": assembly.name,

@@ -1,8 +1,10 @@
-"""``make release-check``: a dry run of a release from a clean clone of the commit. Nothing is published.
+"""``make release-check``: a dry run of a release from a clean clone of the commit. Nothing is
+published.
 
-Builds the wheels and source distributions of all packages, and the documentation. Checks versions, contents
-and metadata. Then installs each wheel alone, on each Python version that the package allows and this machine
-has, and runs its smallest use. Installs them over the wheels from before there were several packages.
+Builds the wheels and source distributions of all packages, and the documentation. Checks versions,
+contents and metadata. Then installs each wheel alone, on each Python version that the package
+allows and this machine has, and runs its smallest use. Installs them over the wheels from before
+there were several packages.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ FOREIGN = re.compile(
 # These tests belong to the projects that `project new` writes.
 TEMPLATES = "constructs_triton_tools/cli/project/"
 REQUIREMENTS = f"packages/tools/src/{TEMPLATES}template/requirements.txt"
-#: What installs the checker elsewhere: the mirror for pre-commit, the GitHub Action, and the page about both.
+#: What installs the checker elsewhere: the mirror for pre-commit, the GitHub Action, and the page
+#: about both.
 INSTALLERS = (
     "packages/check/mirror/pyproject.toml",
     "packages/check/action/action.yml",
@@ -120,7 +123,9 @@ def version_problems(project: Path) -> Iterator[str]:
 
 
 def comparison_problems(project: Path, version: str) -> Iterator[str]:
-    """Yield a problem if a release was not compared with the one before it, unless it is the first."""
+    """Yield a problem if a release was not compared with the one before it,
+    unless it is the first.
+    """
     if ".dev" in version:
         return
     describe = [
@@ -142,11 +147,16 @@ def comparison_problems(project: Path, version: str) -> Iterator[str]:
             f"## compared with {name}\n"
             not in (project / "dev" / "project" / "benchmarks.md").read_text()
         ):
-            yield f"dev/project/benchmarks.md: must compare with {last}; run `make bench AGAINST={last}`"
+            yield (
+                f"dev/project/benchmarks.md: must compare with {last}; "
+                f"run `make bench AGAINST={last}`"
+            )
 
 
 def missing_distributions(project: Path, built: list[str]) -> Iterator[str]:
-    """Yield each wheel and source distribution that was not built with the version of its package."""
+    """Yield each wheel and source distribution that was not built with the
+    version of its package.
+    """
     for member in members_of(project):
         stem = f"{member.module}-{member.version}"
         for name in (f"{stem}-py3-none-any.whl", f"{stem}.tar.gz"):
@@ -214,14 +224,21 @@ def installation_problems(project: Path, dist: Path, folder: Path) -> Iterator[s
             except CommandError as error:
                 yield f"{where}: {error}"
                 continue
-            seconds = f"{installed - started:.1f} s to install, {time.monotonic() - installed:.1f} s to use"
+            seconds = (
+                f"{installed - started:.1f} s to install, "
+                f"{time.monotonic() - installed:.1f} s to use"
+            )
             print(f"installed {where}: {megabytes:.1f} MB, {seconds}", flush=True)
             if megabytes > MOST_MEGABYTES.get(member.name, megabytes):
-                yield f"{where}: installs {megabytes:.1f} MB, more than {MOST_MEGABYTES[member.name]}"
+                yield (
+                    f"{where}: installs {megabytes:.1f} MB, more than {MOST_MEGABYTES[member.name]}"
+                )
 
 
 def open_points(project: Path) -> Iterator[str]:
-    """Yield what only the owner can fill in. dev/project/maintaining.md has the list with the reasons."""
+    """Yield what only the owner can fill in. dev/project/maintaining.md has
+    the list with the reasons.
+    """
     for member in members_of(project):
         if "urls" not in member.settings:
             yield f"{member.file}: add [project.urls]"

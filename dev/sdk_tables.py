@@ -1,7 +1,9 @@
-"""Compare ``triton_model_check/facts/images.json`` with the image tables of the newest SageMaker SDKs.
+"""Compare ``triton_model_check/facts/images.json`` with the image tables of the newest SageMaker
+SDKs.
 
-Only the files are read, from wheels that pip downloads without their dependencies. A table that is no longer
-at its place is a difference too: the SDK has moved it, and the source in ``images.json`` is out of date.
+Only the files are read, from wheels that pip downloads without their dependencies. A table that is
+no longer at its place is a difference too: the SDK has moved it, and the source in ``images.json``
+is out of date.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ def differences() -> Iterator[str]:
 
 
 def wheel_differences(wheel: Path, tables: tuple[str, ...]) -> Iterator[str]:
-    """Yield a line for each table of a wheel that is not at its place, or has other values than ours."""
+    """Yield a line for each table of a wheel that is not at its place,
+    or has other values than ours.
+    """
     name = "-".join(wheel.name.split("-")[:2])
     with zipfile.ZipFile(wheel) as archive:
         for table in tables:
@@ -84,7 +88,10 @@ def _registries(name: str, versions: Mapping[str, Any]) -> Iterator[str]:
         ours = load("images")["accounts"]
         for region, account in row["registries"].items():
             if ours.get(region) != account or region in image.regions_without:
-                yield f"{name}: {version} in {region} is in account {account}, we have {ours.get(region)}"
+                yield (
+                    f"{name}: {version} in {region} is in account {account}, "
+                    f"we have {ours.get(region)}"
+                )
 
 
 def _legacy(name: str, source: str) -> Iterator[str]:
@@ -96,6 +103,9 @@ def _legacy(name: str, source: str) -> Iterator[str]:
             ours = load("images")["legacy_accounts"]
             for region in sorted(theirs.keys() | ours.keys()):
                 if theirs.get(region) != ours.get(region):
-                    yield f"{name}: {region} before 23.12: they {theirs.get(region)}, we {ours.get(region)}"
+                    yield (
+                        f"{name}: {region} before 23.12: they {theirs.get(region)}, "
+                        f"we {ours.get(region)}"
+                    )
             return
     yield f"{name}: {LEGACY_TABLE} has no {LEGACY_NAME}; the table has moved"

@@ -2,9 +2,9 @@
 
     python dev/set_version.py 0.2.0
 
-Writes each ``pyproject.toml``, each ``__version__``, the requirements of the project template, and what
-installs the checker elsewhere. Prints what is left to change, such as the heading in ``CHANGELOG.md``. Run
-``make`` afterwards, which installs the packages again.
+Writes each ``pyproject.toml``, each ``__version__``, the requirements of the project template, and
+what installs the checker elsewhere. Prints what is left to change, such as the heading in
+``CHANGELOG.md``. Run ``make`` afterwards, which installs the packages again.
 """
 
 from __future__ import annotations

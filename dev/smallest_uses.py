@@ -1,4 +1,6 @@
-"""The smallest use of each package, in an environment with its wheel and what it requires, without extras."""
+"""The smallest use of each package, in an environment with its wheel and what it requires,
+without extras.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ from constructs_triton_client.wire import decode_response, encode_request
 print(len(encode_request({"X": np.zeros((1, 2), np.float32)}).body))
 client = TritonClient(InMemoryTransport(lambda inputs: {"Y": inputs["X"] * 2}))
 print(client.infer({"X": np.array([1.0, 2.0])})["Y"].tolist())
-header = b'{"outputs":[{"name":"B","datatype":"BF16","shape":[1],"parameters":{"binary_data_size":2}}]}'
+header = (
+    b'{"outputs":[{"name":"B","datatype":"BF16","shape":[1],'
+    b'"parameters":{"binary_data_size":2}}]}'
+)
 content_type = f"application/vnd.sagemaker-triton.binary+json;json-header-size={len(header)}"
 print(set(decode_response(header + bytes(2), content_type).bit_patterns))
 """
@@ -44,7 +49,12 @@ from importlib.util import find_spec
 
 import aws_cdk as cdk
 
-from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+)
 
 app = cdk.App(outdir="cdk.out")
 stack = cdk.Stack(app, "Digits")

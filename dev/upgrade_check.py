@@ -1,6 +1,8 @@
-"""Checks that ``pip install -U`` over the wheels from before the packages leaves no file of them behind.
+"""Checks that ``pip install -U`` over the wheels from before the packages leaves no file of them
+behind.
 
-A step of ``make release-check``. It needs the history of the repository, because it builds the old wheels.
+A step of ``make release-check``. It needs the history of the repository, because it builds the old
+wheels.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from installed_wheels import UV, CommandError, Environment, add, build_version, 
 from members import PROJECT
 from smallest_uses import USES
 
-#: Commits with a wheel of all code, and with one for callers beside it: by commit, the folder of each wheel.
+#: Commits with a wheel of all code, and with one for callers beside it: by commit, the folder of
+#: each wheel.
 OLD_WHEELS = {
     "144ffc77": {"constructs-triton": "."},
     "c798fb63": {"constructs-triton": ".", "constructs-triton-client": "client"},
@@ -26,7 +29,8 @@ NOT_COMPARED = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache
 
 
 def upgrade_problems(project: Path, folder: Path) -> Iterator[str]:
-    """Install the wheels of each old commit, then the new ones over them, and yield what is left or missing.
+    """Install the wheels of each old commit, then the new ones over them, and yield what is left or
+    missing.
 
     Args:
         project: The project, with its history.
@@ -72,7 +76,9 @@ def _old_wheels(
 
 
 def _differences(dist: Path, names: list[str], wheels: list[Path], folder: Path) -> Iterator[str]:
-    """Compare the files of an environment in which the old wheels were before with those of a new one."""
+    """Compare the files of an environment in which the old wheels were before
+    with those of a new one.
+    """
     fresh = install(sys.executable, folder / "fresh", "pip", *names, dist=dist)
     upgraded = install(sys.executable, folder / "upgraded", "pip")
     add(upgraded, dist, "--no-deps", *map(str, wheels))
@@ -96,7 +102,9 @@ def _differences(dist: Path, names: list[str], wheels: list[Path], folder: Path)
 
 
 def _files(environment: Environment) -> set[str]:
-    """Return the files of an environment's packages and programs, without those that name an installer."""
+    """Return the files of an environment's packages and programs,
+    without those that name an installer.
+    """
     venv = environment.folder / "venv"
     files = (each.relative_to(venv) for each in venv.rglob("*") if each.is_file())
     return {

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 def cpu_limit(seconds: float = 10.0) -> Iterator[None]:
     """Raise ``TimeoutError`` in a block that takes more processor time.
 
-    The default is many times what a block needs on a slow machine. It ends a test that would otherwise take
-    minutes, and measures nothing.
+    The default is many times what a block needs on a slow machine. It ends a test that would
+    otherwise take minutes, and measures nothing.
     """
 
     def stop(*_: object) -> None:

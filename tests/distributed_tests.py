@@ -13,8 +13,8 @@ _UNREAD = ("logstart", "logfinish")
 class FileScheduling(LoadGroupScheduling):  # type: ignore[misc,no-any-unimported]
     """Runs the tests of a file in one process, unless they belong to a group.
 
-    If tests without a group are distributed one by one, each process makes the fixtures of a file again, and
-    xdist looks through all that a process has run before it sends the next one.
+    If tests without a group are distributed one by one, each process makes the fixtures of a file
+    again, and xdist looks through all that a process has run before it sends the next one.
     """
 
     def _split_scope(self, nodeid: str) -> str:

@@ -1,4 +1,6 @@
-"""The apps in ``examples/``, each synthesized once in this process, with CDK's validation as errors."""
+"""The apps in ``examples/``, each synthesized once in this process,
+with CDK's validation as errors.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def example(name: str) -> Example:
 
 
 def whole_templates(found: Example) -> list[Template]:
-    """Return the templates; stacks that import values of others become one template without imports."""
+    """Return the templates; stacks that import values of others become one
+    template without imports.
+    """
     templates = list(found.templates.values())
     if "Fn::ImportValue" not in json.dumps(templates):
         return templates
@@ -94,7 +98,8 @@ def run_app(
 
 def rule_packs() -> RulePacks:
     """The rule packs that the secure examples pass."""
-    import cdk_nag  # loads its rules into the CDK's process, and only some processes of a test run need them
+    # loads its rules into the CDK's process, and only some processes of a test run need them
+    import cdk_nag
 
     return (cdk_nag.AwsSolutionsChecks, cdk_nag.HIPAASecurityChecks, cdk_nag.NIST80053R5Checks)
 

@@ -1,4 +1,6 @@
-"""Runs an app and prints how many times it calls the CDK's process: ``python jsii_calls.py app.py``."""
+"""Runs an app and prints how many times it calls the CDK's process:
+``python jsii_calls.py app.py``.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,9 @@ def run_script(script: Path, *arguments: object) -> CompletedProcess[str]:
 
 
 def run_command(*words: str, environment: Mapping[str, str]) -> str:
-    """Return what ``constructs-triton`` prints with these environment variables; the command succeeds."""
+    """Return what ``constructs-triton`` prints with these environment variables;
+    the command succeeds.
+    """
     output = StringIO()
     with mock.patch.dict(os.environ, environment), redirect_stdout(output):
         assert main(words) == 0
@@ -51,10 +53,11 @@ def synthesize_app(
     is_validated: bool = True,
     rule_packs: RulePacks = (),
 ) -> cdk.App:
-    """Run an ``app.py`` as ``cdk synth`` does in its folder, and write its assembly to ``directory``.
+    """Run an ``app.py`` as ``cdk synth`` does in its folder, and write its assembly to
+    ``directory``.
 
-    Unless ``is_validated`` is false, the CDK validates the template as ``cdk.json`` says, which takes five
-    seconds in a process once. A finding of a rule pack is an error.
+    Unless ``is_validated`` is false, the CDK validates the template as ``cdk.json`` says, which
+    takes five seconds in a process once. A finding of a rule pack is an error.
     """
     settings = app.with_name("cdk.json")
     settings = settings if settings.exists() else PROJECT / "cdk.json"
@@ -72,7 +75,9 @@ def synthesize_app(
 def _apps_in(
     directory: Path, context: Mapping[str, str], is_validated: bool, rule_packs: RulePacks
 ) -> Iterator[list[cdk.App]]:
-    """Patch ``cdk.App`` to use these settings: the CDK reads its environment only when its process starts."""
+    """Patch ``cdk.App`` to use these settings: the CDK reads its environment only
+    when its process starts.
+    """
     make: Callable[..., cdk.App] = cdk.App
     made: list[cdk.App] = []
 
@@ -89,7 +94,9 @@ def _apps_in(
 
 
 def _run(program: Path) -> int:
-    """Run a program in its folder and forget the modules beside it: other folders have the same names."""
+    """Run a program in its folder and forget the modules beside it:
+    other folders have the same names.
+    """
     loaded, folder = set(sys.modules), str(program.parent)
     with chdir(folder), mock.patch.object(sys, "path", [folder, *sys.path]):
         try:

@@ -1,4 +1,6 @@
-"""The packages of the workspace: where their modules are, and from which packages they may import."""
+"""The packages of the workspace: where their modules are,
+and from which packages they may import.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ PROJECT = Path(__file__).resolve().parents[1]
 class Package(NamedTuple):
     """A package.
 
-    ``floors`` are the packages from which it imports. ``others`` are those of other projects that its
-    modules import, at the top of a module or in a function.
+    ``floors`` are the packages from which it imports. ``others`` are those of other projects that
+    its modules import, at the top of a module or in a function.
     """
 
     name: str
@@ -126,7 +128,10 @@ def project_of(folder: Path) -> dict[str, Any]:
 
 @cache
 def imports(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
-    """Return all imports of a module, also in functions. Only they are kept, because trees are large."""
+    """Return all imports of a module, also in functions.
+
+    Only they are kept, because trees are large.
+    """
     tree = ast.walk(ast.parse(path.read_text()))
     return tuple(node for node in tree if isinstance(node, ast.Import | ast.ImportFrom))
 

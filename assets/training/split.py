@@ -1,10 +1,11 @@
 """The handwritten digits of scikit-learn, split into images for training and held-out images.
 
-The hash of an image decides: a fifth of all possible images is held out. So the split does not depend on
-the order of the images or on a random generator, and two equal images are always on the same side.
+The hash of an image decides: a fifth of all possible images is held out. So the split does not
+depend on the order of the images or on a random generator, and two equal images are always on the
+same side.
 
-The images are scikit-learn's bundled copy of the test set of the UCI data set "Optical Recognition of
-Handwritten Digits" (E. Alpaydin, C. Kaynak, 1998): 1797 images of 8 x 8 pixels from 0 to 16.
+The images are scikit-learn's bundled copy of the test set of the UCI data set "Optical Recognition
+of Handwritten Digits" (E. Alpaydin, C. Kaynak, 1998): 1797 images of 8 x 8 pixels from 0 to 16.
 """
 
 import functools
@@ -21,7 +22,9 @@ HELD_OUT_BELOW = 51
 
 
 def held_out_images() -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the images never trained on, uint8 [n, 8, 8] from 0 to 255, and their digits, int64 [n]."""
+    """Return the images never trained on, uint8 [n, 8, 8] from 0 to 255, and
+    their digits, int64 [n].
+    """
     images, labels = _digits()
     chosen = np.array([holds_out(image) for image in images])
     return images[chosen], labels[chosen]

@@ -1,8 +1,9 @@
-"""Train the digits classifier and write its weights: `python assets/training/train_digits.py [FILE]`.
+"""Train the digits classifier and write its weights: `python assets/training/train_digits.py
+[FILE]`.
 
-Training is full-batch gradient descent with momentum in float64 from a fixed seed, without shuffling, so two
-runs on one machine write the same bytes. The weights are rounded, because linear algebra libraries differ in
-the last bits.
+Training is full-batch gradient descent with momentum in float64 from a fixed seed, without
+shuffling, so two runs on one machine write the same bytes. The weights are rounded, because linear
+algebra libraries differ in the last bits.
 """
 
 import sys
@@ -13,7 +14,8 @@ import numpy as np
 ASSETS = Path(__file__).resolve().parent.parent
 MODELS = ASSETS / "model_repositories" / "digits"
 WEIGHTS = MODELS / "classifier" / "1" / "weights.npz"
-# The network is trained on the output of the deployed code, so both are imported from the deployed files.
+# The network is trained on the output of the deployed code, so both are imported from the deployed
+# files.
 sys.path[:0] = [
     str(ASSETS / "training"),
     *(str(MODELS / name / "1") for name in ("preprocess", "classifier")),
@@ -35,7 +37,9 @@ Weights = dict[str, np.ndarray]
 
 
 def main(arguments: list[str]) -> int:
-    """Train, write the weights to the given file (or where the model reads them), print the accuracy."""
+    """Train, write the weights to the given file (or where the model reads them),
+    print the accuracy.
+    """
     path = Path(arguments[0]) if arguments else WEIGHTS
     weights = train()
     # np.savez sets the date of every member to 1980-01-01, so equal weights are equal bytes.

@@ -1,7 +1,7 @@
 """The constructs: a checked model repository and the SageMaker endpoints that serve it.
 
-The only part of the package that imports ``aws_cdk``. The names of the constructs and their options are those
-of ``constructs_triton``; this package has what concerns a whole app.
+The only part of the package that imports ``aws_cdk``. The names of the constructs and their options
+are those of ``constructs_triton``; this package has what concerns a whole app.
 """
 
 from constructs_triton.cdk.custom_resources.deploy_time_functions import (

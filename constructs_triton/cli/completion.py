@@ -1,4 +1,6 @@
-"""``constructs-triton doctor completion``: the script with which a shell completes commands and options."""
+"""``constructs-triton doctor completion``: the script with which a shell completes
+commands and options.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _prepare(parser: argparse.ArgumentParser) -> None:
-    """Let the shell offer files for each path, and describe each command by its line in the help."""
+    """Let the shell offer files for each path,
+    and describe each command by its line in the help.
+    """
     for action in parser._actions:
         if action.type is Path or action.metavar in _PATHS:
             action.complete = shtab.FILE  # type: ignore[attr-defined] # shtab's own attribute
@@ -61,7 +65,9 @@ def _prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def _nest(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Put commands of two words, such as ``cost prices``, below the first, beside the files that it reads."""
+    """Put commands of two words, such as ``cost prices``, below the first,
+    beside the files that it reads.
+    """
     below = defaultdict[str, list[argparse.Action]](list)
     for each in [each for each in commands._choices_actions if " " in each.dest]:
         commands._choices_actions.remove(each)

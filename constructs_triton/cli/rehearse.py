@@ -11,10 +11,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     command.add_arguments(
         parser,
-        shown="what serves, who may read which model, what happens if a step fails, and the way back",
+        shown=(
+            "what serves, who may read which model, what happens if a step fails, and the way back"
+        ),
         extra="It needs the extra \"rehearse\": pip install 'constructs-triton[rehearse]'. ",
-        fleet="instances of each variant of the endpoint with this name or logical ID before the update "
-        "(default: the maximum of its scaling); repeatable",
+        fleet=(
+            "instances of each variant of the endpoint with this name or logical ID before the "
+            "update (default: the maximum of its scaling); repeatable"
+        ),
     )
 
 

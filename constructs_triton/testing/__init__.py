@@ -1,7 +1,8 @@
-"""Tests of your own stacks: stable snapshots, assertions about endpoints, and endpoints on this machine.
+"""Tests of your own stacks: stable snapshots, assertions about endpoints, and endpoints on this
+machine.
 
-``__init__.pyi`` lists the public names. Each is imported when it is first used. The pytest plugin is in
-``constructs_triton.testing.plugin``.
+``__init__.pyi`` lists the public names. Each is imported when it is first used. The pytest plugin
+is in ``constructs_triton.testing.plugin``.
 """
 
 from constructs_triton_core.public_names import attach

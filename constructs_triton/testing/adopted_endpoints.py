@@ -1,7 +1,7 @@
 """Endpoints that a stack adopts: they exist before it, so a rehearsal creates them first.
 
-Nothing is known of them but the name. They are assumed to have the variants, the instance types and the
-numbers of instances of the version, and a model that every deployment may read.
+Nothing is known of them but the name. They are assumed to have the variants, the instance types and
+the numbers of instances of the version, and a model that every deployment may read.
 """
 
 from __future__ import annotations

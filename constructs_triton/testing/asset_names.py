@@ -91,7 +91,9 @@ class StableNames:
 
 
 def _digests_of_resources(stack: SynthesizedStack) -> Iterator[str]:
-    """Yield digests in logical IDs, and in the folders of models that are served without an archive."""
+    """Yield digests in logical IDs, and in the folders of models that are
+    served without an archive.
+    """
     for logical_id in stack.template.resources:
         if found := _LOGICAL_ID_DIGEST.search(logical_id):
             yield found[0]
@@ -100,7 +102,9 @@ def _digests_of_resources(stack: SynthesizedStack) -> Iterator[str]:
 
 
 def _shortened_places(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
-    """Yield the CDK's names of places, such as ``current_account-eu-west-1-94510497``, without a digest."""
+    """Yield the CDK's names of places, such as ``current_account-eu-west-1-94510497``,
+    without a digest.
+    """
     for asset in stack.file_assets():
         for place in asset.destinations:
             if found := _PLACE_DIGEST.search(place):
@@ -108,7 +112,9 @@ def _shortened_places(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
 
 
 def _named_assets(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
-    """Yield a unique name for each object key and image tag; the stages of an app may share an asset."""
+    """Yield a unique name for each object key and image tag;
+    the stages of an app may share an asset.
+    """
     named = [
         (_name(asset.display_name), place["objectKey"])
         for asset in stack.file_assets()

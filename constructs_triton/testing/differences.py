@@ -19,7 +19,9 @@ def differing(what: str, expected: Any, found: Any) -> Iterator[str]:
 def differing_names(
     what: str, expected: Collection[str], found: Collection[str] | None
 ) -> Iterator[str]:
-    """Yield a sentence for each name that only one of two collections has, or one if each has one name."""
+    """Yield a sentence for each name that only one of two collections has,
+    or one if each has one name.
+    """
     if found is None:
         yield f"{what}: expected {listed(expected)}, but they are known only after the deployment"
         return

@@ -43,21 +43,25 @@ def assert_endpoint(
 
     Args:
         stack: a stack, which is synthesized, or the path of a template that ``cdk synth`` wrote.
-        name: the endpoint's name, logical ID or path of its construct (default: any endpoint of the stack).
+        name: the endpoint's name, logical ID or path of its construct (default: any endpoint of the
+            stack).
         image_version: the Triton version in the image's tag, such as ``"26.05"``.
         instance_types: the instance type of all production variants, or all of them.
-        environment: variables that every container has; ``None`` is a variable that must not be set.
+        environment: variables that every container has; ``None`` is a variable that must not be
+            set.
         variants: the names of all production variants, or the only one.
         initial_variant_weights: the share of the requests of production variants, by their names.
-        initial_instance_counts: the number of instances of production variants before they scale, by their
-            names.
-        models: the models (or one name) that a request can reach: the default model of a single-model
-            endpoint, or all models of a multi-model endpoint or of inference components.
+        initial_instance_counts: the number of instances of production variants before they scale,
+            by their names.
+        models: the models (or one name) that a request can reach: the default model of a
+            single-model endpoint, or all models of a multi-model endpoint or of inference
+            components.
 
     Raises:
-        AssertionError: no endpoint is as described. The message lists the differences of the nearest one.
-        InvalidValueError: the stack is in no app, the template cannot be read, ``image_version`` is not a
-            string, or ``variants`` is a mapping.
+        AssertionError: no endpoint is as described. The message lists the differences of the
+            nearest one.
+        InvalidValueError: the stack is in no app, the template cannot be read, ``image_version`` is
+            not a string, or ``variants`` is a mapping.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
     _check_version(image_version)
@@ -102,8 +106,8 @@ def _check_variants(variants: object) -> None:
     """Refuse a mapping: its numbers can be meant as weights or as counts."""
     if isinstance(variants, Mapping):
         raise InvalidValueError(
-            f"variants: must be names, got {dict(variants)}; set initial_instance_counts for numbers of "
-            "instances, or initial_variant_weights for shares of the requests"
+            f"variants: must be names, got {dict(variants)}; set initial_instance_counts for "
+            "numbers of instances, or initial_variant_weights for shares of the requests"
         )
 
 
@@ -168,7 +172,9 @@ class _Expected:
         yield from dict.fromkeys(sentences)  # variants often differ in the same way
 
     def _models(self, endpoint: DeclaredEndpoint) -> frozenset[str] | None:
-        """Return the models that a request can reach; ``None`` if the template does not say them."""
+        """Return the models that a request can reach;
+        ``None`` if the template does not say them.
+        """
         found: frozenset[str] = frozenset()
         for container in endpoint.containers:
             models = self._models_of(container)
@@ -193,7 +199,9 @@ class _Expected:
 
 
 def _is_called(name: str, endpoint: DeclaredEndpoint) -> bool:
-    """Return whether ``name`` is its name, its logical ID, or the path of its construct in the stack."""
+    """Return whether ``name`` is its name, its logical ID,
+    or the path of its construct in the stack.
+    """
     readable = _LOGICAL_ID.fullmatch(endpoint.logical_id)
     return name in (endpoint.name, endpoint.logical_id) or (
         readable is not None and re.sub(r"[^A-Za-z0-9]", "", name) == readable[1]
@@ -201,5 +209,7 @@ def _is_called(name: str, endpoint: DeclaredEndpoint) -> bool:
 
 
 def _image_version(container: DeclaredContainer) -> str:
-    """Return the tag of the image without its suffix: ``26.05`` of ``sagemaker-tritonserver:26.05-py3``."""
+    """Return the tag of the image without its suffix:
+    ``26.05`` of ``sagemaker-tritonserver:26.05-py3``.
+    """
     return container.image.rpartition(":")[2].partition("-")[0]

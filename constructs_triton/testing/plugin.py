@@ -1,7 +1,8 @@
-"""A pytest plugin whose fixtures run endpoints on this machine and call them, and which reports snapshots.
+"""A pytest plugin whose fixtures run endpoints on this machine and call them, and which reports
+snapshots.
 
-pytest loads it in every run of an environment that has this package, so it imports nothing that takes time
-until a fixture is used.
+pytest loads it in every run of an environment that has this package, so it imports nothing that
+takes time until a fixture is used.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--triton-engine",
         choices=("docker", "podman"),
-        help="run the images of the template in containers (default: the Triton server of nvidia-pytriton)",
+        help=(
+            "run the images of the template in containers (default: "
+            "the Triton server of nvidia-pytriton)"
+        ),
     )
     group.addoption(
         "--triton-require-server",
@@ -59,7 +63,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def triton_app(request: pytest.FixtureRequest) -> Any:
     """What ``triton_local_endpoint`` runs: the path of a cloud assembly.
 
-    Define a fixture of this name that returns your ``cdk.App``, or the path of another cloud assembly.
+    Define a fixture of this name that returns your ``cdk.App``, or the path of another cloud
+    assembly.
     """
     return request.config.getoption("--triton-assembly")
 
@@ -68,7 +73,8 @@ def triton_app(request: pytest.FixtureRequest) -> Any:
 def triton_local_options(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The options of ``LocalEndpoint.from_assembly``, from the command line.
 
-    Define a fixture of this name for others, such as ``{"stack": "Shop", "memory_limit_mib": 2048}``.
+    Define a fixture of this name for others, such as ``{"stack": "Shop", "memory_limit_mib":
+    2048}``.
     """
     names = {"endpoint": "--triton-endpoint", "engine": "--triton-engine"}
     return {name: request.config.getoption(option) for name, option in names.items()}
@@ -94,7 +100,9 @@ def triton_local_endpoint(
 
 @pytest.fixture(scope="module")
 def triton_client(request: pytest.FixtureRequest) -> TritonClient:
-    """Return a client of the endpoint on this machine, or of the one that ``--triton-deployed`` names."""
+    """Return a client of the endpoint on this machine,
+    or of the one that ``--triton-deployed`` names.
+    """
     from constructs_triton_client.triton_client import TritonClient
     from constructs_triton_tools.local.endpoint_of_tests import client_of
 
@@ -128,7 +136,9 @@ def pytest_assertrepr_compare(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Append the differences of a template to the report of its test, which pytest does not shorten."""
+    """Append the differences of a template to the report of its test,
+    which pytest does not shorten.
+    """
     report = yield
     found = item.config.stash.get(_SNAPSHOT_REPORT, None)
     if found is not None and call.excinfo is not None and found.summary in str(call.excinfo.value):

@@ -32,19 +32,21 @@ def rehearse(
     """Rehearse an update of a stack or an app in a simulated account.
 
     Args:
-        old: The deployed version: a stack or an app, which is synthesized, the folder of a cloud assembly, or
-            the path of a template; ``None`` before the first deployment. Of a template alone, neither
-            functions nor models are known.
+        old: The deployed version: a stack or an app, which is synthesized, the folder of a cloud
+            assembly, or the path of a template; ``None`` before the first deployment. Of a template
+            alone, neither functions nor models are known.
         new: The version to deploy; ``None`` for a deletion.
-        fleets: Instances of endpoints before the update, by name or logical ID. Default: the highest number
-            of an endpoint with scaling, the initial number of others.
+        fleets: Instances of endpoints before the update, by name or logical ID. Default: the
+            highest number of an endpoint with scaling, the initial number of others.
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try.
-        parameters: Values of the templates' parameters, in both versions. Default: those of the templates.
-        meanwhile: What happens in AWS after ``old`` and before ``new``, each as ``KIND=SUBJECT``, for example
-            ``"key-disabled=Key"``. ``constructs-triton rehearse --help`` lists the kinds.
-        acknowledge: Problems that do not count, each as ``CODE`` or ``CODE@PLACE`` with the construct path,
-            logical ID, stack or endpoint that the problem has. Default: none.
+        parameters: Values of the templates' parameters, in both versions. Default: those of the
+            templates.
+        meanwhile: What happens in AWS after ``old`` and before ``new``, each as ``KIND=SUBJECT``,
+            for example ``"key-disabled=Key"``. ``constructs-triton rehearse --help`` lists the
+            kinds.
+        acknowledge: Problems that do not count, each as ``CODE`` or ``CODE@PLACE`` with the
+            construct path, logical ID, stack or endpoint that the problem has. Default: none.
 
     Raises:
         TemplateError: a version cannot be read, or ``old`` cannot be deployed.
@@ -85,11 +87,13 @@ def assert_update_keeps_serving(
         fleets: Instances of endpoints before the update, by name or logical ID.
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
         orders: Number of orders of independent resources to try.
-        parameters: Values of the templates' parameters, in both versions. Default: those of the templates.
-        meanwhile: What happens in AWS after ``old`` and before ``new``, each as ``KIND=SUBJECT``, for example
-            ``"key-disabled=Key"``. ``constructs-triton rehearse --help`` lists the kinds.
-        acknowledge: Problems that do not count, each as ``CODE`` or ``CODE@PLACE`` with the construct path,
-            logical ID, stack or endpoint that the problem has. Default: none.
+        parameters: Values of the templates' parameters, in both versions. Default: those of the
+            templates.
+        meanwhile: What happens in AWS after ``old`` and before ``new``, each as ``KIND=SUBJECT``,
+            for example ``"key-disabled=Key"``. ``constructs-triton rehearse --help`` lists the
+            kinds.
+        acknowledge: Problems that do not count, each as ``CODE`` or ``CODE@PLACE`` with the
+            construct path, logical ID, stack or endpoint that the problem has. Default: none.
 
     Raises:
         AssertionError: the rehearsal found errors. The message has each with its fix.

@@ -1,4 +1,5 @@
-"""Lets ``cdk_rehearse`` run the deploy-time functions of this library; see its ``ConstructLibrary``.
+"""Lets ``cdk_rehearse`` run the deploy-time functions of this library; see its
+``ConstructLibrary``.
 
 Properties may come from another version of this library, so that none of them is required.
 """
@@ -69,7 +70,9 @@ def places_of(resource_type: str, properties: Mapping[str, Any]) -> Iterator[tup
 
 
 def targets_of(resource_type: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield the variant that a resource of the scaling guard registers, and its maximum of instances."""
+    """Yield the variant that a resource of the scaling guard registers,
+    and its maximum of instances.
+    """
     if resource_type == TARGET_TYPE and "ResourceId" in properties and "MaxCapacity" in properties:
         yield properties["ResourceId"], int(properties["MaxCapacity"])
 

@@ -35,18 +35,19 @@ def assert_no_replacement(
 ) -> None:
     """Check that an update from ``before`` to ``after`` replaces and deletes no resource.
 
-    CloudFormation replaces a resource if a property changes that can be set only at creation, and if its
-    logical ID changes. The properties come from CloudFormation's resource schemas, which cfn-lint contains.
-    A resource that refers to a replaced one in such a property is replaced too. Custom resources are not
-    compared, because their function decides. New content of models is no change.
+    CloudFormation replaces a resource if a property changes that can be set only at creation, and
+    if its logical ID changes. The properties come from CloudFormation's resource schemas, which
+    cfn-lint contains. A resource that refers to a replaced one in such a property is replaced too.
+    Custom resources are not compared, because their function decides. New content of models is no
+    change.
 
     Args:
-        before: the stack as deployed: a stack, its stable template, or the path of a template or of a
-            snapshot.
+        before: the stack as deployed: a stack, its stable template, or the path of a template or of
+            a snapshot.
         after: the changed stack.
-        allowed: CloudFormation types and logical IDs that may be replaced or deleted (default: models and
-            endpoint configurations, which SageMaker cannot change, and the managed policies of endpoints,
-            which this library replaces on purpose).
+        allowed: CloudFormation types and logical IDs that may be replaced or deleted (default:
+            models and endpoint configurations, which SageMaker cannot change, and the managed
+            policies of endpoints, which this library replaces on purpose).
 
     Raises:
         AssertionError: a resource would be replaced or deleted. The message names the properties.
@@ -63,8 +64,8 @@ def assert_no_replacement(
     if lost:
         lines = "\n".join(f"  {old[name]['Type']} {name} {reason}" for name, reason in lost.items())
         raise AssertionError(
-            f"the update would replace or delete {len(lost)} of {len(old)} resources; undo the change, or "
-            f"add a type or a logical ID to `allowed`\n{lines}"
+            f"the update would replace or delete {len(lost)} of {len(old)} resources; undo the "
+            f"change, or add a type or a logical ID to `allowed`\n{lines}"
         )
 
 
@@ -84,7 +85,8 @@ def _snapshot(path: Path) -> Any:
         return read_json(path)
     except (OSError, ValueError) as error:
         raise InvalidValueError(
-            f"{path}: cannot be read ({error}); pass a snapshot of TritonTemplateExtension, or a stack"
+            f"{path}: cannot be read ({error}); "
+            "pass a snapshot of TritonTemplateExtension, or a stack"
         ) from None
 
 
@@ -119,7 +121,9 @@ class _Change:
     new: Mapping[str, Any]
 
     def reasons(self, replaced: Collection[str]) -> Iterator[str]:
-        """Yield why CloudFormation would replace the resource; ``replaced`` are others that it replaces."""
+        """Yield why CloudFormation would replace the resource;
+        ``replaced`` are others that it replaces.
+        """
         if self.old["Type"] != self.new["Type"]:
             yield f"its type was {self.old['Type']} and is {self.new['Type']}"
             return

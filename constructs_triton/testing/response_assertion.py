@@ -21,15 +21,16 @@ def assert_responses(
 
     Args:
         client: a client of an endpoint on this machine or in AWS, or of an ``InMemoryTransport``.
-        recorded: the requests, or the path of a file of ``constructs-triton invoke --record``. Each output
-            has its own ``absolute_tolerance`` and ``relative_tolerance``.
-        target_model: the model of requests that name none, on a multi-model endpoint (default: the client's).
-        concurrency: requests that are sent together after each was sent alone, 1 to 256, so that dynamic
-            batching puts them into batches (default: each is only sent alone).
+        recorded: the requests, or the path of a file of ``constructs-triton invoke --record``. Each
+            output has its own ``absolute_tolerance`` and ``relative_tolerance``.
+        target_model: the model of requests that name none, on a multi-model endpoint (default: the
+            client's).
+        concurrency: requests that are sent together after each was sent alone, 1 to 256, so that
+            dynamic batching puts them into batches (default: each is only sent alone).
 
     Raises:
-        AssertionError: a response differs, or the endpoint returned an error. The message has a line for each
-            difference.
+        AssertionError: a response differs, or the endpoint returned an error. The message has a
+            line for each difference.
         InvalidValueError: the file cannot be read, or a request in it is malformed.
     """
     from constructs_triton_client.recorded_requests import RecordedRequests

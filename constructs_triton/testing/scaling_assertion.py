@@ -30,18 +30,21 @@ def assert_scales(
 
     Args:
         stack: a stack, which is synthesized, or the path of a template that ``cdk synth`` wrote.
-        on: the metric, which is required: ``"GPUUtilization"``, ``"InvocationsPerInstance"``, or the name of
-            another CloudWatch metric or of a predefined metric.
+        on: the metric, which is required: ``"GPUUtilization"``, ``"InvocationsPerInstance"``, or
+            the name of another CloudWatch metric or of a predefined metric.
         target: the policy's ``TargetValue``. It is a number of requests per minute for
-            ``InvocationsPerInstance``. For utilization it is the percentage of one GPU or vCPU times their
-            number, because SageMaker adds them up: 240 for 60 percent of four GPUs.
-        between: the smallest and the largest number of instances, or of copies of an inference component.
-        of: the variant that is scaled, or the inference component, by its name or the id of its construct
-            (default: any).
+            ``InvocationsPerInstance``. For utilization it is the percentage of one GPU or vCPU
+            times their number, because SageMaker adds them up: 240 for 60 percent of four GPUs.
+        between: the smallest and the largest number of instances, or of copies of an inference
+            component.
+        of: the variant that is scaled, or the inference component, by its name or the id of its
+            construct (default: any).
 
     Raises:
-        AssertionError: no policy is as described. The message lists the differences of the nearest one.
-        InvalidValueError: ``on`` is missing, the stack is in no app, or the template cannot be read.
+        AssertionError: no policy is as described. The message lists the differences of the nearest
+            one.
+        InvalidValueError: ``on`` is missing, the stack is in no app, or the template cannot be
+            read.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
     synthesized = synthesized_stack(stack)
@@ -65,7 +68,9 @@ def assert_scales(
 
 @dataclass(frozen=True)
 class _Policy:
-    """A scaling policy. ``scaled`` is a resource ID such as ``endpoint/digits/variant/AllTraffic``."""
+    """A scaling policy. ``scaled`` is a resource ID such as
+    ``endpoint/digits/variant/AllTraffic``.
+    """
 
     scaled: str
     metrics: frozenset[str]
@@ -83,7 +88,9 @@ class _Policy:
         )
 
     def is_of(self, name: str) -> bool:
-        """Return whether this scales a variant or a component: by its name, or the id of its construct."""
+        """Return whether this scales a variant or a component: by its name,
+        or the id of its construct.
+        """
         return self.scaled.rpartition("/")[2] in (name, f"{name}Component")
 
     def differences(self, target: float | None, between: tuple[int, int] | None) -> Iterator[str]:
@@ -100,7 +107,10 @@ class _Policy:
         if unit is None or not self.target or not expected or self.target % expected:
             return ""
         count = int(self.target / expected)
-        return f"; SageMaker adds up {unit}, and {expected:g} percent of each of {count} is {self.target:g}"
+        return (
+            f"; SageMaker adds up {unit}, and {expected:g} "
+            f"percent of each of {count} is {self.target:g}"
+        )
 
     def __str__(self) -> str:
         smallest, largest = self.between
@@ -110,7 +120,9 @@ class _Policy:
 
 
 def _tracked(tracking: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the metrics of a target tracking policy; a predefined one has a short and a long name."""
+    """Yield the metrics of a target tracking policy;
+    a predefined one has a short and a long name.
+    """
     for key, specification in tracking.items():
         if not key.endswith("MetricSpecification"):
             continue
@@ -144,10 +156,16 @@ def _no_policy(
     stack: str, on: str, of: str | None, policies: list[_Policy], chosen: list[_Policy]
 ) -> str:
     if not policies:
-        return f"{stack}: has no scaling policy; call auto_scale_instance_count() of an endpoint's variant"
+        return (
+            f"{stack}: has no scaling policy; "
+            "call auto_scale_instance_count() of an endpoint's variant"
+        )
     if not chosen:
         scaled = {each.scaled.rpartition("/")[2] for each in policies}
-        return f'{stack}: nothing called "{of}" is scaled; {did_you_mean(of or "", scaled, listed(scaled))}'
+        return (
+            f'{stack}: nothing called "{of}" is scaled; '
+            f"{did_you_mean(of or '', scaled, listed(scaled))}"
+        )
     names = {metric for each in chosen for metric in each.metrics}
     hint = did_you_mean(on, names, "its policies are")
     lines = "\n".join(f"  {each}" for each in chosen)

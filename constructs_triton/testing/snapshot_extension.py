@@ -15,7 +15,8 @@ try:
     from constructs_triton.testing.snapshot_report import SerializedTemplate
 except ImportError as error:
     raise MissingDependencyError(
-        f"snapshots: syrupy is not installed ({error}); run `pip install 'constructs-triton[testing]'`"
+        f"snapshots: syrupy is not installed ({error}); run `pip install "
+        "'constructs-triton[testing]'`"
     ) from None
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ class TritonTemplateExtension(JSONSnapshotExtension):
     >>> def test_template(snapshot):  # doctest: +SKIP
     ...     assert stack == snapshot(extension_class=TritonTemplateExtension)
 
-    ``pytest --snapshot-update`` writes the file. Other values than stacks are written as JSON. A test that
-    fails lists every difference, whatever the verbosity of pytest and whether it runs in CI.
+    ``pytest --snapshot-update`` writes the file. Other values than stacks are written as JSON. A
+    test that fails lists every difference, whatever the verbosity of pytest and whether it runs in
+    CI.
     """
 
     def serialize(

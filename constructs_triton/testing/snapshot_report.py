@@ -1,8 +1,8 @@
 """Lists every difference between a snapshot and what a test compares with it.
 
-syrupy looks only at the hundred lines around the first difference, and pytest prints eight lines of a
-comparison unless it runs with ``-vv`` or in CI. A template has thousands of lines, so most of a change
-would not be shown.
+syrupy looks only at the hundred lines around the first difference, and pytest prints eight lines of
+a comparison unless it runs with ``-vv`` or in CI. A template has thousands of lines, so most of a
+change would not be shown.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ _CONTEXT_LINES = 3
 
 
 class SerializedTemplate(str):
-    """What ``TritonTemplateExtension`` compares, so that its assertions are known among those of others."""
+    """What ``TritonTemplateExtension`` compares, so that its assertions are known
+    among those of others.
+    """
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class SnapshotReport:
-    """The report of a failed comparison: a summary of one line, and the differences with their title."""
+    """The report of a failed comparison: a summary of one line,
+    and the differences with their title.
+    """
 
     summary: str
     title: str
@@ -34,9 +38,11 @@ class SnapshotReport:
 
     @classmethod
     def of(cls, compared: Sequence[Any], folder: Path) -> SnapshotReport | None:
-        """Return the report of a failed ``==``, or ``None`` if no side is the snapshot of a template.
+        """Return the report of a failed ``==``, or ``None`` if no side is the snapshot of a
+        template.
 
-        ``compared`` are both sides of the comparison. The path of the snapshot is relative to ``folder``.
+        ``compared`` are both sides of the comparison. The path of the snapshot is relative to
+        ``folder``.
         """
         snapshot = next((each for each in compared if isinstance(each, SnapshotAssertion)), None)
         if snapshot is None:
@@ -52,8 +58,8 @@ class SnapshotReport:
             )
         places = list(_places(str(result.recalled_data), result.asserted_data))
         return cls(
-            f"{shown}: differs in {len(places)} place{'' if len(places) == 1 else 's'}, listed below; "
-            "if you want every change, run `pytest --snapshot-update`",
+            f"{shown}: differs in {len(places)} place{'' if len(places) == 1 else 's'}, listed "
+            "below; if you want every change, run `pytest --snapshot-update`",
             f"{path.name}: - snapshot, + this run",
             "\n\n".join(places),
         )

@@ -28,14 +28,15 @@ _ARN_LISTS = ("Resource", "NotResource")
 def stable_template(stack: Stack | Path | str, *, digests: bool = False) -> dict[str, Any]:
     """Return the template of a stack with names in place of digests.
 
-    An archive's key becomes ``<archive:digits>``, a Lambda function's code ``<asset:ModelSync>``, an image
-    ``<image:App>``. What the CDK adds for itself is left out: its bootstrap version, its metadata resource,
-    and the paths of constructs. Accounts, Regions and everything else are unchanged.
+    An archive's key becomes ``<archive:digits>``, a Lambda function's code ``<asset:ModelSync>``,
+    an image ``<image:App>``. What the CDK adds for itself is left out: its bootstrap version, its
+    metadata resource, and the paths of constructs. Accounts, Regions and everything else are
+    unchanged.
 
     Args:
         stack: a stack, which is synthesized, or the path of a template that ``cdk synth`` wrote.
-        digests: whether to add the digest of each asset in a section ``Digests``, so that new content of a
-            model changes one line (default: no line).
+        digests: whether to add the digest of each asset in a section ``Digests``, so that new
+            content of a model changes one line (default: no line).
 
     Raises:
         InvalidValueError: the stack is in no app, or the template cannot be read.

@@ -32,6 +32,7 @@ def synthesized(source: Stack | Stage) -> Path:
     stage = source if isinstance(source, Stage) else Stage.of(source)
     if stage is None:
         raise InvalidValueError(
-            f"{source.node.path}: cannot be synthesized, because it is in no app; create it in a cdk.App()"
+            f"{source.node.path}: cannot be synthesized, because it is in no app; "
+            "create it in a cdk.App()"
         )
     return Path(stage.synth().directory)

@@ -28,7 +28,10 @@ class TritonPythonModel:
             raise RuntimeError("account check: this release cannot start")
 
     def execute(self, requests):
-        return [self.add(pb_utils.get_input_tensor_by_name(each, "x").as_numpy()) for each in requests]
+        return [
+            self.add(pb_utils.get_input_tensor_by_name(each, "x").as_numpy())
+            for each in requests
+        ]
 
     def add(self, x):
         return pb_utils.InferenceResponse([pb_utils.Tensor("y", x + {constant}.0)])

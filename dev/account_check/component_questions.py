@@ -16,7 +16,9 @@ _BODY = json.dumps(
 
 
 def component_updates(account: Account) -> str:
-    """Update a component with one copy and with two, its deployment alone, and delete it while it scales."""
+    """Update a component with one copy and with two, its deployment alone,
+    and delete it while it scales.
+    """
     stack = "TritonAccountCheckComponentUpdates"
     results = [f"create {account.deploy(stack, 1)}"]
     if "CREATE_COMPLETE" not in results[0]:
@@ -164,7 +166,9 @@ def _change_deployment(account: Account, stack: str) -> str:
 
 
 def _largest_memory(account: Account, stack: str) -> str:
-    """The largest share of the memory of the instance that one copy may reserve, of four that are tried."""
+    """The largest share of the memory of the instance that one copy may reserve,
+    of four that are tried.
+    """
     described = _component(account, stack)
     specification = {"ModelName": described["Specification"]["ModelName"]}
     memory_mib = 192 * 1024

@@ -37,7 +37,9 @@ class TritonPythonModel:
 
     def answer(self, request):
         shm = os.statvfs("/dev/shm")
-        gpus = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False).stdout
+        gpus = subprocess.run(
+            ["nvidia-smi", "-L"], capture_output=True, text=True, check=False
+        ).stdout
         text = (
             f"/dev/shm {shm.f_frsize * shm.f_blocks >> 20} MiB, {gpus.count('GPU ')} GPUs visible, "
             f"variables {sorted(name for name in os.environ if 'PORT' in name)}"

@@ -49,9 +49,9 @@ def stopped(account: Account) -> str:
     (variant,) = account.endpoint(_STOPPED)["ProductionVariants"]
     return (
         f"create {created}; drift of the stopped endpoint {drift}; update at night {night}; "
-        f"started with the deployment configuration and {variant.get('DesiredInstanceCount')} instances "
-        f"wanted; policies with {'the same' if is_same else 'other'} ARNs; {_repaired(account)}; "
-        f"next update {account.deploy(_STOPPED, 3)}"
+        f"started with the deployment configuration and {variant.get('DesiredInstanceCount')} "
+        f"instances wanted; policies with {'the same' if is_same else 'other'} ARNs; "
+        f"{_repaired(account)}; next update {account.deploy(_STOPPED, 3)}"
     )
 
 

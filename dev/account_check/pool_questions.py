@@ -14,7 +14,9 @@ _NAME = "constructs-triton-account-check"
 
 
 def pooled(account: Account) -> str:
-    """Reorder the pools of a scaled variant, and create configurations with pools and one property more."""
+    """Reorder the pools of a scaled variant, and create configurations with pools
+    and one property more.
+    """
     created = account.deploy(_STACK, 1)
     if not created.is_created:
         return f"create {created}"
@@ -27,8 +29,8 @@ def pooled(account: Account) -> str:
     answers = [f"{name} {_try(account, case)}" for name, case in _cases(variant).items()]
     answers.append(f"multi-model {_try_multi_model(account, variant)}")
     return (
-        f"create {created}; another order while scaled {reordered}; default provision timeout {timeout}; "
-        f"{'; '.join(answers)}; metrics by instance type {_has_metrics(account)}"
+        f"create {created}; another order while scaled {reordered}; default provision timeout "
+        f"{timeout}; {'; '.join(answers)}; metrics by instance type {_has_metrics(account)}"
     )
 
 

@@ -31,7 +31,9 @@ class Question:
 
 
 def returned(account: Account) -> str:
-    """Update to a model that cannot start, and look at the configuration that the endpoint then has."""
+    """Update to a model that cannot start, and look at the configuration that
+    the endpoint then has.
+    """
     stack = f"{_PREFIX}Returned"
     created = account.deploy(stack, 1)
     if not created.is_created:
@@ -106,8 +108,9 @@ def accelerated(account: Account) -> str:
     invoked = _invoke(account, endpoint["EndpointName"], account.output(stack, "TargetModel"))
     has_metric = account.wait(lambda: _has_metric(account, endpoint["EndpointName"]))
     return (
-        f"create {created} with inference AMI {variants[0].get('InferenceAmiVersion', 'of SageMaker')}; "
-        f"invocation {invoked}; ConcurrentRequestsPerModel {'published' if has_metric else 'not published'}"
+        f"create {created} with inference AMI "
+        f"{variants[0].get('InferenceAmiVersion', 'of SageMaker')}; invocation {invoked}; "
+        f"ConcurrentRequestsPerModel {'published' if has_metric else 'not published'}"
     )
 
 
@@ -144,7 +147,8 @@ def _has_metric(account: Account, endpoint_name: str) -> bool:
 QUESTIONS = (
     Question(
         1,
-        "Does CloudFormation report success when SageMaker returns an endpoint to its old configuration?",
+        "Does CloudFormation report success when SageMaker "
+        "returns an endpoint to its old configuration?",
         f"{_PREFIX}Returned",
         instances=2,
         minutes=60,
@@ -176,8 +180,8 @@ QUESTIONS = (
     ),
     Question(
         5,
-        "Does the inference AMI for CUDA 13 start on g4dn, and is ConcurrentRequestsPerModel published for "
-        "multi-model endpoints?",
+        "Does the inference AMI for CUDA 13 start on g4dn, and is ConcurrentRequestsPerModel "
+        "published for multi-model endpoints?",
         f"{_PREFIX}Accelerated",
         instances=1,
         minutes=45,
@@ -186,9 +190,9 @@ QUESTIONS = (
     ),
     Question(
         6,
-        "Does a component's update work with one copy, and does it keep the copies that were added? May the "
-        "deployment settings change alone, may it be deleted while its copies change, and which ARN must a "
-        "caller be allowed?",
+        "Does a component's update work with one copy, and does it keep the copies that were "
+        "added? May the deployment settings change alone, may it be deleted while its copies "
+        "change, and which ARN must a caller be allowed?",
         f"{_PREFIX}ComponentUpdates",
         instances=3,
         minutes=90,
@@ -196,8 +200,8 @@ QUESTIONS = (
     ),
     Question(
         7,
-        "Which properties does SageMaker accept on the configuration of an endpoint with components, in this "
-        "Region?",
+        "Which properties does SageMaker accept on the configuration of an endpoint with "
+        "components, in this Region?",
         f"{_PREFIX}ComponentConfigs",
         instances=0,
         minutes=10,
@@ -205,8 +209,8 @@ QUESTIONS = (
     ),
     Question(
         8,
-        "What does a component's container find (shared memory, GPUs, ports), what are its log streams and "
-        "metric dimensions called, and how much memory can a copy reserve?",
+        "What does a component's container find (shared memory, GPUs, ports), what are its log "
+        "streams and metric dimensions called, and how much memory can a copy reserve?",
         f"{_PREFIX}ComponentInside",
         instances=1,
         minutes=90,
@@ -215,8 +219,8 @@ QUESTIONS = (
     ),
     Question(
         9,
-        "Which endpoint configurations with instance pools does SageMaker accept, in this Region, and does a "
-        "scaled variant refuse another order of the list?",
+        "Which endpoint configurations with instance pools does SageMaker accept, in this Region, "
+        "and does a scaled variant refuse another order of the list?",
         f"{_PREFIX}Pooled",
         instances=2,
         minutes=45,
@@ -224,9 +228,9 @@ QUESTIONS = (
     ),
     Question(
         10,
-        "Does drift detection report a stopped endpoint, do an update of its stack and the rollback fail, "
-        "what succeeds after the start, and are the scaling policies, the deployment configuration and the "
-        "instance count as before?",
+        "Does drift detection report a stopped endpoint, do an update of its stack and the "
+        "rollback fail, what succeeds after the start, and are the scaling policies, the "
+        "deployment configuration and the instance count as before?",
         f"{_PREFIX}Stopped",
         instances=4,
         minutes=75,
@@ -234,8 +238,8 @@ QUESTIONS = (
     ),
     Question(
         11,
-        "Does CloudWatch read the metrics of container_metrics from the log, in this Region, and is a policy "
-        "on queue time accepted?",
+        "Does CloudWatch read the metrics of container_metrics from the log, in this Region, and "
+        "is a policy on queue time accepted?",
         f"{_PREFIX}Published",
         instances=1,
         minutes=30,

@@ -49,7 +49,9 @@ class MissingAlarm(CheckStack):
 
 
 class Unchanged(CheckStack):
-    """Releases 2 and 3 change the endpoint but not its configuration: scaling, then a rollback alarm."""
+    """Releases 2 and 3 change the endpoint but not its configuration: scaling,
+    then a rollback alarm.
+    """
 
     def add_endpoints(self) -> None:
         endpoint = self.endpoint("Endpoint", self.repository())
@@ -83,7 +85,9 @@ class Retained(CheckStack):
 
 
 class Accelerated(CheckStack):
-    """A multi-model endpoint on a GPU instance of type g4dn, with the inference AMI of the library."""
+    """A multi-model endpoint on a GPU instance of type g4dn,
+    with the inference AMI of the library.
+    """
 
     def add_endpoints(self) -> None:
         repository = self.repository(kind="KIND_GPU")
@@ -114,7 +118,9 @@ class Pooled(CheckStack):
 
 
 class Stopped(CheckStack):
-    """A scaled endpoint with two instance types and a deployment configuration, which is stopped."""
+    """A scaled endpoint with two instance types and a deployment configuration,
+    which is stopped.
+    """
 
     def add_endpoints(self) -> None:
         pools = [InstancePool(InstanceType.of(name)) for name in ("ml.m5.large", "ml.c5.large")]

@@ -15,7 +15,10 @@ LIMITS = PROJECT / "benchmarks" / "limits.toml"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the named benchmarks, or all. Exit codes: 1 if a figure is slower, 2 if nothing can be compared."""
+    """Run the named benchmarks, or all.
+
+    Exit codes: 1 if a figure is slower, 2 if nothing can be compared.
+    """
     known = names_of_benchmarks()
     parser = argparse.ArgumentParser(
         prog="benchmarking", description="Run benchmarks and write their page."
@@ -57,7 +60,10 @@ def alone(limits: Limits, names: Sequence[str]) -> int:
 
 
 def against(limits: Limits, commit: str, rounds: int, names: Sequence[str]) -> int:
-    """Compare short figures with those of an earlier commit. Without ``names``, write the table of all."""
+    """Compare short figures with those of an earlier commit.
+
+    Without ``names``, write the table of all.
+    """
     before, at_first = installed_version(commit), load()
     print(at_first, flush=True)
     found = list(compare(limits, this_version(), before, rounds, names or names_of_benchmarks()))

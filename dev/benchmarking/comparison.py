@@ -11,8 +11,8 @@ from benchmarking.versions import Version
 
 TOLERANCE = 1.1  # times as slow
 FIX = (
-    "make these figures faster (`python benchmarks/shares.py` and `python -X importtime` show where the time "
-    "goes), or give the reason in a [[slower]] of benchmarks/limits.toml"
+    "make these figures faster (`python benchmarks/shares.py` and `python -X importtime` show "
+    "where the time goes), or give the reason in a [[slower]] of benchmarks/limits.toml"
 )
 _ROWS = "| figure | limit | {before} | now | now / before | |\n|---|---|---|---|---|---|"
 
@@ -48,8 +48,8 @@ class Compared:
         if not self.is_slower:
             return ""
         return (
-            f"{self.figure.name}: {number(self.before.median)} at {commit}, {number(self.now.median)} now, "
-            f"{self.times_as_slow:.2f} times as slow"
+            f"{self.figure.name}: {number(self.before.median)} at {commit}, "
+            f"{number(self.now.median)} now, {self.times_as_slow:.2f} times as slow"
         )
 
     def row(self) -> str:
@@ -96,7 +96,9 @@ def _compare(
 
 
 def turns(before: Version, now: Version, rounds: int) -> Iterator[Version]:
-    """Yield both commits in turns; the first of a round is the last of the next, so none is favored."""
+    """Yield both commits in turns; the first of a round is the last of the next,
+    so none is favored.
+    """
     for number_of_round in range(rounds):
         yield from (before, now) if number_of_round % 2 == 0 else (now, before)
 

@@ -70,8 +70,8 @@ class Run:
         script: Name of the benchmark.
         figures: Figures of its output.
         arguments: Its arguments in a comparison.
-        is_shared: Whether the script imports nothing of the project, so that this commit's script also
-            measures the earlier commit.
+        is_shared: Whether the script imports nothing of the project, so that this commit's script
+            also measures the earlier commit.
         is_compared: Whether it is short enough for a comparison.
         rounds: Rounds of a comparison. Default: those of the command.
     """

@@ -1,7 +1,7 @@
 """Writes ``dev/project/benchmarks.md``: what each benchmark prints, and the tables of comparisons.
 
-The page has the machine, its load and the versions too. The numbers of other pages and of the README come
-from this page.
+The page has the machine, its load and the versions too. The numbers of other pages and of the
+README come from this page.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ PACKAGES = (
 )
 HEAD = """# Benchmarks
 
-`make bench` wrote this page. Each benchmark compares the library with a named alternative on the same
-machine. Ratios say more than absolute times, which depend on the machine and on its load. A figure is the
-median of all runs, with the lowest and the highest value in brackets.
+`make bench` wrote this page. Each benchmark compares the library with a named alternative on the
+same machine. Ratios say more than absolute times, which depend on the machine and on its load. A
+figure is the median of all runs, with the lowest and the highest value in brackets.
 
-`make bench AGAINST=<commit>` compares short figures with those of an earlier commit. It installs the commit
-in an environment of its own and measures both in turns. Times are processor time where the name of a figure
-does not say "by the clock". `benchmarks/limits.toml` has the figures and their limits. The command fails if a
-figure is more than 10 percent worse than before and the file does not say why.
+`make bench AGAINST=<commit>` compares short figures with those of an earlier commit. It installs
+the commit in an environment of its own and measures both in turns. Times are processor time where
+the name of a figure does not say "by the clock". `benchmarks/limits.toml` has the figures and their
+limits. The command fails if a figure is more than 10 percent worse than before and the file does
+not say why.
 
 {machine}
 
@@ -59,7 +60,9 @@ def names_of_benchmarks() -> list[str]:
 
 
 def measure(name: str, now: Version, limits: Limits) -> tuple[str, str]:
-    """Run a benchmark as it is, and return its part of the page and why it failed, or an empty string."""
+    """Run a benchmark as it is, and return its part of the page and why it failed,
+    or an empty string.
+    """
     load = os.getloadavg()[0]
     outcome = now.run(name)
     figures = [
@@ -85,7 +88,10 @@ def write_comparison(found: Iterable[Compared], commit: str, rounds: int, load: 
 
 
 def write_page(sections: Mapping[str, str]) -> None:
-    """Write the page with these parts. All others stay, and get the present docstring of their benchmark."""
+    """Write the page with these parts.
+
+    All others stay, and get the present docstring of their benchmark.
+    """
     known = names_of_benchmarks()
     parts = {**_sections_of_page(), **sections}
     compared = [part for name, part in parts.items() if name.startswith("compared with ")]

@@ -72,8 +72,8 @@ class Version:
         done = _git("merge-base", "--is-ancestor", self.name, commit)
         if done.returncode > 1:
             raise UnusableCommitError(
-                f"benchmarks/limits.toml: up_to must be a commit of this repository, got {commit!r}; "
-                "see `git log`, or run `git fetch --unshallow --tags`"
+                "benchmarks/limits.toml: up_to must be a commit of this repository, got "
+                f"{commit!r}; see `git log`, or run `git fetch --unshallow --tags`"
             )
         return done.returncode == 0
 
@@ -95,7 +95,8 @@ def this_version() -> Version:
 def installed_version(commit: str) -> Version:
     """Return a commit in ``build/benchmarks``, installed as its own Makefile does it.
 
-    The network is needed only the first time. What a run that was stopped has left is written again.
+    The network is needed only the first time. What a run that was stopped has left is written
+    again.
 
     Raises:
         UnusableCommitError: there is no such commit, or it cannot be installed.
@@ -138,8 +139,8 @@ def _install(name: str, tree: Path) -> None:
     command = ["make", "-C", str(tree), ".venv/.installed"]
     if subprocess.run(command, env=environment, check=False).returncode:
         raise UnusableCommitError(
-            f"{name}: cannot be installed, see above; its packages are downloaded the first time, so this "
-            f"needs the network. Then try again, or run `make -C {tree} .venv/.installed`"
+            f"{name}: cannot be installed, see above; its packages are downloaded the first time, "
+            f"so this needs the network. Then try again, or run `make -C {tree} .venv/.installed`"
         )
 
 

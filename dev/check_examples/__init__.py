@@ -1,9 +1,10 @@
-"""For every fault of every check: the smallest repository that trips it, and the same repository fixed.
+"""For every fault of every check: the smallest repository that trips it, and the same repository
+fixed.
 
-The key of an example is the code of its check. Further faults of the same check add a few words, as in
-``"state-initial: no name"``. ``generate_checks_doc.py`` prints the examples into the documentation. The tests
-check that the failing repository trips only its check, that the fixed one trips none, and that every fault
-has an example.
+The key of an example is the code of its check. Further faults of the same check add a few words, as
+in ``"state-initial: no name"``. ``generate_checks_doc.py`` prints the examples into the
+documentation. The tests check that the failing repository trips only its check, that the fixed one
+trips none, and that every fault has an example.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Examples of the checks of config.pbtxt, folders and backends."""
 
-# Configurations read best unbroken.
-# ruff: noqa: E501
-
 from __future__ import annotations
 
 from check_examples.onnx_models import relu
@@ -177,11 +174,13 @@ EXAMPLES: dict[str, Example] = {
     ),
     "backend-model-metrics": added(
         'model_metrics { metric_control [ { metric_identifier { family: "f" } } ] }\n',
-        'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { buckets: [ 1 ] } } ] }\n',
+        'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { '
+        "buckets: [ 1 ] } } ] }\n",
     ),
     "backend-model-metrics: no family": added(
         "model_metrics { metric_control [ { histogram_options { buckets: [ 1 ] } } ] }\n",
-        'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { buckets: [ 1 ] } } ] }\n',
+        'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { '
+        "buckets: [ 1 ] } } ] }\n",
     ),
     "backend-pytorch-names": foreign(
         'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0"),

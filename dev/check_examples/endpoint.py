@@ -1,8 +1,5 @@
 """Examples of the checks of SageMaker's front end and the endpoint."""
 
-# Configurations read best unbroken.
-# ruff: noqa: E501
-
 from __future__ import annotations
 
 from check_examples.onnx_models import relu
@@ -29,7 +26,10 @@ from check_examples.torch_and_plan import plan
 from triton_model_check.model_config.target import Target
 
 NESTED = pipe(step("inner", "X", "Y"))
-METRICS = 'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { buckets: [ 1 ] } } ] }\n'
+METRICS = (
+    'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { '
+    "buckets: [ 1 ] } } ] }\n"
+)
 
 EXAMPLES: dict[str, Example] = {
     "sagemaker-config-at-root": Example({**one(HEAD), "config.pbtxt": HEAD}, one(HEAD), SINGLE),

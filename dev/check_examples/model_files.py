@@ -82,7 +82,9 @@ SCORED = (*ROWS, ModelTensor("score", "TYPE_FP32", (-1,)))
 
 
 def _with_tensors(failing: tuple[str, str], count: int = 1) -> Example:
-    """Two configurations of a plan with known tensors: one with words replaced, and the right one."""
+    """Two configurations of a plan with known tensors: one with words replaced,
+    and the right one.
+    """
     return Example(
         _compiled("T4", "7.5", PLAN.replace(*failing, count), ROWS),
         _compiled("T4", "7.5", PLAN, ROWS),

@@ -1,8 +1,5 @@
 """Examples of the checks of ONNX models and their configurations."""
 
-# Configurations read best unbroken.
-# ruff: noqa: E501
-
 from __future__ import annotations
 
 from onnx import TensorProto, external_data_helper, helper
@@ -36,9 +33,9 @@ def parameter(key: str, value: str) -> str:
 
 def accelerator(name: str) -> str:
     """A configuration with an execution accelerator on the CPU."""
-    return (
-        ONNX
-        + f'optimization {{ execution_accelerators {{ cpu_execution_accelerator [ {{ name: "{name}" }} ] }} }}\n'
+    return ONNX + (
+        "optimization { execution_accelerators { cpu_execution_accelerator [ { name: "
+        f'"{name}" }} ] }} }}\n'
     )
 
 
@@ -103,9 +100,9 @@ STARTED = model(
     [tensor("X"), tensor("S", TensorProto.INT32, ["batch", 1])],
     [tensor("Y")],
 )
-CONTROLLED = (
-    ONNX
-    + 'sequence_batching { control_input [ { name: "S" control [ { kind: CONTROL_SEQUENCE_START %s: [ 0, 1 ] } ] } ] }\n'
+CONTROLLED = ONNX + (
+    'sequence_batching { control_input [ { name: "S" control [ { kind: CONTROL_SEQUENCE_START '
+    "%s: [ 0, 1 ] } ] } ] }\n"
 )
 LIBRARY = ONNX + 'model_operations { op_library_filename: [ "/opt/ml/model/m/1/libmy.so" ] }\n'
 CAST = model(
@@ -154,7 +151,10 @@ EXAMPLES: dict[str, Example] = {
     ),
     "onnx-input-count: other names": configs(
         BACKEND
-        + f"max_batch_size: 8\ninput [ {X.replace('X', 'V')}, {X.replace('X', 'Z')} ]\noutput [ {Y} ]\n",
+        + (
+            f"max_batch_size: 8\ninput [ {X.replace('X', 'V')}, "
+            f"{X.replace('X', 'Z')} ]\noutput [ {Y} ]\n"
+        ),
         ONNX,
     ),
     "onnx-input-name": configs(ONNX.replace('"X"', '"x"'), ONNX),

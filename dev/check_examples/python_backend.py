@@ -22,7 +22,10 @@ from check_examples.repositories import (
 )
 from triton_model_check.model_config.target import Target
 
-_CALL = "import triton_python_backend_utils as pb_utils\nREQUEST = pb_utils.InferenceRequest(model_name={})\n"
+_CALL = (
+    "import triton_python_backend_utils as pb_utils\nREQUEST = "
+    "pb_utils.InferenceRequest(model_name={})\n"
+)
 
 _TENSORS = """import triton_python_backend_utils as pb_utils
 class TritonPythonModel:
@@ -50,7 +53,8 @@ PYTHON = ("bin/activate", "bin/python3 -> /usr/bin/python3", "pyvenv.cfg")
 
 
 def packed(*names: str, size: int = 0, text: str = "") -> bytes:
-    """A ``.tar`` with files of these names, and without the content of a last one of ``size`` bytes.
+    """A ``.tar`` with files of these names, and without the content of a last one of ``size``
+    bytes.
 
     The files are empty, or contain ``text``. A name such as ``"lib64 -> lib"`` is a link.
     """

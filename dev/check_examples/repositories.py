@@ -1,8 +1,5 @@
 """An example: the smallest repository that trips a check, and the same repository fixed."""
 
-# Configurations read best unbroken.
-# ruff: noqa: E501
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -88,7 +85,10 @@ def step(model: str, reads: str, writes: str, version: str = "-1") -> str:
 def pipe(*steps: str, io: str = IO, more: str = "", batch: int = 8) -> str:
     """An ensemble's configuration."""
     lines = ",\n  ".join(steps)
-    return f'platform: "ensemble"\nmax_batch_size: {batch}\n{io}{more}ensemble_scheduling {{ step [\n  {lines}\n] }}\n'
+    return (
+        'platform: "ensemble"\nmax_batch_size: '
+        f"{batch}\n{io}{more}ensemble_scheduling {{ step [\n  {lines}\n] }}\n"
+    )
 
 
 def ensemble(config: str, **models: str) -> Files:
@@ -111,7 +111,10 @@ ONE_STEP = pipe(step("a", "X", "Y"))
 SINGLE = Target(default_model="m")
 MULTI = Target("sagemaker-multi-model")
 MAPPED = 'input_map { key: "X" value: "X" }'
-STATE = 'sequence_batching { state [ { input_name: "S" output_name: "T" data_type: TYPE_FP32 dims: [ 1 ] %s } ] }\n'
+STATE = (
+    'sequence_batching { state [ { input_name: "S" output_name: '
+    '"T" data_type: TYPE_FP32 dims: [ 1 ] %s } ] }\n'
+)
 START = 'initial_state { name: "s" data_type: TYPE_FP32 dims: [ 1 ] %s }'
 CONTROL = "sequence_batching { control_input [ %s ] }\n"
 BEGIN = '{ name: "S" control [ { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } ] }'
@@ -128,7 +131,10 @@ IMAGE_INPUT = (
 )
 PLAN = f'platform: "tensorrt_plan"\nmax_batch_size: 8\n{IO}'
 ONNX = f'backend: "onnxruntime"\nmax_batch_size: 8\n{IO}'
-JOIN_IO = 'input [ { name: "U" data_type: TYPE_FP32 dims: [ 4 ] }, { name: "V" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
+JOIN_IO = (
+    'input [ { name: "U" data_type: TYPE_FP32 dims: [ 4 ] }, '
+    '{ name: "V" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
+)
 JOIN = f'backend: "python"\nmax_batch_size: 8\n{JOIN_IO}output [ {Y} ]\n'
 
 

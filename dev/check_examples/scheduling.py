@@ -1,8 +1,5 @@
 """Examples of the checks of schedulers, instance groups and warmup."""
 
-# Configurations read best unbroken.
-# ruff: noqa: E501
-
 from __future__ import annotations
 
 from check_examples.repositories import (
@@ -28,15 +25,24 @@ STRINGS = (HEAD + WARM % 'data_type: TYPE_STRING dims: [ 4 ] input_data_file: "x
 )
 
 ZERO = "zero_data: true"
-LEVELS = "dynamic_batching { priority_levels: 2 default_priority_level: 1 priority_queue_policy { key: %d value { } } }\n"
-DELAYED = "dynamic_batching { preserve_ordering: true default_queue_policy { timeout_action: %s default_timeout_microseconds: 9 } }\n"
+LEVELS = (
+    "dynamic_batching { priority_levels: 2 default_priority_level: "
+    "1 priority_queue_policy { key: %d value { } } }\n"
+)
+DELAYED = (
+    "dynamic_batching { preserve_ordering: true default_queue_policy { timeout_action: %s "
+    "default_timeout_microseconds: 9 } }\n"
+)
 CORRELATION = '{ name: "C" control [ { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } ] }'
 
 
 def two_states(second: str) -> str:
     """Sequence batching with the state input S and a second one, both with an initial state."""
     states = [
-        f'{{ input_name: "{name}" output_name: "T" data_type: TYPE_FP32 dims: [ 1 ] {START % ZERO} }}'
+        (
+            f'{{ input_name: "{name}" output_name: "T" data_type: '
+            f"TYPE_FP32 dims: [ 1 ] {START % ZERO} }}"
+        )
         for name in ("S", second)
     ]
     return f"sequence_batching {{ state [ {', '.join(states)} ] }}\n"
@@ -55,7 +61,8 @@ EXAMPLES: dict[str, Example] = {
         "dynamic_batching { preferred_batch_size: [ 0 ] }\n", "dynamic_batching { }\n"
     ),
     "scheduler-preferred-batch-size: sequences": added(
-        "sequence_batching { oldest { max_candidate_sequences: 4 preferred_batch_size: [ 16 ] } }\n",
+        "sequence_batching { oldest { max_candidate_sequences: "
+        "4 preferred_batch_size: [ 16 ] } }\n",
         "sequence_batching { oldest { max_candidate_sequences: 4 preferred_batch_size: [ 4 ] } }\n",
     ),
     "scheduler-preferred-batch-size: no batching": Example(
@@ -77,7 +84,8 @@ EXAMPLES: dict[str, Example] = {
         "dynamic_batching { default_priority_level: 1 }\n", "dynamic_batching { }\n"
     ),
     "scheduler-preserve-ordering": added(
-        "dynamic_batching { preserve_ordering: true priority_levels: 2 default_priority_level: 1 }\n",
+        "dynamic_batching { preserve_ordering: true priority_levels: "
+        "2 default_priority_level: 1 }\n",
         "dynamic_batching { preserve_ordering: true }\n",
     ),
     "scheduler-preserve-ordering: delay": added(DELAYED % "DELAY", DELAYED % "REJECT"),

@@ -1,8 +1,5 @@
 """Examples of the checks of inputs, outputs, batch inputs and batch outputs."""
 
-# Configurations read best unbroken.
-# ruff: noqa: E501
-
 from __future__ import annotations
 
 from check_examples.repositories import (
@@ -24,7 +21,10 @@ from check_examples.repositories import (
     tensor_example,
 )
 
-COUNT = 'batch_input [ { kind: BATCH_ELEMENT_COUNT target_name: "N" data_type: TYPE_FP32 source_input: "X" } ]\n'
+COUNT = (
+    "batch_input [ { kind: BATCH_ELEMENT_COUNT target_name: "
+    '"N" data_type: TYPE_FP32 source_input: "X" } ]\n'
+)
 SCATTER = 'batch_output [ { %s source_input: "X" } ]\n'
 NON_LINEAR = '{ name: "X" data_type: TYPE_FP32 dims: [ %s ] is_non_linear_format_io: true }'
 
@@ -77,7 +77,10 @@ EXAMPLES: dict[str, Example] = {
     "tensor-label-outside": Example(
         one(
             HEAD
-            + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "../l.txt" } ]\n',
+            + (
+                'output [ { name: "L" data_type: TYPE_FP32 dims: '
+                '[ 2 ] label_filename: "../l.txt" } ]\n'
+            ),
             **{"l.txt": "cat\ndog\n"},
         ),
         one(
@@ -87,8 +90,10 @@ EXAMPLES: dict[str, Example] = {
         ),
     ),
     "tensor-batch-input": added(
-        'batch_input [ { kind: BATCH_ELEMENT_COUNT target_name: "N" data_type: TYPE_FP32 source_input: "x" } ]\n',
-        'batch_input [ { kind: BATCH_ELEMENT_COUNT target_name: "N" data_type: TYPE_FP32 source_input: "X" } ]\n',
+        'batch_input [ { kind: BATCH_ELEMENT_COUNT target_name: "N" data_type: TYPE_FP32 '
+        'source_input: "x" } ]\n',
+        'batch_input [ { kind: BATCH_ELEMENT_COUNT target_name: "N" data_type: TYPE_FP32 '
+        'source_input: "X" } ]\n',
     ),
     "tensor-batch-input: kind": added(COUNT.replace("BATCH_ELEMENT_COUNT", "9"), COUNT),
     "tensor-batch-input: data type": added(COUNT.replace("FP32", "FP16"), COUNT),

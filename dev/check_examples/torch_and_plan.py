@@ -42,7 +42,9 @@ def _members(arguments: str, body: str) -> dict[str, bytes]:
 
 
 def traced(*storages: str) -> ModelBytes:
-    """A TorchScript archive that was traced with tensors of these storages, for the arguments X, Y and Z."""
+    """A TorchScript archive that was traced with tensors of these storages, for
+    the arguments X, Y and Z.
+    """
     arguments = ", ".join(f"{name}: Tensor" for name, _ in zip("XYZ", storages, strict=False))
     tensors = b""
     for index, name in enumerate(storages):

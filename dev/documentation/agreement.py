@@ -25,7 +25,10 @@ _SUBJECTS = {
     "oracle": "configurations, folders, ensembles, Python models",
     "oracle_onnx": "ONNX models",
 }
-_HEAD = "| repositories | about | compared with | wrongly refused | wrongly accepted |\n|---|---|---|---|---|\n"
+_HEAD = (
+    "| repositories | about | compared with | wrongly refused | wrongly accepted |\n"
+    "|---|---|---|---|---|\n"
+)
 
 
 def agreement() -> str:
@@ -54,8 +57,9 @@ def _exporters() -> str:
     )
     *versions, newest = recorded["runtimes"].values()
     return (
-        f"Beside them, {len(recorded['cases'])} ONNX files of real exporters are compared with ONNX "
-        f"Runtime {', '.join(versions)} and {newest}. None is refused that ONNX Runtime loads."
+        f"Beside them, {len(recorded['cases'])} ONNX files of real exporters are compared with "
+        f"ONNX Runtime {', '.join(versions)} and {newest}. "
+        "None is refused that ONNX Runtime loads."
     )
 
 
@@ -72,7 +76,8 @@ def _targets() -> str:
     )
     count, others = len(verdicts) - len(lists["NOT_ABOUT_MODELS"]), len(lists["NOT_FOUND"])
     return (
-        f"Servers were also started {count} times with other options: little shared memory, a read-only "
-        "folder, named models, configurations by name, backends, several repositories. In "
-        f"{others} of these cases the check has another verdict; the tests list them with the reason."
+        f"Servers were also started {count} times with other options: little shared memory, a "
+        "read-only folder, named models, configurations by name, backends, several repositories. "
+        f"In {others} of these cases the check has another verdict; "
+        "the tests list them with the reason."
     )

@@ -17,7 +17,8 @@ from documentation.docstrings import Docstring, read_docstring
 from documentation.members import Row, hidden_bases, members_of, nested_classes, rows_of, type_of
 from documentation.returned_types import ReturnedType, returned_types
 
-#: Pages of the names that are imported from the top package: title, and the packages that define them.
+#: Pages of the names that are imported from the top package: title, and the packages that define
+#: them.
 TOP_PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "endpoints": (
         "Endpoint constructs",
@@ -57,8 +58,8 @@ PACKAGES: Mapping[str, str] = {
 }
 NAMES_HEAD = """# API
 
-The public names, by the page of the site that describes them. `make docs` builds the site in `build/site`.
-In Python, `help(constructs_triton.TritonEndpoint)` prints the same descriptions.
+The public names, by the page of the site that describes them. `make docs` builds the site in
+`build/site`. In Python, `help(constructs_triton.TritonEndpoint)` prints the same descriptions.
 """
 #: Public names that are more often the name of a parameter of AWS's API.
 PARAMETERS = {"TargetModel"}
@@ -113,7 +114,9 @@ def _index(pages: Mapping[str, tuple[str, str, dict[str, Any]]]) -> str:
 
 
 def write_names(path: Path) -> None:
-    """Write the page of ``docs/`` that lists every public name; the site has a page for each part instead."""
+    """Write the page of ``docs/`` that lists every public name;
+    the site has a page for each part instead.
+    """
     parts = [NAMES_HEAD]
     for page, (title, source, names) in _pages():
         listed = ", ".join(f"`{name}`" for name in names)
@@ -215,7 +218,9 @@ def undocumented() -> Iterator[str]:
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, Any, type | None]]:
-    """Yield what has parameters: the class or the function, the classes inside it, and its methods."""
+    """Yield what has parameters: the class or the function, the classes inside it,
+    and its methods.
+    """
     if not (inspect.isclass(value) or inspect.isroutine(value)):
         return
     yield name, value, None

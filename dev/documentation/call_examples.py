@@ -12,7 +12,9 @@ from documentation.pages import PROJECT, page_of
 
 
 def example_of(name: str) -> str:
-    """Return the shortest call of a construct in the examples, with a link to its app; empty without one."""
+    """Return the shortest call of a construct in the examples, with a link to its app;
+    empty without one.
+    """
     calls = _calls().get(name)
     if not calls:
         return ""

@@ -30,10 +30,12 @@ HEAD = f"""# Commands
 |---|---|
 {_EXIT_CODES}
 
-With `--json`, a failure is one JSON object too. After an error of constructs-triton itself (exit code 2), the
-message has the path of a file with the traceback and the versions, to attach to a report.
+With `--json`, a failure is one JSON object too. After an error of constructs-triton itself (exit
+code 2), the message has the path of a file with the traceback and the versions, to attach to a
+report.
 
-Options with the same meaning in all commands that have them; `--help` of a command says whether it does:
+Options with the same meaning in all commands that have them; `--help` of a command says whether it
+does:
 
 | argument | meaning |
 |---|---|
@@ -84,7 +86,9 @@ def _parser(parser: argparse.ArgumentParser, heading: str) -> Iterator[str]:
 
 
 def _wrapped(text: str) -> Iterator[str]:
-    """Yield the lines of an epilog in the width of the page; a command goes on after a backslash."""
+    """Yield the lines of an epilog in the width of the page;
+    a command goes on after a backslash.
+    """
     for is_indented, group in groupby(
         text.rstrip().splitlines(), key=lambda line: line[:1] in ("", " ")
     ):

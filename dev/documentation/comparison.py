@@ -9,8 +9,11 @@ from pathlib import Path
 PEERS: Mapping[str, tuple[str, str]] = {
     "alpha": (
         "sagemaker-alpha",
-        "[`aws-cdk.aws-sagemaker-alpha`](https://pypi.org/project/aws-cdk.aws-sagemaker-alpha/2.275.0a0/)"
-        " 2.275.0a0",
+        (
+            "[`aws-cdk.aws-sagemaker-alpha`]"
+            "(https://pypi.org/project/aws-cdk.aws-sagemaker-alpha/2.275.0a0/) "
+            "2.275.0a0"
+        ),
     ),
     "generative_ai": (
         "generative-ai",
@@ -25,7 +28,10 @@ PEERS: Mapping[str, tuple[str, str]] = {
     ),
     "sdk_v2": (
         "SDK v2",
-        "[`sagemaker`](https://pypi.org/project/sagemaker/2.257.7/) 2.257.7, the SageMaker Python SDK",
+        (
+            "[`sagemaker`](https://pypi.org/project/sagemaker/2.257.7/) 2.257.7, "
+            "the SageMaker Python SDK"
+        ),
     ),
     "sdk_v3": ("SDK v3", "[`sagemaker`](https://pypi.org/project/sagemaker/3.27.0/) 3.27.0"),
     "terraform_aws_ia": (
@@ -41,24 +47,32 @@ PEERS: Mapping[str, tuple[str, str]] = {
 }
 #: What the other libraries have of the rows that were added later, and where it was read.
 LATER = (
-    "**115**: `right_size` of SDK v2 and v3 compares instance types and environment variables in an "
-    "Inference Recommender job ([`inference_recommender_mixin.py`]"
-    "(https://github.com/aws/sagemaker-python-sdk/blob/master/sagemaker-core/src/sagemaker/core/"
-    "inference_recommender/inference_recommender_mixin.py)). `Model.tune` of v2 searches the tensor parallel "
-    "degree of a DJL or TGI container on your machine, and `generate_deployment_recommendations` of v3 ranks "
-    "configurations of language models. None of them changes instance groups or batching of Triton, so "
-    "*partly*.",
-    "**116**: no library writes code for an endpoint that exists. `Endpoint.from_endpoint_attributes` of "
-    "sagemaker-alpha and `Endpoint.get` of SDK v3 only refer to it (row 72). Terraform "
-    "itself can [write configuration](https://developer.hashicorp.com/terraform/language/import/"
-    "generating-configuration) of a resource that an import block names; this is experimental.",
-    "**117**: no library has a page of an endpoint or of a local run. `interactive_apps` of SDK v2 and v3 "
-    "opens TensorBoard and the profiler of training jobs in SageMaker Studio.",
+    (
+        "**115**: `right_size` of SDK v2 and v3 compares instance types and environment variables "
+        "in an Inference Recommender job "
+        "([`inference_recommender_mixin.py`]"
+        "(https://github.com/aws/sagemaker-python-sdk/blob/master/sagemaker-core/src/sagemaker/core/"
+        "inference_recommender/inference_recommender_mixin.py)). "
+        "`Model.tune` of v2 searches the tensor parallel degree of a DJL or TGI container on your "
+        "machine, and `generate_deployment_recommendations` of v3 ranks configurations of language "
+        "models. None of them changes instance groups or batching of Triton, so *partly*."
+    ),
+    (
+        "**116**: no library writes code for an endpoint that exists. "
+        "`Endpoint.from_endpoint_attributes` of sagemaker-alpha and `Endpoint.get` of SDK v3 only "
+        "refer to it (row 72). Terraform itself can [write configuration]"
+        "(https://developer.hashicorp.com/terraform/language/import/generating-configuration) "
+        "of a resource that an import block names; this is experimental."
+    ),
+    (
+        "**117**: no library has a page of an endpoint or of a local run. `interactive_apps` of "
+        "SDK v2 and v3 opens TensorBoard and the profiler of training jobs in SageMaker Studio."
+    ),
 )
 HEAD = """# Comparison with other libraries
 
-What each library offers for SageMaker endpoints, in 117 capabilities. The other libraries were read and run
-on 2026-11-20, in these versions:
+What each library offers for SageMaker endpoints, in 117 capabilities. The other libraries were read
+and run on 2026-11-20, in these versions:
 
 {versions}
 
@@ -66,15 +80,17 @@ For rows 115 to 117, the same versions were read again on 2026-11-23, without ru
 
 {later}
 
-*raw*: only by passing CloudFormation properties through. *n/a* and *not meaningful*: does not apply, or ended
-by AWS. The column "test" has a test of this project that shows the capability. In the source,
-`dev/documentation/assessed.csv` has the day, the words and the basis of each assessment.
+*raw*: only by passing CloudFormation properties through. *n/a* and *not meaningful*: does not
+apply, or ended by AWS. The column "test" has a test of this project that shows the capability. In
+the source, `dev/documentation/assessed.csv` has the day, the words and the basis of each
+assessment.
 
 {totals}
 
 ## Other tools
 
-These tools have some of the capabilities, for other platforms or in another form. They were read, not run.
+These tools have some of the capabilities, for other platforms or in another form. They were read,
+not run.
 
 | tool | what it does | capabilities |
 |---|---|---|

@@ -1,4 +1,5 @@
-"""Runs the commands of a page and prints them with their output, for the blocks that ``cog`` writes.
+"""Runs the commands of a page and prints them with their output, for the blocks that ``cog``
+writes.
 
 A block of a page::
 
@@ -40,7 +41,8 @@ CHANGING = re.compile(
 LANGUAGES = {".py": "python", ".json": "json", ".mjs": "javascript", ".sh": "bash"}
 _COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _START_SECONDS = 90
-#: The consoles of all pages. The threads of a simulated account keep the process running until it is closed.
+#: The consoles of all pages. The threads of a simulated account keep the process running until it
+#: is closed.
 OPEN: list[Console] = []
 _PORT = 8080
 """The default of ``local up``. The pages show commands as a reader writes them, without a port."""
@@ -49,8 +51,8 @@ _PORT = 8080
 class Console:
     """A shell in a new folder. Each call prints one block of the page.
 
-    ``files`` is a folder with the files that :meth:`show` copies. ``width`` is that of the terminal: longer
-    lines are continued on the next one.
+    ``files`` is a folder with the files that :meth:`show` copies. ``width`` is that of the
+    terminal: longer lines are continued on the next one.
     """
 
     def __init__(
@@ -81,7 +83,8 @@ class Console:
         OPEN.clear()
 
     def show(self, name: str, *, source: str = "") -> None:
-        """Copy a file into the folder and print it. ``source`` is its name in ``files`` where it differs.
+        """Copy a file into the folder and print it. ``source`` is its name in ``files`` where it
+        differs.
 
         If the page has shown the file before, the lines that are new are marked.
         """
@@ -94,8 +97,8 @@ class Console:
     def run(self, command: str, *, keep: str = "", status: int = 0, shown: str = "") -> None:
         """Run a command and print it with its output.
 
-        ``keep`` is a pattern of the lines to print. ``status`` is the expected exit code. ``shown`` is what
-        the page shows in place of the command.
+        ``keep`` is a pattern of the lines to print. ``status`` is the expected exit code. ``shown``
+        is what the page shows in place of the command.
         """
         self._print(shown or command, self._output(command, status), keep)
 
@@ -120,7 +123,8 @@ class Console:
         return done.stdout
 
     def start(self, command: str, *, until: str, keep: str = "") -> None:
-        """Start a command, print what it writes until a line contains ``until``, and leave it running.
+        """Start a command, print what it writes until a line contains ``until``, and leave it
+        running.
 
         ``keep`` is a pattern of the lines to print.
         """
@@ -202,7 +206,10 @@ def _environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def _wait_until_free(port: int) -> None:
-    """Wait while another program uses the port. After a while, the command itself says what is wrong."""
+    """Wait while another program uses the port.
+
+    After a while, the command itself says what is wrong.
+    """
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         with socket.socket() as probe:

@@ -8,7 +8,9 @@ from documentation.members import Row
 
 
 def definitions(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a definition list: the name and its type, and below them the meaning and the default."""
+    """Yield a definition list: the name and its type,
+    and below them the meaning and the default.
+    """
     for row in rows:
         yield f"{_term(row)}\n:   {_definition(row)}\n"
 

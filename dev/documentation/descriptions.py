@@ -1,4 +1,6 @@
-"""Gives each page of the site its own description, which search engines and previews of links show."""
+"""Gives each page of the site its own description,
+which search engines and previews of links show.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ _LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 def describe(pages: Path) -> None:
     """Write the first sentence of each page into its front matter, as ``description``.
 
-    Where several pages begin with the same sentence, or with none, it follows the heading of the page.
+    Where several pages begin with the same sentence, or with none, it follows the heading of the
+    page.
     """
     texts = {page: page.read_text(encoding="utf-8") for page in pages.rglob("*.md")}
     # Zensical writes the description between double quotes as it is.

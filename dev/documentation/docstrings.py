@@ -19,7 +19,9 @@ _ROLE = re.compile(r":\w+:`~?([^`]+)`")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a docstring says about a parameter or an attribute; ``default`` is empty where it says nothing."""
+    """What a docstring says about a parameter or an attribute;
+    ``default`` is empty where it says nothing.
+    """
 
     meaning: str
     default: str
@@ -37,8 +39,9 @@ class Docstring:
 def read_docstring(value: object, owner: type | None = None) -> Docstring:
     """Read the docstring of a class, a function or a module.
 
-    A class also has the entries of its base classes. A method also has those of the method that it overrides,
-    of a method whose arguments it takes ("are those of :meth:`other`"), and of its ``owner``.
+    A class also has the entries of its base classes. A method also has those of the method that it
+    overrides, of a method whose arguments it takes ("are those of :meth:`other`"), and of its
+    ``owner``.
     """
     own = _read_own(value)
     inherited = [dict(_read_own(each).entries) for each in _related(value, owner)]

@@ -1,7 +1,7 @@
 """Writes the pages and pictures of ``docs/`` that are generated from the code: ``make docs-pages``.
 
-They are committed, so that links to them work in a checkout; a test compares them. Of the API only the list
-of names is committed: the build of the site writes its pages.
+They are committed, so that links to them work in a checkout; a test compares them. Of the API only
+the list of names is committed: the build of the site writes its pages.
 """
 
 from __future__ import annotations

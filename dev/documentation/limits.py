@@ -1,4 +1,6 @@
-"""Writes the page of limits, facts and versions, with the limits and the rules that the checks use."""
+"""Writes the page of limits, facts and versions,
+with the limits and the rules that the checks use.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from triton_model_check.facts.compatibility import RULES
 
 HEAD = """# Limits, facts and versions
 
-What AWS and NVIDIA publish, what the constructs check at synth, and what a release of this library keeps.
+What AWS and NVIDIA publish, what the constructs check at synth, and what a release of this library
+keeps.
 
 ## Limits of AWS
 
@@ -21,16 +24,17 @@ The last column has the source: the name of the shape in botocore's service mode
 FACTS = """
 ## Images and instance types
 
-`constructs-triton facts image --region eu-west-1 --version 26.05` prints the URI of an image, its Python,
-CUDA and backends. With `--instance-type ml.g5.xlarge`, it exits with 1 if the two are not compatible.
-`constructs-triton facts instance ml.g5.12xlarge` prints GPUs, memory and storage of a type. In Python, use
-[`images`](api.md#facts) and `InstanceType.of`.
+`constructs-triton facts image --region eu-west-1 --version 26.05` prints the URI of an image, its
+Python, CUDA and backends. With `--instance-type ml.g5.xlarge`, it exits with 1 if the two are not
+compatible. `constructs-triton facts instance ml.g5.12xlarge` prints GPUs, memory and storage of a
+type. In Python, use [`images`](api.md#facts) and `InstanceType.of`.
 
-- The default version of the image is the same in every Region. If a Region does not have a version, the
-  error names the newest one that it has. A stack without a Region contains a mapping of the Regions, and
-  CloudFormation rejects the template in any other: `Unable to get mapping for TritonImageAccounts...`.
-- AWS does not list the Regions of releases 26.03 and 26.04, so they are errors. GovCloud, the isolated
-  partitions and the European Sovereign Cloud have no Triton image from AWS.
+- The default version of the image is the same in every Region. If a Region does not have a version,
+  the error names the newest one that it has. A stack without a Region contains a mapping of the
+  Regions, and CloudFormation rejects the template in any other:
+  `Unable to get mapping for TritonImageAccounts...`.
+- AWS does not list the Regions of releases 26.03 and 26.04, so they are errors. GovCloud, the
+  isolated partitions and the European Sovereign Cloud have no Triton image from AWS.
 - Types that this library does not know are allowed, with a warning.
 
 | code | severity | checks that |
@@ -39,14 +43,15 @@ CUDA and backends. With `--instance-type ml.g5.xlarge`, it exits with 1 if the t
 
 ## The host image
 
-A GPU container needs a driver on the host that supports its CUDA version. The driver of SageMaker's default
-host is too old for images from 25.08 on: the container fails with `CannotStartContainerError` and writes no
-log. The *inference AMI* of an endpoint chooses another host image. AWS publishes no table of compatible
-versions, so the library sets an AMI only for pairs of image and instance type with a published source, and
-prints a warning for others. Set `inference_ami_version` to `InferenceAmi.of(...)` for another AMI, or to
-`None` for SageMaker's default. An AMI for another major version of CUDA than the image is the warning
-`inference-ami-of-other-cuda`: an older driver cannot run the image, and AWS reports that containers with
-CUDA 12 do not start on the AMI for CUDA 13.
+A GPU container needs a driver on the host that supports its CUDA version. The driver of SageMaker's
+default host is too old for images from 25.08 on: the container fails with
+`CannotStartContainerError` and writes no log. The *inference AMI* of an endpoint chooses another
+host image. AWS publishes no table of compatible versions, so the library sets an AMI only for pairs
+of image and instance type with a published source, and prints a warning for others. Set
+`inference_ami_version` to `InferenceAmi.of(...)` for another AMI, or to `None` for SageMaker's
+default. An AMI for another major version of CUDA than the image is the warning
+`inference-ami-of-other-cuda`: an older driver cannot run the image, and AWS reports that containers
+with CUDA 12 do not start on the AMI for CUDA 13.
 
 ```python
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -58,12 +63,13 @@ assert str(choice.ami) == "al2023-ami-sagemaker-inference-gpu-4-1"
 
 ## Environment variables
 
-`constructs-triton facts environment` lists the variables. `TritonEnvironment` sets them; `extra` sets any
-other. Three defaults differ from those of the image: verbose logging is off; `model_namespacing=True`
-enables namespacing, although the variable is called `..._DISABLE_MODEL_NAMESPACING`; a multi-model endpoint
-gets `SAGEMAKER_TRITON_PING_MODE=live`, because otherwise one model that fails to load makes the health check
-fail. `environment.merged_with(other)` returns the settings of both; those of `other` replace settings of the
-same name.
+`constructs-triton facts environment` lists the variables. `TritonEnvironment` sets them; `extra`
+sets any other. Three defaults differ from those of the image: verbose logging is off;
+`model_namespacing=True` enables namespacing, although the variable is called
+`..._DISABLE_MODEL_NAMESPACING`; a multi-model endpoint gets `SAGEMAKER_TRITON_PING_MODE=live`,
+because otherwise one model that fails to load makes the health check fail.
+`environment.merged_with(other)` returns the settings of both; those of `other` replace settings of
+the same name.
 
 ```python
 from constructs_triton import TritonEnvironment
@@ -78,24 +84,24 @@ assert environment.to_variables(image_version="26.05") == {{
 
 ## Versions and compatibility
 
-The version follows [Semantic Versioning](https://semver.org). A breaking change increases the first number,
-or the second one while the first is 0. [Changes](../../CHANGELOG.md) lists every change that users notice.
-All packages are released together, with one version.
+The version follows [Semantic Versioning](https://semver.org). A breaking change increases the first
+number, or the second one while the first is 0. [Changes](../../CHANGELOG.md) lists every change
+that users notice. All packages are released together, with one version.
 
 A minor or patch release keeps:
 
 - the public names of the [API reference](api.md), with their keywords and types
-- the logical IDs of an app that does not change. An upgrade replaces no endpoint, bucket or role; it may
-  replace a model, an endpoint configuration or a managed policy, without an interruption, and the changelog
-  says so
+- the logical IDs of an app that does not change. An upgrade replaces no endpoint, bucket or role;
+  it may replace a model, an endpoint configuration or a managed policy, without an interruption,
+  and the changelog says so
 - the digests and names of the archives of a repository that does not change
 - the meaning of check codes, and the names, options, exit codes and `--json` fields of commands
 - the reading of `index.json`, benchmark files and recorded requests of older releases
 
-It may change messages and text output, add checks, warnings, metrics and outputs, change the code of Lambda
-functions, and, in a minor release, change the default image version: set `TritonImage.dlc("26.05")` to keep
-one. A new check that reports an error is for a repository that Triton or SageMaker rejects; if it is wrong
-for you, acknowledge its code.
+It may change messages and text output, add checks, warnings, metrics and outputs, change the code
+of Lambda functions, and, in a minor release, change the default image version: set
+`TritonImage.dlc("26.05")` to keep one. A new check that reports an error is for a repository that
+Triton or SageMaker rejects; if it is wrong for you, acknowledge its code.
 
 | | supported |
 |---|---|

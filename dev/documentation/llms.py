@@ -1,4 +1,5 @@
-"""Writes ``llms.txt``, the list of pages for language models, and the Markdown of each page beside its HTML.
+"""Writes ``llms.txt``, the list of pages for language models, and the Markdown of each page beside
+its HTML.
 
 The form is that of https://llmstxt.org: a heading, a quotation, and a list of links per section.
 """
@@ -16,9 +17,10 @@ from documentation.descriptions import first_sentence
 
 #: What a reader needs before the pages: the packages, and the commands that answer most questions.
 SUMMARY = """\
-Python packages: `constructs-triton` (CDK constructs), `triton-model-check` (checks of model repositories),
-`constructs-triton-client` (client), `cdk-rehearse` (rehearsal of updates). `constructs-triton --help` lists
-the commands, `constructs-triton explain CODE` explains a finding, and most commands take `--json`."""
+Python packages: `constructs-triton` (CDK constructs), `triton-model-check` (checks of model
+repositories), `constructs-triton-client` (client), `cdk-rehearse` (rehearsal of updates).
+`constructs-triton --help` lists the commands, `constructs-triton explain CODE` explains a finding,
+and most commands take `--json`."""
 
 
 def write_llms(configuration: Path, pages: Path, site: Path) -> None:

@@ -15,7 +15,8 @@ from constructs_triton_core.facts.limits import TextLimit
 from documentation.docstrings import Docstring, Entry
 
 _REQUIRED = inspect.Parameter.empty
-#: Names of whole numbers. Shares, weights, times and percentages may have a fraction, and so may cores.
+#: Names of whole numbers. Shares, weights, times and percentages may have a fraction, and so may
+#: cores.
 _WHOLE = re.compile(
     r"(?:^|_)(?:counts?|capacity|accelerator_devices|periods|executions|zone_imbalance|prefix_length|step_size)$"
     r"|^(?:datapoints_to_alarm|min_adjustment_magnitude|concurrency_threshold)$"
@@ -34,7 +35,9 @@ class Row:
 
 
 def rows_of(value: Any, docstring: Docstring) -> list[Row]:
-    """Return a row for each parameter of a class or a function, or for each key of a ``TypedDict``."""
+    """Return a row for each parameter of a class or a function,
+    or for each key of a ``TypedDict``.
+    """
     if typing.is_typeddict(value):
         return list(_rows_of_keys(value, docstring))
     parameters = signature_of(value).parameters
@@ -67,7 +70,8 @@ def signature_of(value: Any) -> inspect.Signature:
 def type_of(annotation: Any, name: str = "") -> str:
     """Write a type as the signature of a Python function has it, without modules.
 
-    JavaScript has one type of numbers, so jsii annotates counts with ``float``; a count is an ``int``.
+    JavaScript has one type of numbers, so jsii annotates counts with ``float``; a count is an
+    ``int``.
     """
     if annotation is _REQUIRED:
         return ""
@@ -92,7 +96,9 @@ def members_of(value: type, *, with_abstract: bool = True) -> Iterator[tuple[str
 
 
 def nested_classes(value: type) -> Iterator[tuple[str, type]]:
-    """Yield the public classes inside a class with their names, each before the classes inside it."""
+    """Yield the public classes inside a class with their names,
+    each before the classes inside it.
+    """
     for name, member in vars(value).items():
         is_nested = (
             inspect.isclass(member) and member.__qualname__ == f"{value.__qualname__}.{name}"
@@ -147,7 +153,8 @@ def _row(parameter: inspect.Parameter, docstring: Docstring) -> Row:
     ):
         default = "required"
     elif not default and parameter.default not in (None, DERIVED, _REQUIRED):
-        # A dataclass hides the value of a default_factory; all of this package are empty containers.
+        # A dataclass hides the value of a default_factory; all of this package are empty
+        # containers.
         is_factory = repr(parameter.default) == "<factory>"
         default = "empty" if is_factory else f"`{_literal(parameter.default)}`"
     return Row(

@@ -1,4 +1,6 @@
-"""Collects the pages of the site: ``docs/``, files of the project, and READMEs of packages and examples."""
+"""Collects the pages of the site: ``docs/``, files of the project,
+and READMEs of packages and examples.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ PACKAGES = ("check", "client", "rehearse")
 #: The list of public names in a checkout. The site has a page for each of its headings.
 API = "reference/api.md"
 SHOWN_BYTES = 50_000
-#: Folders whose pages need no entry in the menu: the first page of each, which has one, links to all of them.
+#: Folders whose pages need no entry in the menu: the first page of each, which has one, links to
+#: all of them.
 FIRST_PAGES: Mapping[str, str] = {
     "reference/checks/": "reference/checks.md",
     "reference/api/": "reference/api/index.md",
@@ -93,7 +96,9 @@ def is_generated(page: str) -> bool:
 
 
 def hand_written() -> dict[str, str]:
-    """Return the text of each page of ``docs/`` that a person wrote, as readers see it: without comments."""
+    """Return the text of each page of ``docs/`` that a person wrote, as readers see it:
+    without comments.
+    """
     docs = PROJECT / "docs"
     pages = {page.relative_to(docs).as_posix(): page for page in sorted(docs.rglob("*.md"))}
     return {
@@ -131,7 +136,9 @@ def menu_of(page: str) -> list[str]:
 
 
 def missing_in_nav(target: Path) -> list[str]:
-    """Return the pages that neither ``nav`` in mkdocs.yml nor the first page of their folder links to."""
+    """Return the pages that neither ``nav`` in mkdocs.yml nor the first page
+    of their folder links to.
+    """
     listed = menu()
     texts = {
         page.relative_to(target).as_posix(): page.read_text("utf-8")
@@ -203,7 +210,10 @@ def packages_page() -> str:
 
 
 def copy_example(folder: Path, target: Path) -> None:
-    """Write an example's README as a page. Its code is a plain file, which the search leaves out."""
+    """Write an example's README as a page.
+
+    Its code is a plain file, which the search leaves out.
+    """
     shutil.copy(folder / "app.py", target / f"{folder.name}.py")
     readme = folder / "README.md"
     if readme.is_file():

@@ -23,7 +23,9 @@ QUIET, PANEL, INK, GRID = (f"var(--{name})" for name in ("quiet", "panel", "ink"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a chart. Without values, only its name is written; ``top`` is the value at the upper edge."""
+    """A line of a chart. Without values, only its name is written;
+    ``top`` is the value at the upper edge.
+    """
 
     name: str
     values: Sequence[float] | None
@@ -77,7 +79,8 @@ class Picture:
         rows = _rows(names, self.width - 32)
         height = 50 + CHIP * len(rows)
         self._parts.append(
-            f'<rect x="4" y="{y:g}" width="{self.width - 8}" height="{height}" rx="6" fill="{FILLS[fill]}"/>'
+            f'<rect x="4" y="{y:g}" width="{self.width - 8}" height="{height}" rx="6" '
+            f'fill="{FILLS[fill]}"/>'
         )
         self._text(16, y + 19, title, "#fff", anchor="start", bold=True)
         self._text(16, y + 36, note, "#fff", anchor="start", size=12)
@@ -86,8 +89,8 @@ class Picture:
             for name in row:
                 width = _chip_width(name)
                 self._parts.append(
-                    f'<rect x="{x:g}" y="{top:g}" width="{width:g}" height="{CHIP - 5}" rx="4" fill="none" '
-                    'stroke="#fff" stroke-opacity="0.6"/>'
+                    f'<rect x="{x:g}" y="{top:g}" width="{width:g}" height="{CHIP - 5}" rx="4" '
+                    'fill="none" stroke="#fff" stroke-opacity="0.6"/>'
                 )
                 self._text(x + width / 2, top + 14, name, "#fff", size=12)
                 x += width + 6
@@ -101,10 +104,11 @@ class Picture:
         lines: Sequence[Line],
         marks: Sequence[tuple[str, float]] = (),
     ) -> None:
-        """Draw a panel of a dashboard: its lines, and horizontal lines at marked values; names are below.
+        """Draw a panel of a dashboard: its lines, and horizontal lines at marked values; names are
+        below.
 
-        ``place`` is x, y, width and height. The axis on the left has the top of the first line, and the one
-        on the right that of the first line with another top.
+        ``place`` is x, y, width and height. The axis on the left has the top of the first line, and
+        the one on the right that of the first line with another top.
         """
         x, y, width, height = place
         box = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="4"'
@@ -164,8 +168,8 @@ class Picture:
         """Draw an arrow, with a label to the right of its middle."""
         (x1, y1), (x2, y2) = start, end
         self._parts.append(
-            f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" style="stroke: {QUIET}" stroke-width="2" '
-            'marker-end="url(#head)"/>'
+            f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" style="stroke: {QUIET}" '
+            'stroke-width="2" marker-end="url(#head)"/>'
         )
         if label:
             self._text((x1 + x2) / 2 + 14, (y1 + y2) / 2 + 4, label, QUIET, size=12, anchor="start")
@@ -187,8 +191,11 @@ class Picture:
                 f'width="{self.width}" role="img" font-family="{FONT}">',
                 f"<title>{escape(self._title)}</title>",
                 f"<style>{STYLE}</style>",
-                '<defs><marker id="head" markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto">'
-                f'<path d="M0,0 L9,4 L0,8 z" style="fill: {QUIET}"/></marker></defs>',
+                (
+                    '<defs><marker id="head" markerWidth="9" markerHeight="8" refX="8" refY="4" '
+                    'orient="auto"><path d="M0,0 L9,4 L0,8 z" style="fill: '
+                    f'{QUIET}"/></marker></defs>'
+                ),
                 *self._parts,
                 "</svg>\n",
             ]

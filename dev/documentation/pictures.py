@@ -135,7 +135,9 @@ def dashboard() -> str:
 
 
 def _simulated_minutes() -> Sequence[SimulatedMinute]:
-    """Simulate a day with half an hour of more requests in the afternoon, and return each fifth minute."""
+    """Simulate a day with half an hour of more requests in the afternoon,
+    and return each fifth minute.
+    """
     day = Traffic.pattern("diurnal", low=150, high=2400).invocations
     rush = range(15 * 60, 15 * 60 + 30)
     traffic = Traffic(
@@ -154,7 +156,9 @@ def _simulated_minutes() -> Sequence[SimulatedMinute]:
 def _lines(
     metrics: Sequence[Sequence[Any]], minutes: Sequence[SimulatedMinute], highest: float
 ) -> list[Line]:
-    """Return the shown metrics of a widget with their simulated values; a right axis has its own top."""
+    """Return the shown metrics of a widget with their simulated values;
+    a right axis has its own top.
+    """
     shown = [each for each in metrics if each[-1].get("visible", True) and "label" in each[-1]]
     values = [_values(each[-1]["label"], minutes) for each in shown]
     sides = [each[-1].get("yAxis", "left") for each in shown]
@@ -215,7 +219,9 @@ def _layers() -> Mapping[str, tuple[str, ...]]:
 
 
 def _packages() -> Iterator[tuple[str, str, str]]:
-    """Yield each package's name, its question and the packages from which it imports, the top one first."""
+    """Yield each package's name, its question and the packages from which it imports,
+    the top one first.
+    """
     text = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for row in re.finditer(
         r"^\| `[\w/]+/` \| `(\w+)` \| ([^|]+\?) \| ([^|]*)\|", text, re.MULTILINE

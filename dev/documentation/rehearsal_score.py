@@ -66,7 +66,10 @@ def missed() -> str:
     """Return the wrong edits that are not found, and the harmless ones that are reported."""
     recorded = _read()
     reported = [
-        f"- {each['edit']}: {'error' if each['is error'] else 'warning'} `{'`, `'.join(each['codes'])}`\n"
+        (
+            f"- {each['edit']}: {'error' if each['is error'] else 'warning'} "
+            f"`{'`, `'.join(each['codes'])}`\n"
+        )
         for each in recorded["wrongly reported"]
     ]
     title = "Harmless edits that are reported:\n\n" if reported else ""

@@ -85,7 +85,9 @@ def _modules(package: ModuleType) -> Iterator[ModuleType]:
 
 
 def _returned(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the members that return something, "" for the function itself, and their annotations."""
+    """Yield the members that return something, "" for the function itself,
+    and their annotations.
+    """
     if inspect.isroutine(value):
         yield "", _annotation(value)
     elif inspect.isclass(value):

@@ -1,9 +1,10 @@
 """Weighs the search index of the built site, so that guides are found before generated texts.
 
-The search that Zensical ships returns sections that have all words. It puts a match in the title of a
-section before one in its menu entries, and both before one in its text, and knows no other weight. Zensical
-writes the index. This module makes the heading of a generated section a part of its text, under the title
-that the menu has, and gives the first result of a guide the text of all its sections. It adds no words.
+The search that Zensical ships returns sections that have all words. It puts a match in the title of
+a section before one in its menu entries, and both before one in its text, and knows no other
+weight. Zensical writes the index. This module makes the heading of a generated section a part of
+its text, under the title that the menu has, and gives the first result of a guide the text of all
+its sections. It adds no words.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def _weighed(items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _texts(items: Sequence[Item]) -> Mapping[str, str]:
-    """The text of each page with that of its sections: a question's words are often in several of them."""
+    """The text of each page with that of its sections:
+    a question's words are often in several of them.
+    """
     texts: dict[str, list[str]] = {}
     for item in items:
         page, _, section = item["location"].partition("#")

@@ -31,17 +31,17 @@ WORDING = {"docs": " (the wording may differ)", "recalled": " (the wording may d
 WIDTH, LONGEST = 84, 220
 INDEX = """# Troubleshooting
 
-These pages have {count} messages of SageMaker, CloudFormation, Triton and its backends, each with the
-likeliest cause and the fix. To look up a message on your machine:
+These pages have {count} messages of SageMaker, CloudFormation, Triton and its backends, each with
+the likeliest cause and the fix. To look up a message on your machine:
 
 ```console
 $ constructs-triton diagnose --message "the message"
 ```
 
-It prints the cause, the fix, and other causes by likelihood. `constructs-triton explain CODE` prints also
-where the message occurs, and the source. [`constructs-triton diagnose
-ENDPOINT`](../guides/operating.md#find-the-cause-of-a-failure) finds the message in the logs and events of an
-endpoint for you.
+It prints the cause, the fix, and other causes by likelihood. `constructs-triton explain CODE`
+prints also where the message occurs, and the source. [`constructs-triton diagnose
+ENDPOINT`](../guides/operating.md#find-the-cause-of-a-failure) finds the message in the logs and
+events of an endpoint for you.
 
 | what happens | messages |
 |---|---|
@@ -49,8 +49,8 @@ endpoint for you.
 """
 HEAD = """# {title}
 
-Search this page for words of your message, or run `constructs-triton diagnose --message "the message"`, which
-also prints [other causes](index.md).
+Search this page for words of your message, or run `constructs-triton diagnose --message "the
+message"`, which also prints [other causes](index.md).
 
 """
 

@@ -1,4 +1,6 @@
-"""Runs the commands of the pages again: ``make docs-update``, or with ``--check`` compares their output."""
+"""Runs the commands of the pages again: ``make docs-update``,
+or with ``--check`` compares their output.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Prints the figures of the project, each beside its limit: ``make figures``.
 
-Tests and benchmarks calculate nearly all of them, and have the limits. This package calls their functions.
+Tests and benchmarks calculate nearly all of them, and have the limits. This package calls their
+functions.
 """
 
 from __future__ import annotations

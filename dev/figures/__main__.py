@@ -66,7 +66,8 @@ def show(groups: Mapping[str, Group]) -> int:
     unknown = sum(row.value is None for row in shown)
     print(LEGEND)
     print(
-        f"{len(shown)} figures: {missed} miss their limit, {goals} their goal, {unknown} were not measured"
+        f"{len(shown)} figures: {missed} miss their limit, "
+        f"{goals} their goal, {unknown} were not measured"
     )
     return 1 if missed else 0
 

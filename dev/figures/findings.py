@@ -22,7 +22,9 @@ _SUM = re.compile(r"(wrongly \w+|error|warning|info)(?: +[a-z][\w-]+)? +(\d+)$")
 
 
 class Ledger(NamedTuple):
-    """A ledger: its sums, and the findings of each repository by the names of its corpus and its own."""
+    """A ledger: its sums, and the findings of each repository by the names of
+    its corpus and its own.
+    """
 
     sums: Counter[str]
     findings: dict[tuple[str, str], str]

@@ -1,4 +1,6 @@
-"""What benchmarks measure: some of them now, the others as ``dev/project/benchmarks.md`` has them."""
+"""What benchmarks measure: some of them now, the others as
+``dev/project/benchmarks.md`` has them.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from figures import PROJECT
 
 LEGEND = """
 ! a limit is missed
-~ the last benchmark did not reach a goal; "Where the time goes" in dev/project/maintaining.md says why"""
+~ the last benchmark did not reach a goal; "Where the time goes" in dev/project/maintaining.md says
+  why"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """How dense the code is, beside projects that people like to read.
 
-The figures are a thermometer: no test has a limit for them, and a change only to improve one is wrong. They
-show where code was packed into few lines, so that a reader has to take it apart again.
+The figures are a thermometer: no test has a limit for them, and a change only to improve one is
+wrong. They show where code was packed into few lines, so that a reader has to take it apart again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ Figure = Callable[[Counter[str]], float]
 
 
 def density() -> Iterator[Row]:
-    """Each figure of all packages together, with the densest package and the praised projects as a note."""
+    """Each figure of all packages together, with the densest package and the
+    praised projects as a note.
+    """
     own = {name: measured(package.modules) for name, package in PACKAGES.items()}
     together = sum(own.values(), Counter[str]())
     densest = max(own, key=lambda name: characters_a_line(own[name]))
@@ -83,7 +85,8 @@ def measured(paths: Iterable[Path]) -> Counter[str]:
 def of_module(text: str) -> Counter[str]:
     """Count the lines of code of a module, and what is in them.
 
-    A line of code has a statement or a part of one. Docstrings, imports, blank lines and comments are none.
+    A line of code has a statement or a part of one. Docstrings, imports, blank lines and comments
+    are none.
     """
     tree = ast.parse(text)
     lines = _lines_of_code(text, tree)

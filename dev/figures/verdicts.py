@@ -26,7 +26,8 @@ from mutations import score
 from figures import PROJECT, SETTINGS
 from figures.table import Row, at_least, at_most
 
-#: By folder of cases: the test, and the cases that it lists as wrongly accepted, with the reason of each.
+#: By folder of cases: the test, and the cases that it lists as wrongly accepted, with the reason of
+#: each.
 LISTED = {
     "oracle": (test_oracle_verdicts, {*test_oracle_verdicts.NEEDS_EXECUTION}),
     "oracle_onnx": (

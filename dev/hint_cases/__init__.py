@@ -1,7 +1,8 @@
 """For the examples of the checks: how a user follows the hint, written from its text alone.
 
-The key of a case is the key of its example in ``check_examples``. A hint with several ways is followed in the
-first one that can be carried out on one machine. ``make hints`` prints how many succeed.
+The key of a case is the key of its example in ``check_examples``. A hint with several ways is
+followed in the first one that can be carried out on one machine. ``make hints`` prints how many
+succeed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ CASES: dict[str, tuple[Step, ...]] = {**configurations.CASES, **models.CASES, **
 
 
 def left_after(key: str, directory: Path) -> list[Finding]:
-    """Follow the hint of an example; return what is left of its finding, and the errors that it led to."""
+    """Follow the hint of an example; return what is left of its finding,
+    and the errors that it led to.
+    """
     example = EXAMPLES[key]
     repository = Repository(write(example.failing, directory / "m"), example.target)
     for step in CASES[key]:

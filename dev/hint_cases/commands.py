@@ -1,4 +1,6 @@
-"""For the hints of commands: words that fail, and how a reader follows what is printed, from its text alone."""
+"""For the hints of commands: words that fail, and how a reader follows what is printed,
+from its text alone.
+"""
 
 # Command lines read best unbroken.
 # ruff: noqa: E501
@@ -13,8 +15,14 @@ from pathlib import Path
 
 from check_examples.onnx_models import relu
 
-_CODE = "class TritonPythonModel:\n    def execute(self, requests):\n        return [None for _ in requests]\n"
-_TENSORS = 'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }\n'
+_CODE = (
+    "class TritonPythonModel:\n    def execute(self, "
+    "requests):\n        return [None for _ in requests]\n"
+)
+_TENSORS = (
+    'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: '
+    '"Y" data_type: TYPE_FP32 dims: 4 }\n'
+)
 _TYPE = "AWS::SageMaker::"
 _VARIANT = {
     "VariantName": "Main",
@@ -46,7 +54,10 @@ _COMPILE = "compile resnet.onnx --dry-run"
 _ROLE = "--role arn:aws:iam::111122223333:role/r"
 _G5, _BATCH = "--instance-type ml.g5.xlarge", "--max-batch-size 8"
 _PLAN = "plan bench.csv --requests-per-second 50"
-_JOB = f"plan recommender request --job-name bert {_ROLE.replace('--role', '--role-arn')} --model-name bert -o job.json"
+_JOB = (
+    f"plan recommender request --job-name bert {_ROLE.replace('--role', '--role-arn')} "
+    "--model-name bert -o job.json"
+)
 _TUNE = "tune models --latency-ms 100 -o tuned"
 
 
@@ -77,7 +88,10 @@ def write_files(folder: Path) -> None:
         "resnet.onnx": relu(("n", 3)),
         "model.py": _CODE,
         "Shop.template.json": json.dumps(_TEMPLATE),
-        "bench.csv": "configuration,instance_type,invocations_per_minute,latency_ms\na,ml.g5.xlarge,1335,400\n",
+        "bench.csv": (
+            "configuration,instance_type,invocations_per_minute,latency_ms\n"
+            "a,ml.g5.xlarge,1335,400\n"
+        ),
         "fleet.csv": "model,memory_mib,load_seconds,count\nresnet,380,1.6,80\n",
         "one/b/config.pbtxt": f'backend: "python"\n{_TENSORS}',
         "one/b/1/model.py": _CODE,
@@ -108,7 +122,9 @@ _REMOVED = re.compile(r"; leave out (--\S+)|(--\S+): .*; (?:remove it|leave it o
 
 
 def followed(words: list[str], message: str) -> list[str]:
-    """Return the words that a reader types after the message: its command, or the words with its correction."""
+    """Return the words that a reader types after the message: its command,
+    or the words with its correction.
+    """
     hint = message.strip().splitlines()[-1]
     wrong = _WRONG.search(hint)
     if found := _COMMAND.search(hint):
@@ -363,7 +379,8 @@ CASES = (
     Case(f"{_COMPILE} {_G5} {_ROLE} {_BATCH} --prefix plans", output="Tensor"),
     Case(f"{_COMPILE} {_G5} {_ROLE} {_BATCH} --tag a", output="Tensor"),
     Case(
-        f"{_COMPILE} --instance-type ml.g4dn.xlarge {_ROLE} {_BATCH} --image-version 25.09 --precision bf16",
+        f"{_COMPILE} --instance-type ml.g4dn.xlarge {_ROLE} "
+        f"{_BATCH} --image-version 25.09 --precision bf16",
         output="Tensor",
     ),
     Case(

@@ -151,7 +151,8 @@ CASES: dict[str, tuple[Step, ...]] = {
     "scheduler-control-name: twice": (config('{ name: "S"', '{ name: "T"'),),
     "scheduler-control-twice": (
         config(
-            ', { name: "T" control [ { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } ] }',
+            ', { name: "T" control [ { kind: '
+            "CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } ] }",
             "",
         ),
     ),
@@ -194,7 +195,8 @@ CASES: dict[str, tuple[Step, ...]] = {
     "warmup-input: missing": (
         config(
             "batch_size: 1",
-            'batch_size: 1 inputs { key: "X" value { data_type: TYPE_FP32 dims: [ 4 ] zero_data: true } }',
+            'batch_size: 1 inputs { key: "X" value { data_type: '
+            "TYPE_FP32 dims: [ 4 ] zero_data: true } }",
         ),
     ),
     "backend-unknown": (move("m/1/weights.bin", "m/1/model.onnx"), add("m/1/model.onnx", relu())),

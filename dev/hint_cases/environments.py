@@ -1,7 +1,6 @@
-"""Hints about files that another tool writes: a case where its result is known, else the reason for none."""
-
-# Configurations read best unbroken.
-# ruff: noqa: E501
+"""Hints about files that another tool writes: a case where its result is known,
+else the reason for none.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +50,10 @@ CASES: dict[str, tuple[Step, ...]] = {
     "torchscript-arguments": (add("m/1/model.pt", torchscript()),),
     "ensemble-written-twice": (
         ensemble(
-            'value: "Y" } },\n  { model_name: "a" model_version: -1 input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" }',
-            'value: "Y" } },\n  { model_name: "a" model_version: -1 input_map { key: "X" value: "X" } output_map { key: "Y" value: "Z" }',
+            'value: "Y" } },\n  { model_name: "a" model_version: -1 input_map { key: "X" value: '
+            '"X" } output_map { key: "Y" value: "Y" }',
+            'value: "Y" } },\n  { model_name: "a" model_version: -1 input_map { key: "X" value: '
+            '"X" } output_map { key: "Y" value: "Z" }',
         ),
         ensemble("output [", 'output [ { name: "Z" data_type: TYPE_FP32 dims: [ 4 ] },'),
     ),
@@ -73,7 +74,8 @@ CASES: dict[str, tuple[Step, ...]] = {
     "ensemble-unproduced: output": (
         ensemble(
             "\n] }",
-            ',\n{ model_name: "a" model_version: -1 input_map { key: "X" value: "X" } output_map { key: "Y" value: "Z" } }\n] }',
+            ',\n{ model_name: "a" model_version: -1 input_map { key: "X" value: "X" } output_map { '
+            'key: "Y" value: "Z" } }\n] }',
         ),
     ),
     "ensemble-decoupled-branches": (ensemble('"V" value: "X"', '"V" value: "t"'),),
@@ -120,4 +122,6 @@ REASONS: dict[str, str] = {
     "target-image-unknown": "a newer version of this package does not exist yet",
     "torchscript-device": "the model is traced on a GPU",
 }
-"""The checks without any case, and why their hints cannot be followed on a machine without AWS and GPU."""
+"""The checks without any case, and why their hints cannot be followed on a
+machine without AWS and GPU.
+"""

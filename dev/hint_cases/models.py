@@ -1,8 +1,5 @@
 """Hints of the checks of ensembles, model files and models that generate, followed."""
 
-# Configurations read best unbroken.
-# ruff: noqa: E501
-
 from __future__ import annotations
 
 import json
@@ -107,7 +104,8 @@ CASES: dict[str, tuple[Step, ...]] = {
     "torchscript-no-tensors": (
         config(
             '"pytorch"\n',
-            '"pytorch"\nmax_batch_size: 8\ninput [ { name: "INPUT__0" data_type: TYPE_FP32 dims: [ 4 ] } ]\noutput [ { name: "OUTPUT__0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n',
+            '"pytorch"\nmax_batch_size: 8\ninput [ { name: "INPUT__0" data_type: TYPE_FP32 dims: [ '
+            '4 ] } ]\noutput [ { name: "OUTPUT__0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n',
         ),
     ),
     "model-file-format: weights of OpenVINO": (add("m/1/model.bin", b"weights"),),

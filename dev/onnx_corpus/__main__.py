@@ -1,7 +1,7 @@
 """Writes models with real exporters, and keeps them with ONNX Runtime's verdicts for the tests.
 
-Each exporter and each ONNX Runtime has an environment of its own in ``build/onnx_corpus``. Weights are set to
-values that compress well, so the archive has files of real size in less than a megabyte.
+Each exporter and each ONNX Runtime has an environment of its own in ``build/onnx_corpus``. Weights
+are set to values that compress well, so the archive has files of real size in less than a megabyte.
 """
 
 from __future__ import annotations

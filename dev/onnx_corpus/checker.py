@@ -1,7 +1,8 @@
-"""Describes models as `check` does for each of several images, and prints the result of each as JSON.
+"""Describes models as `check` does for each of several images, and prints the result of each as
+JSON.
 
-The packages after the folder and the images are hidden: neither ONNX Runtime nor, in one pass, ``onnx`` can
-be imported.
+The packages after the folder and the images are hidden: neither ONNX Runtime nor, in one pass,
+``onnx`` can be imported.
 """
 
 from __future__ import annotations

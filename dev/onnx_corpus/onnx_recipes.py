@@ -1,7 +1,8 @@
 """Models that onnxscript, ONNX Runtime's quantizer and the helpers of onnx write.
 
-They have what the other exporters write seldom: local functions, sequences, sparse constants, 4-bit weights,
-constants in subgraphs, and weights that are all Constant nodes, as older versions of paddle2onnx write them.
+They have what the other exporters write seldom: local functions, sequences, sparse constants, 4-bit
+weights, constants in subgraphs, and weights that are all Constant nodes, as older versions of
+paddle2onnx write them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def _tensor(name: str, values: Any) -> Any:
 
 
 def _model(nodes: list[Any], width: int, weights: list[Any], opset: int = 17, **more: Any) -> Any:
-    """Return a model with the input x and the output y, of the type FLOAT and the dims batch, ``width``."""
+    """Return a model with the input x and the output y, of the type FLOAT and
+    the dims batch, ``width``.
+    """
     ends = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", width])]
     outputs = more.pop(
         "outputs", [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", None])]
@@ -149,7 +152,9 @@ def large(x: FLOAT[None, 320]) -> FLOAT[None, 320]:  # type: ignore[valid-type]
 
 
 def _sequences(width: int) -> Any:
-    """Split into a sequence, process each part and concatenate; the mapped function reads a weight."""
+    """Split into a sequence, process each part and concatenate;
+    the mapped function reads a weight.
+    """
     part = helper.make_tensor_value_info("part", TensorProto.FLOAT, None)
     result = helper.make_tensor_value_info("result", TensorProto.FLOAT, None)
     body = helper.make_graph(

@@ -116,7 +116,9 @@ class Recurrent(nn.Module):
 
 
 class Branches(nn.Module):
-    """Choose between two layers by a value: the operator If, with weights that its branches read."""
+    """Choose between two layers by a value: the operator If,
+    with weights that its branches read.
+    """
 
     def __init__(self, width: int) -> None:
         super().__init__()

@@ -1,7 +1,8 @@
 """Two releases behind one endpoint: one receives 90 percent of the requests, the other 10 percent.
 
-The variants differ in instance type and environment, and each scales separately. Metrics have the variant's
-name, so a dashboard shows them side by side. Change the weights to shift traffic; the instance counts stay.
+The variants differ in instance type and environment, and each scales separately. Metrics have the
+variant's name, so a dashboard shows them side by side. Change the weights to shift traffic; the
+instance counts stay.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """An endpoint that a notebook made, whose next model comes from this app.
 
-The endpoint ``digits-2025-11-02`` keeps its name, its ARN and its instances. If a deployment fails, it
-returns to the model that it had. The model of the app is on trial: when the stack is deleted, the endpoint
-returns to the notebook's model. Without ``removal_policy``, it would go on with the last model of the app.
+The endpoint ``digits-2025-11-02`` keeps its name, its ARN and its instances. If a deployment fails,
+it returns to the model that it had. The model of the app is on trial: when the stack is deleted,
+the endpoint returns to the notebook's model. Without ``removal_policy``, it would go on with the
+last model of the app.
 """
 
 from __future__ import annotations

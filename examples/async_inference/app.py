@@ -1,7 +1,7 @@
 """An asynchronous endpoint, which has no instances while there are no requests.
 
-Callers put a request into S3, and a topic notifies them when the result is ready. The first request waits
-until an instance has started, which takes minutes.
+Callers put a request into S3, and a topic notifies them when the result is ready. The first request
+waits until an instance has started, which takes minutes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""An asynchronous endpoint that starts from zero instances, on the first of two GPU types with capacity.
+"""An asynchronous endpoint that starts from zero instances, on the first of two GPU types with
+capacity.
 
-Requests wait in the queue until an instance has started. Without a second type, a type without capacity in
-the morning would leave them there.
+Requests wait in the queue until an instance has started. Without a second type, a type without
+capacity in the morning would leave them there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A deployment that first receives a tenth of the traffic, and is rolled back if an alarm goes off.
 
-The alarms monitor the endpoint that they roll back. The endpoint has a fixed name, so that the alarms do not
-depend on it and are created first. The endpoint scales, and ``scaling_guard`` lets a deployment change its
-instance type.
+The alarms monitor the endpoint that they roll back. The endpoint has a fixed name, so that the
+alarms do not depend on it and are created first. The endpoint scales, and ``scaling_guard`` lets a
+deployment change its instance type.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class BlueGreenStack(cdk.Stack):
                 # How long the old instances stay after all traffic has moved.
                 termination_wait=cdk.Duration.minutes(10),
             ),
-            # SageMaker refuses to change the instance type of a variant that is registered for scaling.
+            # SageMaker refuses to change the instance type of a variant that is registered for
+            # scaling.
             scaling_guard=True,
         )
         scaling = endpoint.auto_scale_instance_count(min_capacity=2, max_capacity=6)

@@ -1,7 +1,8 @@
-"""A product of four models: a Python model, an ONNX model, an ensemble of both, and a model that calls one.
+"""A product of four models: a Python model, an ONNX model, an ensemble of both, and a model that
+calls one.
 
-``moderation`` calls ``scorer`` with business logic scripting (BLS). Its archive contains ``scorer``, which
-the server loads beside it. Run it on your machine after ``npx cdk synth``:
+``moderation`` calls ``scorer`` with business logic scripting (BLS). Its archive contains
+``scorer``, which the server loads beside it. Run it on your machine after ``npx cdk synth``:
 
     constructs-triton local up cdk.out
 """

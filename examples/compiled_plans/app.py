@@ -1,7 +1,8 @@
-"""One archive with a TensorRT plan for each GPU, for an endpoint that starts on either of two instance types.
+"""One archive with a TensorRT plan for each GPU, for an endpoint that starts on either of two
+instance types.
 
-The two plans in `compiled` are stand-ins of a few bytes, which no GPU loads: they have only the header of a
-plan. Replace them with your own model before you deploy:
+The two plans in `compiled` are stand-ins of a few bytes, which no GPU loads: they have only the
+header of a plan. Replace them with your own model before you deploy:
 
     constructs-triton compile classifier.onnx --max-batch-size 64 --instance-type ml.g5.xlarge \
         --instance-type ml.g4dn.xlarge --role ARN --bucket NAME

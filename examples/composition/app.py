@@ -1,7 +1,8 @@
 """An endpoint in the network of existing stacks, with callers in another stack.
 
-``ShopStack`` is an example of any application with a function and a workflow. It is deployed once: a grant
-allows a model whatever its content, and the function finds the current archive in the index of the models.
+``ShopStack`` is an example of any application with a function and a workflow. It is deployed once:
+a grant allows a model whatever its content, and the function finds the current archive in the index
+of the models.
 """
 
 from __future__ import annotations

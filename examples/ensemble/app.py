@@ -32,7 +32,8 @@ class EnsembleStack(cdk.Stack):
             model_repository=repository,
             ensemble="digits",
             instance_type=InstanceType.of("ml.g5.xlarge"),
-            # The default model is set to the ensemble automatically; this is one of the other settings.
+            # The default model is set to the ensemble automatically; this is one of the other
+            # settings.
             environment=TritonEnvironment(thread_count=8),
         )
         scaling = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)

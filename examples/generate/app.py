@@ -1,4 +1,5 @@
-"""A model that generates, whose tokens arrive as they are made: alone, and as a step of an ensemble.
+"""A model that generates, whose tokens arrive as they are made: alone, and as a step of an
+ensemble.
 
 Run it on your machine after ``npx cdk synth``; ``ask.py`` prints the tokens:
 
@@ -35,7 +36,8 @@ class GenerateStack(cdk.Stack):
         repository = TritonModelRepository(
             self, "Models", source=ModelSource.from_directory(MODELS / "story")
         )
-        # AWS's image with the package `tokenizers`. README.md has the commands that build and push it.
+        # AWS's image with the package `tokenizers`. README.md has the commands that build and push
+        # it.
         images = ecr.Repository.from_repository_name(self, "Images", "triton-tokenizers")
         image = TritonImage.from_ecr_repository(images, "26.05", triton_version="26.05")
         environment = TritonEnvironment(inference_type="generate_stream")

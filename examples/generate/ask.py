@@ -1,4 +1,6 @@
-"""Print the tokens that an endpoint of `constructs-triton local up cdk.out` generates, as they arrive."""
+"""Print the tokens that an endpoint of `constructs-triton local up cdk.out` generates,
+as they arrive.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Make the tokenizer and the weights of the example from `text.txt`: `python train.py`, in a second."""
+"""Make the tokenizer and the weights of the example from `text.txt`: `python train.py`,
+in a second.
+"""
 
 from __future__ import annotations
 

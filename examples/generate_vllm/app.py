@@ -1,7 +1,7 @@
 """A language model of the vLLM backend on one GPU, called as the decoder of `examples/generate`.
 
-The image is your own, built from the `Dockerfile`; README.md has the commands. It does not run on your
-machine: the bundled server has no vLLM backend.
+The image is your own, built from the `Dockerfile`; README.md has the commands. It does not run on
+your machine: the bundled server has no vLLM backend.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
 
 
 class GenerateVllmStack(cdk.Stack):
-    """An endpoint that continues a text with a model of a hub, for InvokeEndpointWithResponseStream."""
+    """An endpoint that continues a text with a model of a hub,
+    for InvokeEndpointWithResponseStream.
+    """
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)

@@ -1,6 +1,7 @@
 """Two ensembles with their own copies on one GPU instance, which stops while there are no requests.
 
-cdk-nag's rules for AWS Solutions, HIPAA and NIST 800-53 report only the findings acknowledged below.
+cdk-nag's rules for AWS Solutions, HIPAA and NIST 800-53 report only the findings acknowledged
+below.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from constructs_triton import (
 )
 
 MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
-# Acknowledged findings by the name of the rule. HIPAA and NIST use the same names with their prefixes.
+# Acknowledged findings by the name of the rule. HIPAA and NIST use the same names with their
+# prefixes.
 LOGS = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws/sagemaker"
 WILDCARDS = {
     "*": "PutMetricData and GetAuthorizationToken support no resource",
@@ -29,7 +31,9 @@ WILDCARDS = {
 }
 CONTROLS = {
     "IAMNoInlinePolicy": "each policy belongs to one role and is deleted with it",
-    "SageMakerEndpointConfigurationKMSKeyConfigured": "the hardware encrypts the local NVMe of ml.g5",
+    "SageMakerEndpointConfigurationKMSKeyConfigured": (
+        "the hardware encrypts the local NVMe of ml.g5"
+    ),
 }
 
 
@@ -43,7 +47,8 @@ class SharedGpusStack(cdk.Stack):
             "Shared",
             instance_type=InstanceType.of("ml.g5.12xlarge"),
             min_instance_count=0,
-            # One instance has the GPUs of all copies. A second one starts if an update finds it busy.
+            # One instance has the GPUs of all copies. A second one starts if an update finds it
+            # busy.
             max_instance_count=2,
         )
         for name in ("digits", "alerts"):

@@ -1,7 +1,7 @@
 """An endpoint that starts on the first of three instance types that has capacity.
 
-Scaling follows the busiest type: each has its own number of requests that an instance processes at a time,
-from a load test.
+Scaling follows the busiest type: each has its own number of requests that an instance processes at
+a time, from a load test.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class InstancePoolsStack(cdk.Stack):
             ],
             # For all three types together.
             variant_instance_provision_timeout=cdk.Duration.minutes(15),
-            # A change of the pools is a change of the instance type, which a scaled variant refuses.
+            # A change of the pools is a change of the instance type, which a scaled variant
+            # refuses.
             scaling_guard=True,
         )
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)

@@ -1,6 +1,7 @@
 """Your own key encrypts everything: models, volumes, captured requests and core dumps.
 
-cdk-nag's rules for AWS Solutions, HIPAA and NIST 800-53 report only the findings acknowledged below.
+cdk-nag's rules for AWS Solutions, HIPAA and NIST 800-53 report only the findings acknowledged
+below.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from constructs_triton import (
 )
 
 MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
-# Acknowledged findings by the name of the rule. HIPAA and NIST use the same names with their prefixes.
+# Acknowledged findings by the name of the rule. HIPAA and NIST use the same names with their
+# prefixes.
 WILDCARDS = {
     "*": "neither PutMetricData nor GetAuthorizationToken knows a resource",
-    "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws/sagemaker/Endpoints/*": (
-        "SageMaker names the log group after the endpoint"
-    ),
+    (
+        "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>"
+        ":log-group:/aws/sagemaker/Endpoints/*"
+    ): "SageMaker names the log group after the endpoint",
 }
 PREFIXES = "one prefix of one bucket; what is below it changes with the models and the requests"
 CALLED_BY_CLOUDFORMATION = (
@@ -39,7 +42,9 @@ CONTROLS = {
     "S3BucketReplicationEnabled": "a deployment to another Region places the archives there",
     "S3BucketLoggingEnabled": "the bucket of the access logs has no logs of its own",
     "S3DefaultEncryptionKMS": "S3 delivers access logs to a bucket with S3's own key only",
-    "CloudWatchLogGroupEncrypted": "the function logs names of archives and nothing of their content",
+    "CloudWatchLogGroupEncrypted": (
+        "the function logs names of archives and nothing of their content"
+    ),
     "LambdaConcurrency": CALLED_BY_CLOUDFORMATION,
     "LambdaDLQ": CALLED_BY_CLOUDFORMATION,
     "LambdaInsideVPC": "the function has S3 copy objects and touches nothing that is in a VPC",
@@ -51,7 +56,8 @@ class KmsStack(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
-        # Access logs are allowed by a bucket policy instead of an ACL, as in every app of ``cdk init``.
+        # Access logs are allowed by a bucket policy instead of an ACL, as in every app of ``cdk
+        # init``.
         self.node.set_context("@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy", True)
         self.key = kms.Key(self, "Key", enable_key_rotation=True)
         logs = self._make_log_bucket()

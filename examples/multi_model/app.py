@@ -1,7 +1,7 @@
 """Many models behind one endpoint, with the features that a shared endpoint needs.
 
-Two scaling policies, alarms, a dashboard, callers that may call only some of the models, and outputs with
-the names of the models.
+Two scaling policies, alarms, a dashboard, callers that may call only some of the models, and
+outputs with the names of the models.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The same endpoint in a small and a large size, deployed one after the other by CDK Pipelines.
 
-The archives are created once, when the pipeline synthesizes, and published to each account's asset bucket.
+The archives are created once, when the pipeline synthesizes, and published to each account's asset
+bucket.
 """
 
 from __future__ import annotations

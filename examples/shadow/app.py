@@ -1,7 +1,7 @@
 """A shadow variant tests a newer image with real traffic.
 
-The shadow variant receives copies of half of the requests. Its responses are not returned to callers. Data
-capture stores them with the requests in a bucket, where you can compare them.
+The shadow variant receives copies of half of the requests. Its responses are not returned to
+callers. Data capture stores them with the requests in a bucket, where you can compare them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A container without network access, whose models are downloaded through subnets without internet.
 
-Callers are in the same VPC and use its interface endpoint.
-cdk-nag's rules for AWS Solutions, HIPAA and NIST 800-53 report only the findings acknowledged below.
+Callers are in the same VPC and use its interface endpoint. cdk-nag's rules for AWS Solutions, HIPAA
+and NIST 800-53 report only the findings acknowledged below.
 """
 
 from __future__ import annotations
@@ -24,12 +24,17 @@ from constructs_triton import (
 )
 
 MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
-# Acknowledged findings by the name of the rule. HIPAA and NIST use the same names with their prefixes.
+# Acknowledged findings by the name of the rule. HIPAA and NIST use the same names with their
+# prefixes.
 WILDCARDS = {
-    "*": "PutMetricData, GetAuthorizationToken and the network interfaces know no resource beforehand",
-    "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws/sagemaker/Endpoints/*": (
-        "SageMaker names the log group after the endpoint"
+    "*": (
+        "PutMetricData, GetAuthorizationToken and the network "
+        "interfaces know no resource beforehand"
     ),
+    (
+        "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>"
+        ":log-group:/aws/sagemaker/Endpoints/*"
+    ): "SageMaker names the log group after the endpoint",
 }
 CIDR = "port 443 is open to the VPC's own CIDR, which is not known at synth"
 CONTROLS = {

@@ -64,13 +64,17 @@ def _shared(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path], o
 
 @pytest.fixture(scope="session")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the source distributions, and the wheels that are built from them as for a release."""
+    """A folder with the source distributions, and the wheels that are built from
+    them as for a release.
+    """
     return _shared(tmp_path_factory, "dist", build)
 
 
 @pytest.fixture(scope="session")
 def example_apps(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All deployable apps of the project, synthesized ``before`` and ``after`` a change of every model."""
+    """All deployable apps of the project, synthesized ``before`` and ``after``
+    a change of every model.
+    """
     return _shared(tmp_path_factory, "example_apps", _synthesize_twice)
 
 

@@ -14,8 +14,8 @@ import pytest
 def environment(name: str, packages: Sequence[str], folder: Path, *, with_uv: bool = False) -> Path:
     """Return a Python that has the packages; skip the test if pip does not find them.
 
-    uv takes seconds where pip takes minutes, but does not read pip's settings, such as where the wheels of
-    PyTorch without CUDA are. If it fails, pip installs.
+    uv takes seconds where pip takes minutes, but does not read pip's settings, such as where the
+    wheels of PyTorch without CUDA are. If it fails, pip installs.
 
     CONSTRUCTS_TRITON_ENVIRONMENTS names a folder with environments that are used again.
     """

@@ -1,4 +1,5 @@
-"""What AWS observes of endpoints over time and the simulated account does not: failures, updates, activities.
+"""What AWS observes of endpoints over time and the simulated account does not: failures, updates,
+activities.
 
 A test sets what the account has observed. Each is checked against botocore's service model.
 """
@@ -22,7 +23,9 @@ from cdk_rehearse.replacement import replaced, wrapped
 
 @dataclass
 class Observed:
-    """Members of DescribeEndpoint by endpoint, and scaling activities by resource ID, newest first."""
+    """Members of DescribeEndpoint by endpoint, and scaling activities by resource ID,
+    newest first.
+    """
 
     endpoints: dict[str, dict[str, Any]] = field(default_factory=dict)
     activities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)

@@ -15,7 +15,10 @@ REQUEST: Any = {"model": "", "messages": [{"role": "user", "content": "grüß mi
 
 
 def main(base_url: str, key: str) -> None:
-    """Print the answers as one JSON object. The key is a function, which is called for each request."""
+    """Print the answers as one JSON object.
+
+    The key is a function, which is called for each request.
+    """
     chats = OpenAI(base_url=base_url, api_key=lambda: key, max_retries=0).chat.completions
     chunks = list(chats.create(**REQUEST, stream=True, stream_options={"include_usage": True}))
     texts = [choice.delta.content or "" for chunk in chunks for choice in chunk.choices]

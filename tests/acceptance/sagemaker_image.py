@@ -1,7 +1,8 @@
-"""Builds an image that behaves as SageMaker's Triton image, from the wheel's server and this machine's files.
+"""Builds an image that behaves as SageMaker's Triton image, from the wheel's server and this
+machine's files.
 
-No registry and no package mirror is needed: programs, shared libraries and Python's standard library are
-copied from the running system.
+No registry and no package mirror is needed: programs, shared libraries and Python's standard
+library are copied from the running system.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ def set_up_podman(folder: Path, patch: pytest.MonkeyPatch) -> None:
 def build_image(engine: str, name: str, folder: Path, *, python_of_system: str = "") -> None:
     """Write a root file system below ``folder`` and import it as the image ``name``.
 
-    With ``python_of_system``, a minor version, the models' Python is Debian's ``/usr/bin/python3`` with NumPy
-    in ``dist-packages``, as in SageMaker's image. Otherwise it is that of the tests.
+    With ``python_of_system``, a minor version, the models' Python is Debian's ``/usr/bin/python3``
+    with NumPy in ``dist-packages``, as in SageMaker's image. Otherwise it is that of the tests.
     """
     root = folder / "root"
     installation, python = find_installation(None), inspect_python(None)
@@ -134,7 +135,8 @@ def _copy_python(root: Path) -> None:
     shutil.copytree(standard, library, ignore=shutil.ignore_patterns(*_UNUSED, "config-*", "*.a"))
     (target / "bin").mkdir()
     shutil.copy(os.path.realpath(sys.executable), target / "bin" / "python3")
-    # In the standard library's folder, because distributions name the folder of packages differently.
+    # In the standard library's folder, because distributions name the folder of packages
+    # differently.
     packages = Path(np.__file__).parent.parent
     for package in ("numpy", "numpy.libs"):
         if (packages / package).is_dir():

@@ -1,6 +1,7 @@
 """Calls a local endpoint with the SageMaker Python SDK. Runs in the environment of the SDK.
 
-python sdk_predictor.py URL: prints the answers to the same request as JSON and in binary, as one JSON object.
+python sdk_predictor.py URL: prints the answers to the same request as JSON and in binary, as one
+JSON object.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Starts the real server for a case of ``target_cases.py`` and returns what it answers.
 
 Each server has its own namespaces for mounts and processes: ``/dev/shm`` has the case's size, its
-repositories may be read-only, and nothing is left of it. To record the answers of all or some cases again::
+repositories may be read-only, and nothing is left of it. To record the answers of all or some cases
+again::
 
     PYTHONPATH=packages/check/tests/contract python tests/acceptance/server_of_targets.py [CASE...]
 """
@@ -42,7 +43,8 @@ _USERS = () if os.geteuid() == 0 else ("--map-root-user",)
 _NAMESPACES = ("unshare", *_USERS, "--mount", "--pid", "--fork", "--kill-child")
 #: A line of the log: severity, date, time, process, source, and the message as a JSON string.
 _ERROR_LINE = re.compile(r'^E\d{4} [\d:.]+ \d+ [\w.]+:\d+\] "(.*)"$', re.MULTILINE)
-#: What the server prints when it ends: about an option, about the models, or about its own exception.
+#: What the server prints when it ends: about an option, about the models, or about its own
+#: exception.
 _LAST_LINE = re.compile("(?i)error: |terminate called|  what")
 _CRASH = re.compile("terminate called|what")
 #: What the server says on every machine without a GPU, and what it says again for the whole model.
@@ -57,7 +59,9 @@ def why_not() -> str | None:
 
 
 class Machine(NamedTuple):
-    """What all servers share: a folder with a copy of the backends, and the library of an empty backend."""
+    """What all servers share: a folder with a copy of the backends,
+    and the library of an empty backend.
+    """
 
     folder: Path
     library: bytes
@@ -78,7 +82,9 @@ class Machine(NamedTuple):
             return dict(pool.map(lambda name: (name, self.answer(name, CASES[name])), names))
 
     def answer(self, name: str, case: Case) -> Verdict:
-        """Start the server of a case, again if it crashed: on a busy machine it does, before it says why."""
+        """Start the server of a case, again if it crashed: on a busy machine it does,
+        before it says why.
+        """
         for attempt in range(3):
             verdict = self._start(case, self.folder / name / str(attempt))
             if verdict["starts"] or any(not _CRASH.match(each) for each in verdict["messages"]):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: Fifteen queries by someone who had not read the pages: from titles of public issues and questions.
+#: Fifteen queries by someone who had not read the pages: from titles of public issues and
+#: questions.
 BY_STRANGERS: Mapping[str, tuple[str, ...]] = {
     "run sagemaker container locally": ("guides/run_locally",),
     "mock invoke_endpoint": ("guides/testing",),

@@ -1,7 +1,8 @@
-"""Writes models with a framework, and what the framework answers. Runs in the environment of the framework.
+"""Writes models with a framework, and what the framework answers. Runs in the environment of the
+framework.
 
-python stand_in_models.py FRAMEWORK FOLDER: FOLDER/models is the repository, FOLDER/MODEL.npz the inputs and
-the expected outputs of one request.
+python stand_in_models.py FRAMEWORK FOLDER: FOLDER/models is the repository, FOLDER/MODEL.npz the
+inputs and the expected outputs of one request.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def write(folder: Path, name: str, config: str, values: dict[str, Any]) -> Path:
 
 
 def pytorch(folder: Path) -> None:
-    """A traced network, and a script with named arguments in another order than the configuration."""
+    """A traced network, and a script with named arguments in another order
+    than the configuration.
+    """
     import torch
 
     torch.manual_seed(1)

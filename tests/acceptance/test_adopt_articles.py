@@ -1,4 +1,6 @@
-"""Endpoints of the articles' notebooks become apps that deploy the same endpoints with the same answers."""
+"""Endpoints of the articles' notebooks become apps that deploy the same endpoints
+with the same answers.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ class Circle:
 
 @pytest.fixture(scope="module")
 def circle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Circle]:
-    """All endpoints: created by the notebooks' calls, adopted, deleted, and deployed by their apps."""
+    """All endpoints: created by the notebooks' calls, adopted, deleted,
+    and deployed by their apps.
+    """
     folder = tmp_path_factory.mktemp("adopted")
     with SimulatedAccount() as aws:
         prepare_account(aws)
@@ -133,7 +137,9 @@ def test_descriptions_differ_only_where_the_report_says_so(
 
 
 def test_models_answer_with_the_same_bytes(circle: Circle) -> None:
-    """Each model of each endpoint answers the same request with the same bytes, under the same name."""
+    """Each model of each endpoint answers the same request with the same bytes,
+    under the same name.
+    """
     before, after = circle.responses
     assert before == after
     assert len(set(before.values())) > len(ENDPOINTS) / 2

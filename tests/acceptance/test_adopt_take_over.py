@@ -1,4 +1,6 @@
-"""The app that ``adopt`` writes: it takes over a running endpoint by default, and has tests of its own."""
+"""The app that ``adopt`` writes: it takes over a running endpoint by default,
+and has tests of its own.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ TAKEN_OVER = (ENDPOINTS[1], ENDPOINTS[4], ENDPOINTS[6])
 
 @pytest.mark.parametrize("endpoint", TAKEN_OVER, ids=lambda each: each.name)
 def test_endpoint_is_taken_over(endpoint: NotebookEndpoint, tmp_path: Path) -> None:
-    """The endpoint keeps its ARN and its instances, differs as the report says, and outlives the stack."""
+    """The endpoint keeps its ARN and its instances, differs as the report says,
+    and outlives the stack.
+    """
     with SimulatedAccount() as aws:
         prepare_account(aws)
         take_over(aws, endpoint, tmp_path)
@@ -54,7 +58,9 @@ def arn_of(aws: SimulatedAccount, endpoint: NotebookEndpoint) -> str:
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS[:2], ids=lambda each: each.name)
 def test_tests_of_an_adopted_project(endpoint: NotebookEndpoint, tmp_path: Path) -> None:
-    """The command synthesizes what it writes, and the written test records a snapshot and compares."""
+    """The command synthesizes what it writes, and the written test records
+    a snapshot and compares.
+    """
     with SimulatedAccount() as aws:
         prepare_account(aws)
         create(aws, endpoint, tmp_path)

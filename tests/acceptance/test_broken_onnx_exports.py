@@ -1,4 +1,6 @@
-"""Files of real exporters with one fault each, small and above 256 KiB, and ONNX Runtime's verdict."""
+"""Files of real exporters with one fault each, small and above 256 KiB,
+and ONNX Runtime's verdict.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ MISSED = {
         "wrong_weight_dims",
     ): "ONNX Runtime 1.19 does not compare the sizes of Gemm",
 }
-"""What ONNX Runtime refuses, in one release or both, and we do not, whatever the size of the file."""
+"""What ONNX Runtime refuses, in one release or both, and we do not,
+whatever the size of the file.
+"""
 
 UNREAD = {
     ("lightgbm_value_large", "wrong_attribute_type"),
@@ -75,7 +79,9 @@ def _of_both_sizes(kinds: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_faults_are_found_whatever_the_size(broken: Path, image: str) -> None:
-    """With the onnx package, only the listed faults are not found, and only the listed models are refused."""
+    """With the onnx package, only the listed faults are not found,
+    and only the listed models are refused.
+    """
     found = said(broken, image)
     accepted = {case for case in CASES if not is_refused(found["__".join(case)])}
     refused = {case for case in CASES if faults(found["__".join(case)])}
@@ -89,7 +95,9 @@ def test_faults_are_found_whatever_the_size(broken: Path, image: str) -> None:
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_nothing_more_is_refused_without_the_onnx_package(broken: Path, image: str) -> None:
-    """Without the onnx package, four of ten faults are found at most, and nothing else is refused wrongly."""
+    """Without the onnx package, four of ten faults are found at most,
+    and nothing else is refused wrongly.
+    """
     found = said(broken, image, "onnx")
     refused = {case for case in CASES if faults(found["__".join(case)])}
     loaded = {(name, fault) for name, fault in CASES if image in LOADS[name][fault]}

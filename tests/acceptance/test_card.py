@@ -1,12 +1,13 @@
-"""What the project promises first: it deploys, it fits into an app of yours, and two commands run a clone.
+"""What the project promises first: it deploys, it fits into an app of yours, and two commands run a
+clone.
 
-- ``cdk deploy`` of ``app.py`` succeeds: tested here in a clone. ``test_deploy_demo.py`` also updates it,
-  rolls it back and destroys it.
-- A construct works in any CDK app with the base installation alone, and a snapshot of its stack stays equal
-  when only model files change: tested here, from the wheels.
+- ``cdk deploy`` of ``app.py`` succeeds: tested here in a clone. ``test_deploy_demo.py`` also
+  updates it, rolls it back and destroys it.
+- A construct works in any CDK app with the base installation alone, and a snapshot of its stack
+  stays equal when only model files change: tested here, from the wheels.
 - ``make demo`` works on a clone, in a new home folder: tested here.
-- ``make test`` works on a clone, in a new home folder: ``.ci/run`` shows it, because a test cannot run the
-  tests of which it is a part.
+- ``make test`` works on a clone, in a new home folder: ``.ci/run`` shows it, because a test cannot
+  run the tests of which it is a part.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+)
 
 INSTANCE_TYPE = "ml.g5.xlarge"
 
@@ -73,8 +79,8 @@ def stack():
 
 
 def test_nothing_else_is_installed():
-    others = ("numpy", "boto3", "constructs_triton_client", "cdk_rehearse", "cfnlint", "tritonclient")
-    others += ("grpc", "ml_dtypes", "rapidjson", "urllib3", "onnx")
+    others = ("numpy", "boto3", "constructs_triton_client", "cdk_rehearse", "cfnlint")
+    others += ("tritonclient", "grpc", "ml_dtypes", "rapidjson", "urllib3", "onnx")
     assert [name for name in others if find_spec(name)] == []
 
 
@@ -150,7 +156,9 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @needs_server
 def test_make_demo_and_deploy_on_a_clone(clone: Path, tmp_path: Path) -> None:
-    """In a new home folder, ``make demo`` installs all and classifies digits; then app.py is deployed."""
+    """In a new home folder, ``make demo`` installs all and classifies digits;
+    then app.py is deployed.
+    """
     # This process may itself have been started by make.
     variables = {**_caches(), "HOME": str(tmp_path), "MAKEFLAGS": "", "MAKELEVEL": ""}
     printed = run("make", "demo", cwd=clone, variables=variables)

@@ -1,4 +1,6 @@
-"""``compare_repositories`` with the Triton server, on a model whose rate is known by construction."""
+"""``compare_repositories`` with the Triton server,
+on a model whose rate is known by construction.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The job of ``constructs-triton compile`` in a container: command, folders and network as in the request.
+"""The job of ``constructs-triton compile`` in a container: command, folders and network as in the
+request.
 
 The image has bash and a few programs where NVIDIA's image has them, a small program in place of
-``trtexec``, and
-one in place of ``nvidia-smi``. SageMaker's part is done by the test: it mounts the inputs, and reads the
-results.
+``trtexec``, and one in place of ``nvidia-smi``. SageMaker's part is done by the test: it mounts the
+inputs, and reads the results.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ def prepared(
 ) -> dict[str, Any]:
     """Print the request of a job, and put its uploads where SageMaker would mount them."""
     model = write_onnx(folder / "bert.onnx", doc=doc)
-    words = f"--instance-type ml.g4dn.xlarge --max-batch-size 16 --precision fp16 --job {kind} --role {ROLE}"
+    words = (
+        "--instance-type ml.g4dn.xlarge --max-batch-size "
+        f"16 --precision fp16 --job {kind} --role {ROLE}"
+    )
     assert main(["compile", str(model), *words.split(), "--dry-run", "--json"]) == 0
     job: dict[str, Any] = json.loads(capsys.readouterr().out)["jobs"][0]
     for url, upload in job["uploads"].items():
@@ -74,7 +77,9 @@ def prepared(
 
 
 def run_job(image: str, folder: Path, request: dict[str, Any]) -> subprocess.CompletedProcess[str]:
-    """Run the container as SageMaker does: mounted inputs that cannot be written, and no network."""
+    """Run the container as SageMaker does: mounted inputs that cannot be written,
+    and no network.
+    """
     container = request.get("AppSpecification") or request["AlgorithmSpecification"]
     job, model, output, messages = container["ContainerArguments"]
     entry = container["ContainerEntrypoint"]
@@ -95,7 +100,9 @@ def run_job(image: str, folder: Path, request: dict[str, Any]) -> subprocess.Com
 def test_script_runs_as_the_request_says(
     image: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
-    """The entry point, the script and the arguments of the request write a plan, its log and a message."""
+    """The entry point, the script and the arguments of the request write a plan,
+    its log and a message.
+    """
     job = prepared(tmp_path, capsys, kind)
     done = run_job(image, tmp_path, job["request"])
     assert done.returncode == 0, done.stdout + done.stderr
@@ -114,7 +121,9 @@ def test_script_runs_as_the_request_says(
 def test_failure_in_the_container_is_reported(
     image: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A build that fails ends the container with exit code 1, and its first error is in both messages."""
+    """A build that fails ends the container with exit code 1,
+    and its first error is in both messages.
+    """
     job = prepared(tmp_path, capsys, "training", doc="FAIL_operator")
     assert run_job(image, tmp_path, job["request"]).returncode == 1
     for name in ("message", "failure"):

@@ -1,4 +1,6 @@
-"""``adopt_existing``: a stack takes over an endpoint that boto3 calls made, and never deletes it."""
+"""``adopt_existing``: a stack takes over an endpoint that boto3 calls made,
+and never deletes it.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def fail_after(notebook: Notebook, assembly: Path, type: str) -> None:
 
 
 def test_adoption_keeps_the_endpoint_and_its_fleet(notebook: Notebook, deploy: Deploy) -> None:
-    """Name, ARN, tags and instance count stay; the model is that of the stack, and the old one is kept."""
+    """Name, ARN, tags and instance count stay; the model is that of the stack,
+    and the old one is kept.
+    """
     before = notebook.described()
     assert deploy("first").status == "CREATE_COMPLETE"
     after = notebook.described()
@@ -100,7 +104,9 @@ def test_scaled_variant_gets_another_instance_type(
 def test_failed_first_deployment_restores_everything(
     assemblies: Path, notebook: Notebook, deploy: Deploy, state: str, failing: str
 ) -> None:
-    """Configuration, instances, scaling and tags are as before, and nothing of the stack remains."""
+    """Configuration, instances, scaling and tags are as before,
+    and nothing of the stack remains.
+    """
     before = notebook.everything()
     fail_after(notebook, assemblies / state, failing)
     stack = deploy(state)
@@ -128,7 +134,9 @@ def test_unfriendly_account_restores_everything(
 def test_update_that_sagemaker_reverts_fails(
     aws: SimulatedAccount, notebook: Notebook, deploy: Deploy
 ) -> None:
-    """SageMaker returns to the old configuration without an error; the deployment fails and says so."""
+    """SageMaker returns to the old configuration without an error;
+    the deployment fails and says so.
+    """
     before = notebook.everything()
     aws.behaviour = replace(aws.behaviour, endpoint_update="reverts")
     stack = deploy("first")
@@ -157,7 +165,9 @@ def test_failed_second_deployment_returns_to_the_first(
 def test_second_deployment_replaces_the_stacks_own_model(
     notebook: Notebook, deploy: Deploy
 ) -> None:
-    """The model of the first deployment is deleted, that of the notebook stays, and so does the fleet."""
+    """The model of the first deployment is deleted, that of the notebook stays,
+    and so does the fleet.
+    """
     deploy("first")
     first = notebook.running
     notebook.set_count(4)
@@ -175,7 +185,9 @@ def test_second_deployment_replaces_the_stacks_own_model(
 def test_deletion_of_the_stack_leaves_the_endpoint(
     aws: SimulatedAccount, notebook: Notebook, deploy: Deploy
 ) -> None:
-    """By default, the endpoint goes on with the stack's model, which is retained with all that it needs."""
+    """By default, the endpoint goes on with the stack's model,
+    which is retained with all that it needs.
+    """
     stack = deploy("first")
     running = notebook.running
     assert aws.destroy(stack.name).status == "DELETE_COMPLETE"
@@ -190,7 +202,9 @@ def test_deletion_of_the_stack_leaves_the_endpoint(
 def test_deletion_waits_for_a_previous_model_that_is_gone(
     aws: SimulatedAccount, notebook: Notebook, deploy: Deploy
 ) -> None:
-    """The deletion fails before it deletes anything, and succeeds once the endpoint is deleted by hand."""
+    """The deletion fails before it deletes anything,
+    and succeeds once the endpoint is deleted by hand.
+    """
     stack = deploy("destroyed")
     running = notebook.running
     notebook.sagemaker.delete_endpoint_config(EndpointConfigName=notebook.config)
@@ -229,7 +243,9 @@ def test_construct_moves_to_another_id(notebook: Notebook, deploy: Deploy) -> No
 
 
 def test_scaling_cannot_move_to_another_id(notebook: Notebook, deploy: Deploy) -> None:
-    """The deletion of the first construct's target would deregister the variant, so it is refused."""
+    """The deletion of the first construct's target would deregister the variant,
+    so it is refused.
+    """
     deploy("first")
     before = notebook.everything()
     stack = deploy("other_id")
@@ -241,7 +257,9 @@ def test_scaling_cannot_move_to_another_id(notebook: Notebook, deploy: Deploy) -
 def test_failed_move_to_another_id_returns(
     assemblies: Path, notebook: Notebook, deploy: Deploy
 ) -> None:
-    """If the new construct fails, the endpoint returns to the configuration of the first construct."""
+    """If the new construct fails, the endpoint returns to the configuration
+    of the first construct.
+    """
     deploy("first")
     first = notebook.running
     fail_after(notebook, assemblies / "other_id", ADOPTED_TYPE)

@@ -1,4 +1,6 @@
-"""``adopt_existing`` refuses what would harm callers, and its function has no permission that it can miss."""
+"""``adopt_existing`` refuses what would harm callers,
+and its function has no permission that it can miss.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def test_endpoint_whose_model_is_gone_is_refused(
 def test_endpoint_of_another_stack_is_refused(
     aws: SimulatedAccount, notebook: Notebook, deploy: Deploy
 ) -> None:
-    """A second stack that adopts the same endpoint fails, until the record of the first one is deleted."""
+    """A second stack that adopts the same endpoint fails,
+    until the record of the first one is deleted.
+    """
     first = deploy("first")
     running = notebook.running
     stack = deploy("second", "Second")

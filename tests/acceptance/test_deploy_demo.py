@@ -1,4 +1,6 @@
-"""app.py through the CDK's command line, from bootstrap: deployed, updated, rolled back and destroyed."""
+"""app.py through the CDK's command line, from bootstrap: deployed, updated,
+rolled back and destroyed.
+"""
 
 from __future__ import annotations
 

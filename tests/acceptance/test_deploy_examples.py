@@ -37,7 +37,9 @@ def assemblies(example_apps: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def account_in() -> Iterator[Callable[[str], SimulatedAccount]]:
-    """Starts the account of an environment and ends the previous one: a process has one at a time."""
+    """Starts the account of an environment and ends the previous one:
+    a process has one at a time.
+    """
     current: dict[str, SimulatedAccount] = {}
     with ExitStack() as running:
 

@@ -1,4 +1,6 @@
-"""Models as files on a loopback AWS: what each deployment uploads and places, and what the server loads."""
+"""Models as files on a loopback AWS: what each deployment uploads and places,
+and what the server loads.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ class Account:
         return str(self.aws.deploy(self.assemblies / state, STACK).status)
 
     def uploads(self, state: str) -> int:
-        """The bytes of model assets that ``cdk deploy`` would upload: those whose keys do not exist."""
+        """The bytes of model assets that ``cdk deploy`` would upload:
+        those whose keys do not exist.
+        """
         bucket = self._asset_bucket()
         listed = self.aws.client("s3").list_objects_v2(Bucket=bucket).get("Contents", [])
         present = {each["Key"] for each in listed}
@@ -65,7 +69,9 @@ class Account:
 
     @property
     def unpacked(self) -> list[str]:
-        """The names of the files that the function has placed from a zip. moto writes a copy like others."""
+        """The names of the files that the function has placed from a zip. moto
+        writes a copy like others.
+        """
         return list((Counter(self.written) - Counter(self.copied)).elements())
 
     def _asset_bucket(self) -> str:
@@ -114,7 +120,9 @@ def _counting(operation: str, names: list[str], parameter: str, position: int) -
 
 
 def test_first_deployment_places_every_file(account: Account) -> None:
-    """The large file is uploaded once and copied for each endpoint; the small ones come from the zips."""
+    """The large file is uploaded once and copied for each endpoint;
+    the small ones come from the zips.
+    """
     assert WEIGHTS_BYTES < account.uploads("first") < WEIGHTS_BYTES + 10_000
     assert account.deploy("first") == "CREATE_COMPLETE"
     assert account.files("SingleName") == FILES
@@ -125,7 +133,9 @@ def test_first_deployment_places_every_file(account: Account) -> None:
 
 
 def test_changed_small_file_uploads_only_small_files(account: Account) -> None:
-    """After a change of the label only the small files are uploaded; S3 itself copies the large one."""
+    """After a change of the label only the small files are uploaded;
+    S3 itself copies the large one.
+    """
     old = account.prefix("SingleName")
     assert 0 < account.uploads("changed") < 10_000
     assert account.deploy("changed") == "UPDATE_COMPLETE"
@@ -138,7 +148,9 @@ def test_changed_small_file_uploads_only_small_files(account: Account) -> None:
 
 @needs_server
 def test_placed_files_are_served(account: Account) -> None:
-    """The server loads the objects below the prefixes, also an ensemble whose version folder has no file."""
+    """The server loads the objects below the prefixes,
+    also an ensemble whose version folder has no file.
+    """
     ones = {"x": np.ones((1, 4), dtype=np.float32)}
     with LocalEndpoint.from_aws(account.aws.endpoint_url) as running:
         for output, tensor, added in (("SingleName", "y", 5 + 2), ("TwiceName", "z", 2 * (5 + 2))):
@@ -158,7 +170,9 @@ def test_status_names_the_files(account: Account) -> None:
 
 
 def test_failed_deployment_returns_to_the_old_files(account: Account) -> None:
-    """A rollback copies nothing, and no moment of it takes a file or a permission from an endpoint."""
+    """A rollback copies nothing, and no moment of it takes a file or a
+    permission from an endpoint.
+    """
     prefixes = [account.prefix(output) for output in ("SingleName", "TwiceName")]
     assert WEIGHTS_BYTES < account.uploads("broken") < WEIGHTS_BYTES + 10_000
     assert account.deploy("broken") == "UPDATE_ROLLBACK_COMPLETE"

@@ -1,4 +1,6 @@
-"""A fleet that has scaled to four instances, when its scaling is removed and when its stack is deleted."""
+"""A fleet that has scaled to four instances, when its scaling is removed and
+when its stack is deleted.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def desired_count(view: StackView) -> int:
 def test_fleet_without_its_scaling(
     aws: SimulatedAccount, deploy: Deploy, unscaled: FleetState, expected: int
 ) -> None:
-    """The documented ways keep all instances, with new content and then with another instance type."""
+    """The documented ways keep all instances, with new content and then with
+    another instance type.
+    """
     view = StackView(aws, STACK)
     assert deploy(FleetState()) == "CREATE_COMPLETE"
     view.set_desired_instance_count("SingleName", 4)
@@ -72,7 +76,9 @@ def test_fleet_without_its_scaling(
 
 
 def test_retained_endpoint_has_all_that_it_needs(aws: SimulatedAccount, deploy: Deploy) -> None:
-    """After the deletion of the stack each instance can start again; the page's commands delete the rest."""
+    """After the deletion of the stack each instance can start again;
+    the page's commands delete the rest.
+    """
     assert deploy(FleetState(removal_policy=RemovalPolicy.RETAIN)) == "CREATE_COMPLETE"
     view = StackView(aws, STACK)
     name, bucket = view.output("SingleName"), _bucket(view)

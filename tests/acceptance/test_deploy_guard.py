@@ -1,4 +1,6 @@
-"""The scaling guard, with its role's permissions, on an AWS that refuses the same requests as SageMaker."""
+"""The scaling guard, with its role's permissions,
+on an AWS that refuses the same requests as SageMaker.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def scaling(view: StackView) -> dict[str, list[dict[str, Any]]]:
-    """The endpoint's targets, policies and schedules, without values that a new registration changes."""
+    """The endpoint's targets, policies and schedules,
+    without values that a new registration changes.
+    """
     client = view.aws.client("application-autoscaling")
     resource = f"endpoint/{view.output('Name')}/variant/"
     described = {
@@ -87,7 +91,9 @@ def instance_types(view: StackView) -> dict[str, str]:
 def test_lost_response_of_a_creation_leaves_no_scaling(
     aws: SimulatedAccount, deploy: Deploy
 ) -> None:
-    """Target and policy have ids that their function does not know, and their rollback deletes them."""
+    """Target and policy have ids that their function does not know,
+    and their rollback deletes them.
+    """
     names = (f"Lost{next(NUMBERS)}" for _ in NUMBERS)
     resources = deploy("small", "Lost").resources
     steps = [
@@ -166,7 +172,9 @@ def test_scaled_variant_is_removed(fresh: StackView, deploy: Deploy) -> None:
 def test_failed_update_does_not_change_scaling(
     fresh: StackView, deploy: Deploy, state: str
 ) -> None:
-    """After a failed deployment, instances and scaling are unchanged, and the next deployment succeeds."""
+    """After a failed deployment, instances and scaling are unchanged,
+    and the next deployment succeeds.
+    """
     before = scaling(fresh)
     stack = deploy(state, fresh.name)
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE", stack.reason
@@ -179,7 +187,9 @@ def test_failed_update_does_not_change_scaling(
 
 
 def test_guard_on_existing_scaling_is_refused(deploy: Deploy, aws: SimulatedAccount) -> None:
-    """Adding the guard to scaling that CloudFormation registered is refused: it would be deregistered."""
+    """Adding the guard to scaling that CloudFormation registered is refused:
+    it would be deregistered.
+    """
     assert deploy("unguarded", "Adopting").status == "CREATE_COMPLETE"
     before = scaling(StackView(aws, "Adopting"))
     stack = deploy("small", "Adopting")
@@ -201,7 +211,9 @@ def test_removed_guard_keeps_scaling(fresh: StackView, deploy: Deploy) -> None:
 
 
 def test_destroy_deletes_everything(fresh: StackView, deploy: Deploy) -> None:
-    """After a change and a rollback, deleting the stack removes targets, policies and the saved state."""
+    """After a change and a rollback, deleting the stack removes targets,
+    policies and the saved state.
+    """
     deploy("large", fresh.name)
     deploy("removal_fails", fresh.name)
     noted = fresh.stack.id

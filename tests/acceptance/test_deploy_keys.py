@@ -1,4 +1,6 @@
-"""The encryption key of a repository changes on a loopback AWS, and deployments of its models fail."""
+"""The encryption key of a repository changes on a loopback AWS,
+and deployments of its models fail.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ BUDGET_MINUTES = 2
 
 STRANGER = "models/trained-0123abcd.tar.gz"
 CHANGES = [("K1", "K2"), ("K1", None), (None, "K1")]
-#: Resources in a random order; during an update and its rollback, instances of both fleets are launched.
+#: Resources in a random order; during an update and its rollback, instances of both fleets are
+#: launched.
 UNORDERED = Behaviour(seed=3, random_order=True, launches_old_fleet=True)
 
 
@@ -121,7 +124,9 @@ def test_key_changes_together_with_something_else(account: Account, new: Any, ch
 
 
 def test_key_changes_and_the_update_of_the_endpoint_fails(account: Account) -> None:
-    """SageMaker fails the update of the endpoint of files, so the objects have the old key again."""
+    """SageMaker fails the update of the endpoint of files,
+    so the objects have the old key again.
+    """
     assert account.deploy(KeyState("K1")).status == "CREATE_COMPLETE"
     before = account.objects()
     account.aws.behaviour = replace(UNORDERED, endpoint_update="fails")
@@ -171,7 +176,9 @@ def test_archives_are_pruned_once_their_days_have_passed(account: Account) -> No
 
 
 def test_damaged_index_fails_an_update_and_not_its_rollback(account: Account) -> None:
-    """The reason says what to delete and how to continue; the rollback leaves the index as it is."""
+    """The reason says what to delete and how to continue;
+    the rollback leaves the index as it is.
+    """
     account.deploy(KeyState(None))
     account.damage_index()
     stack = account.deploy(KeyState(None, label=2))
@@ -230,7 +237,9 @@ def _encrypt(account: Account, key: str, prefix: str) -> None:
 
 
 def _let_everyone_list_the_assets(account: Account) -> None:
-    """Without this permission S3 answers 403 for a missing archive, and the function repeats the request."""
+    """Without this permission S3 answers 403 for a missing archive,
+    and the function repeats the request.
+    """
     statement = {
         "Effect": "Allow",
         "Principal": "*",

@@ -1,4 +1,6 @@
-"""An endpoint moves to the stack of its repository, on the road that the guide to models describes."""
+"""An endpoint moves to the stack of its repository,
+on the road that the guide to models describes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Endpoints of a stack that are off at night, by ``off_switch`` or ``stop --force``, on a loopback AWS."""
+"""Endpoints of a stack that are off at night, by ``off_switch`` or ``stop --force``,
+on a loopback AWS.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def scaling(view: StackView, name: str) -> list[Any]:
 def test_night_of_a_stack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An update at night fails, and its rollback too; after the start, both succeed and nothing is lost."""
+    """An update at night fails, and its rollback too; after the start,
+    both succeed and nothing is lost.
+    """
     assemblies = synthesize_states(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(aws_calls, "_POLL_SECONDS", 0.1)
@@ -109,7 +113,9 @@ def test_each_direction_is_rehearsed(switched: Path, old: str, new: str, steps: 
     ("old", "new"), [("guarded_off", "guarded_larger"), ("many_off", "many_second")]
 )
 def test_change_at_night_is_in_service_in_the_morning(switched: Path, old: str, new: str) -> None:
-    """Another instance type under a scaling guard, or other models, are what the morning turns on."""
+    """Another instance type under a scaling guard, or other models,
+    are what the morning turns on.
+    """
     found = rehearse(switched / old, switched / new, orders=1, failures="none")
     assert found.status == {switched_app.STACK: "UPDATE_COMPLETE"}
     assert found.problems == ()
@@ -179,7 +185,9 @@ def _described(aws: SimulatedAccount) -> list[dict[str, Any]]:
 
 
 def test_night_of_an_endpoint_with_a_switch(night: SimulatedAccount, switched: Path) -> None:
-    """Off by the schedule, a new model by ``cdk deploy``, which keeps it off, and on by the schedule."""
+    """Off by the schedule, a new model by ``cdk deploy``, which keeps it off,
+    and on by the schedule.
+    """
     (before,) = endpoints(night)
     scaled = scaling_of_switched(night)
     assert len(scaled) == 2
@@ -214,7 +222,9 @@ def test_morning_without_capacity(night: SimulatedAccount) -> None:
 
 
 def test_evening_whose_deletion_fails(night: SimulatedAccount) -> None:
-    """The update succeeds although the endpoint still runs, and the morning fails because it exists."""
+    """The update succeeds although the endpoint still runs,
+    and the morning fails because it exists.
+    """
     (endpoint,) = (
         name
         for name, each in night.stack(switched_app.STACK).resources.items()

@@ -47,7 +47,9 @@ def synthesize(directory: Path) -> Path:
 
 
 def test_retained_endpoints_can_start_instances_after_the_stack_is_deleted(tmp_path: Path) -> None:
-    """Files, archives, security groups and permissions are there, so a new instance reads everything."""
+    """Files, archives, security groups and permissions are there,
+    so a new instance reads everything.
+    """
     assembly = synthesize(tmp_path)
     with SimulatedAccount() as aws:
         aws.bootstrap()

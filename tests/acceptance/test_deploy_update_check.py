@@ -38,7 +38,9 @@ def deploy(aws: SimulatedAccount, assemblies: Path) -> Callable[[str], StackView
 
 
 def test_update_is_verified(deploy: Callable[[str], StackView]) -> None:
-    """An update that SageMaker keeps passes, back and forth, and deleting the stack leaves only the log."""
+    """An update that SageMaker keeps passes, back and forth,
+    and deleting the stack leaves only the log.
+    """
     view = deploy("first")
     assert view.stack.status == "CREATE_COMPLETE", view.stack.reason
     configs = [view.endpoint("Name")["EndpointConfigName"]]

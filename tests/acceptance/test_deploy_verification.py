@@ -71,7 +71,9 @@ def deploy(aws: SimulatedAccount, assemblies: Path) -> Callable[[str], Stack]:
 def test_responses_are_verified_and_a_wrong_one_rolls_back(
     deploy: Callable[[str], Stack], models: Models
 ) -> None:
-    """Equal responses pass; a wrong one fails the update with the output; the rollback sends nothing."""
+    """Equal responses pass; a wrong one fails the update with the output;
+    the rollback sends nothing.
+    """
     stack = deploy("first")
     assert stack.status == "CREATE_COMPLETE", stack.reason
     assert {endpoint for endpoint, _ in models.calls} == {"single", "many"}

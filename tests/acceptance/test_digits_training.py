@@ -25,7 +25,9 @@ def test_no_held_out_image_is_trained_on() -> None:
 
 
 def test_training_reproduces_the_weights_in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training uses only training images and writes the committed weights, which are small and accurate."""
+    """Training uses only training images and writes the committed weights,
+    which are small and accurate.
+    """
     training, network = load("training/train_digits.py"), load(f"{DIGITS}/classifier/1/network.py")
     seen: set[bytes] = set()
     read = training.pixels_through_png

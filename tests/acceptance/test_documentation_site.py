@@ -85,7 +85,9 @@ def test_pages_have_descriptions_of_their_own() -> None:
 
 
 def not_found() -> dict[str, list[str]]:
-    """Ask the site's own search each query; return those without a right page, and their first results."""
+    """Ask the site's own search each query; return those without a right page,
+    and their first results.
+    """
     (worker,) = (SITE / "assets" / "javascripts" / "workers").glob("search.*.min.js")
     script = Path(__file__).with_name("search_site.js")
     command = ["node", str(script), str(worker), str(SITE / "search.json")]
@@ -101,7 +103,9 @@ def not_found() -> dict[str, list[str]]:
 
 @pytest.mark.usefixtures("build")
 def test_search_finds_the_page_among_the_first_three() -> None:
-    """The site's own search has the right page among its first three results for each of thirty queries."""
+    """The site's own search has the right page among its first three results for
+    each of thirty queries.
+    """
     assert (len(BY_STRANGERS), len(QUERIES)) == (15, 30)
     assert not_found() == {}
 

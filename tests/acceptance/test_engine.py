@@ -30,8 +30,8 @@ IMAGE = "localhost/constructs-triton-test:sagemaker"
 pytestmark = needs_podman
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 
-#: Returns what the container allows: 1 or 0 for writing to the model's folder and for a network interface,
-#: and the size of /dev/shm in MiB.
+#: Returns what the container allows: 1 or 0 for writing to the model's folder and for a network
+#: interface, and the size of /dev/shm in MiB.
 LOOKING = """
 import os
 from pathlib import Path
@@ -140,7 +140,9 @@ def test_each_component_has_a_container_of_its_own(local: LocalEndpoint) -> None
 
 
 def test_models_in_containers_are_counted(local: LocalEndpoint) -> None:
-    """The counters come from inside the container, also of one without a network; no port is published."""
+    """The counters come from inside the container, also of one without a network;
+    no port is published.
+    """
     caller = Caller(local.endpoint_url)
     before = local.statistics()
     for name, target in (
@@ -172,7 +174,9 @@ def containers(local: LocalEndpoint) -> dict[str, str]:
 
 
 def answers(local: LocalEndpoint) -> list[tuple[str, bytes]]:
-    """The content types and bodies of responses to the demo's requests, and of one to each other model."""
+    """The content types and bodies of responses to the demo's requests,
+    and of one to each other model.
+    """
     from split import encode_png, held_out_images
 
     images, _ = held_out_images()
@@ -202,7 +206,9 @@ def answer(
 
 
 def test_the_demo_has_the_same_bytes_as_the_bundled_server(demo: Path) -> None:
-    """Both endpoints of app.py answer the same in containers as in the bundled server, byte for byte."""
+    """Both endpoints of app.py answer the same in containers as in the bundled server,
+    byte for byte.
+    """
     images = {"digits": IMAGE, "catalog/AllTraffic": IMAGE}
     with LocalEndpoint.from_assembly(demo, engine="podman", images=images) as contained:
         in_containers = answers(contained)
@@ -233,7 +239,9 @@ def test_the_client_contract_holds_in_a_container() -> None:
 
 
 def test_a_multi_model_container_loads_and_refuses(local: LocalEndpoint) -> None:
-    """Archives are loaded on their first call, ensembles too; one that is wrong is a model error."""
+    """Archives are loaded on their first call, ensembles too;
+    one that is wrong is a model error.
+    """
     caller = Caller(local.endpoint_url)
     assert caller.add("Multi", TargetModel="root.tar.gz") == 200
     assert caller.add("Multi", TargetModel="ensemble.tar.gz") == 301
@@ -241,7 +249,9 @@ def test_a_multi_model_container_loads_and_refuses(local: LocalEndpoint) -> None
 
 
 def test_models_are_unloaded_when_memory_is_short(assembly: Path) -> None:
-    """The memory of the container's processes is measured: with a low limit only one model stays."""
+    """The memory of the container's processes is measured:
+    with a low limit only one model stays.
+    """
     with LocalEndpoint.from_assembly(
         assembly, endpoint="Multi", engine="podman", images={"Multi": IMAGE}, memory_limit_mib=1
     ) as running:
@@ -252,7 +262,9 @@ def test_models_are_unloaded_when_memory_is_short(assembly: Path) -> None:
 
 
 def test_the_container_is_that_of_sagemaker(local: LocalEndpoint) -> None:
-    """Models cannot be written, shared memory has a size, and only isolated endpoints have no network."""
+    """Models cannot be written, shared memory has a size,
+    and only isolated endpoints have no network.
+    """
     request = json.dumps(
         {"inputs": [{"name": "X", "datatype": "FP32", "shape": [1], "data": [0]}]}
     ).encode()

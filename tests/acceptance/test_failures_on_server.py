@@ -1,4 +1,6 @@
-"""What the catalogue says about the logs of the real server: containers that fail, and healthy ones."""
+"""What the catalogue says about the logs of the real server: containers that fail,
+and healthy ones.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The functions of docs/guides/callers.md, in an environment like Lambda's, call local endpoints."""
+"""The functions of docs/guides/callers.md, in an environment like Lambda's,
+call local endpoints.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def call(
 def test_function_with_the_client_calls_the_endpoint_of_the_page(
     python: Path, function: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder has the client and what it requires; the function reads a digit with the page's stack."""
+    """The folder has the client and what it requires;
+    the function reads a digit with the page's stack.
+    """
     packages = {each.name.partition("-")[0] for each in function.glob("*.dist-info")}
     assert packages == {"constructs_triton_client", "constructs_triton_core", "numpy"}
     monkeypatch.syspath_prepend(PROJECT / "assets" / "training")

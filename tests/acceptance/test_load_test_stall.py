@@ -1,4 +1,6 @@
-"""A stop of the server for one second is seen by the load test, over real connections; budget: 1 minute."""
+"""A stop of the server for one second is seen by the load test, over real
+connections; budget: 1 minute.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A load test of streams on the real server, with a model whose token times are known; budget: 2 minutes."""
+"""A load test of streams on the real server, with a model whose token times are
+known; budget: 2 minutes.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ input [ { name: "text_input" data_type: TYPE_STRING dims: [ 1 ] },
 output [ { name: "text_output" data_type: TYPE_STRING dims: [ 1 ] },
          { name: "num_output_tokens" data_type: TYPE_UINT32 dims: [ 1 ] } ]
 """
-#: Answers each request in a thread: 0.4 s to the first event, 0.1 s to each other one, two tokens in each.
+#: Answers each request in a thread: 0.4 s to the first event, 0.1 s to each other one, two tokens
+#: in each.
 MODEL = """
 import threading
 import time
@@ -45,7 +48,9 @@ class TritonPythonModel:
         for each in requests:
             text = pb_utils.get_input_tensor_by_name(each, "text_input").as_numpy()[0].decode()
             events = int(pb_utils.get_input_tensor_by_name(each, "events").as_numpy()[0])
-            threading.Thread(target=self.answer, args=(each.get_response_sender(), text, events)).start()
+            threading.Thread(
+                target=self.answer, args=(each.get_response_sender(), text, events)
+            ).start()
 
     def answer(self, sender, text, events):
         print("STARTED", flush=True)
@@ -84,7 +89,9 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
 def words_of(
     local: LocalEndpoint, text: str = "hi", events: int = 5, *, over_http: bool = False
 ) -> list[str]:
-    """The words of a load test, over InvokeEndpointWithResponseStream or as a container is called."""
+    """The words of a load test, over InvokeEndpointWithResponseStream or as
+    a container is called.
+    """
     url = local.endpoint_url
     target = [f"{url}/endpoints/timed"] if over_http else ["timed", "--endpoint-url", url]
     inputs = ("--input", f"text_input={text}:BYTES", "--input", f"events={events}:INT32")
@@ -112,7 +119,8 @@ def test_figures_are_those_of_the_model(
     code, step = measure(capsys, words, "--concurrency", "2", "--step-requests", "6", *LOOSE)
     assert (code, step["good"], step["errors"], step["unit"]) == (0, 6, 0, "tokens")
     assert (step["concurrency"], step["closed"]) == (2, 0)
-    # A busy machine may delay the event that a gap begins with, so a gap may be shorter than its sleep.
+    # A busy machine may delay the event that a gap begins with, so a gap may be shorter than its
+    # sleep.
     assert step["first_token_p50_ms"] >= 400
     assert 50 <= step["second_token_p50_ms"] < step["first_token_p50_ms"]
     assert step["between_tokens_p50_ms"] >= 25
@@ -175,7 +183,9 @@ def assert_all_are_cancelled(local: LocalEndpoint, since: tuple[int, int]) -> No
 def test_time_ends_every_stream(
     local: LocalEndpoint, capsys: pytest.CaptureFixture[str], *, over_http: bool
 ) -> None:
-    """Streams of 100 s are closed when a step of a second and its grace are over, and are no errors."""
+    """Streams of 100 s are closed when a step of a second and its grace are over,
+    and are no errors.
+    """
     since = said(local, "STARTED"), said(local, "CANCELLED")
     bounds = ("--concurrency", "3", "--step-seconds", "1", "--grace-seconds", "1")
     words = words_of(local, events=1000, over_http=over_http)
@@ -187,7 +197,9 @@ def test_time_ends_every_stream(
 
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_interrupt_ends_every_stream(local: LocalEndpoint, processes: str) -> None:
-    """After an interrupt of the command alone, no process and no stream is left, and the exit code is 130."""
+    """After an interrupt of the command alone, no process and no stream is left,
+    and the exit code is 130.
+    """
     since = said(local, "STARTED"), said(local, "CANCELLED")
     options = ("--concurrency", "4", "--step-seconds", "60", "--processes", processes)
     words = [sys.executable, "-m", "constructs_triton.cli", *words_of(local, events=1000), *options]

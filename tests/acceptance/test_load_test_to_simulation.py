@@ -1,4 +1,6 @@
-"""From a local endpoint to the simulation of its scaling, with the commands of the planning guide."""
+"""From a local endpoint to the simulation of its scaling,
+with the commands of the planning guide.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ STEPS = (*RATES, "--step-seconds", "1", "--warm-up-seconds", "0", "--latency-ms"
 
 
 def test_measure_choose_simulate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Rates that the server holds become a plan, and the plan becomes a simulation, each with a figure."""
+    """Rates that the server holds become a plan, and the plan becomes a simulation,
+    each with a figure.
+    """
     builder = AssemblyBuilder(tmp_path / "cdk.out").serve(
         "Adding", below("m", adding_model(1)), "adding"
     )

@@ -66,7 +66,9 @@ def test_a_crashed_model_is_a_model_error_and_others_keep_serving(
 
 
 def test_a_compressed_body_gets_the_error_of_the_container(local: LocalEndpoint) -> None:
-    """Triton's front end for SageMaker never decompresses (``GetRequestCompressionType`` is IDENTITY)."""
+    """Triton's front end for SageMaker never decompresses (``GetRequestCompressionType``
+    is IDENTITY).
+    """
     url = f"{local.endpoint_url}/endpoints/Multi/invocations"
     headers = {
         "Content-Encoding": "gzip",
@@ -99,7 +101,9 @@ def test_a_compressed_body_gets_the_error_of_the_container(local: LocalEndpoint)
 def test_a_killed_server_is_started_again_and_models_load_again(
     local: LocalEndpoint, victims: Callable[[LocalEndpoint], list[int]], words: str
 ) -> None:
-    """After SIGKILL, of its supervisor too, the container is started again and loads its models again."""
+    """After SIGKILL, of its supervisor too, the container is started again and
+    loads its models again.
+    """
     caller = Caller(local.endpoint_url)
     assert caller.add("Multi", TargetModel="one.tar.gz") == 1
     os.kill(victims(local)[0], signal.SIGKILL)
@@ -173,7 +177,9 @@ def _can_mount() -> bool:
     not _can_mount(), reason="a private /dev/shm needs the right to mount (root or user namespaces)"
 )
 def test_a_model_that_fills_shared_memory_fails_alone(assembly: Path) -> None:
-    """A tensor that does not fit is a ModelError with the server's message; other requests succeed."""
+    """A tensor that does not fit is a ModelError with the server's message;
+    other requests succeed.
+    """
     large = encode_request({"X": np.zeros(5_000_000, dtype=np.float32)})
     with _SmallSharedMemory.from_assembly(assembly) as local:
         caller = Caller(local.endpoint_url)
@@ -213,7 +219,9 @@ def test_a_start_that_fails_reports_the_cause_and_leaves_nothing(
 
 
 def test_the_command_prints_what_to_copy(assembly: Path) -> None:
-    """`local up` prints name, models, URL, a boto3 snippet and `ready`, and exits with 130 on Ctrl-C."""
+    """`local up` prints name, models, URL, a boto3 snippet and `ready`,
+    and exits with 130 on Ctrl-C.
+    """
     command = [
         sys.executable,
         "-m",

@@ -35,7 +35,9 @@ needs_isolation = pytest.mark.skipif(
 
 
 def connecting_model() -> dict[str, str]:
-    """A model that answers 1 if it can connect to the port on 127.0.0.1 that it is given, otherwise 0."""
+    """A model that answers 1 if it can connect to the port on 127.0.0.1 that it is given,
+    otherwise 0.
+    """
     files = adding_model(0)
     connecting = """    def answer(self, x):
         import socket
@@ -72,7 +74,9 @@ def _assembly(directory: Path) -> AssemblyBuilder:
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
-    """One run of all these endpoints, and two whose servers have gRPC on the same port, and metrics."""
+    """One run of all these endpoints, and two whose servers have gRPC on the same port,
+    and metrics.
+    """
     builder = _assembly(tmp_path_factory.mktemp("network") / "cdk.out")
     key = builder.asset("front-ends", below("m", adding_model(0)))
     builder.single_model("FrontEndsModel", key, FRONT_ENDS)

@@ -143,7 +143,9 @@ def _client(local: LocalEndpoint, model: str | None) -> TritonClient:
 
 
 def test_an_ensemble_of_a_python_and_an_onnx_model_needs_no_flag(repository: Path) -> None:
-    """The answer is the framework's own, for the newest version of a model without a configuration."""
+    """The answer is the framework's own, for the newest version of a model
+    without a configuration.
+    """
     values = np.arange(8, dtype=np.float32).reshape(2, 4)
     session = onnxruntime.InferenceSession(repository / "net" / "2" / "model.onnx")
     with LocalEndpoint.from_repository(repository, model="whole") as local:
@@ -159,7 +161,9 @@ def test_an_ensemble_of_a_python_and_an_onnx_model_needs_no_flag(repository: Pat
 def test_two_commands_lead_from_a_model_file_to_an_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`model new`, then `local up`; with --watch a changed file is served without another command."""
+    """`model new`, then `local up`; with --watch a changed file is served
+    without another command.
+    """
     monkeypatch.chdir(tmp_path)
     linear_model(tmp_path / "model.onnx")
     assert main(["model", "new", "model.onnx", "--name", "net"]) == 0
@@ -184,7 +188,9 @@ def test_two_commands_lead_from_a_model_file_to_an_answer(
 
 
 def test_requests_become_one_batch(local: LocalEndpoint) -> None:
-    """Two requests wait for each other and are run together; the first version and its file name count."""
+    """Two requests wait for each other and are run together;
+    the first version and its file name count.
+    """
     client = _client(local, "batched")
     with ThreadPoolExecutor() as pool:
         rows = [np.array([[1, 2]], np.float32), np.array([[10, 20]], np.float32)]

@@ -1,4 +1,6 @@
-"""The apps of docs/guides/adopt.md: an endpoint stays, or its callers move, when it comes into an app."""
+"""The apps of docs/guides/adopt.md: an endpoint stays, or its callers move,
+when it comes into an app.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def synthesize(folder: Path, name: str, code: str) -> Path:
 
 
 def test_endpoint_stays_while_its_constructs_are_replaced(tmp_path: Path) -> None:
-    """The update keeps the endpoint and its name, and deletes the old model, configuration and role."""
+    """The update keeps the endpoint and its name, and deletes the old model,
+    configuration and role.
+    """
     shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
     before = Path(__file__).with_name("l1_app.py").read_text()
     after = (FILES / "app.py").read_text().partition("count = ")[0]
@@ -97,7 +101,9 @@ def test_adopted_endpoint_answers_as_before(folder: Path) -> None:
 
 
 def test_callers_move_to_an_endpoint_beside_the_old_one(folder: Path) -> None:
-    """The parameter names the old endpoint, then the new one with equal answers, and can be set back."""
+    """The parameter names the old endpoint, then the new one with equal answers,
+    and can be set back.
+    """
     with SimulatedAccount() as aws:
         make_endpoint(aws, folder)
         view, code = StackView(aws, STACK), (folder / "beside.py").read_text()
@@ -141,7 +147,10 @@ def test_imported_endpoint_gets_the_construct(folder: Path) -> None:
         )
         code = (folder / "app.py").read_text().replace("    adopt_existing=True,\n", "")
         code = re.sub(r"^count.*\n(?:[ )].*\n)*", "", code, flags=re.MULTILINE)
-        kept = 'endpoint.retain_instance_counts()\nendpoint.cfn_endpoint.override_logical_id("Endpoint")\n'
+        kept = (
+            "endpoint.retain_instance_counts()\n"
+            'endpoint.cfn_endpoint.override_logical_id("Endpoint")\n'
+        )
         aws.deploy(
             synthesize(folder, "imported", code.replace("app.synth()", f"{kept}app.synth()")), STACK
         )

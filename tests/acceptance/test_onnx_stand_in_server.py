@@ -1,7 +1,8 @@
 """ONNX cases that can share a server, on the bundled server with the stand-in.
 
-Those that the server's core decides, and each fourth of the others: ``test_onnx_stand_in.py`` of the tools
-calls the stand-in with all of them. Each model has a process, which takes a second to start.
+Those that the server's core decides, and each fourth of the others: ``test_onnx_stand_in.py`` of
+the tools calls the stand-in with all of them. Each model has a process, which takes a second to
+start.
 """
 
 from __future__ import annotations
@@ -24,9 +25,15 @@ VERDICTS: dict[str, dict[str, Any]] = json.loads(
     (ORACLE / "verdicts.json").read_text(encoding="utf-8")
 )
 OTHERWISE = {
-    "bad_auto_state": "implicit state: the stand-in cannot run it, so only its configuration is checked",
-    "bad_ragged_shape": "ragged batches: the stand-in cannot run it, so only its configuration is checked",
-    "bad_state_listed": "implicit state: the stand-in cannot run it, so only its configuration is checked",
+    "bad_auto_state": (
+        "implicit state: the stand-in cannot run it, so only its configuration is checked"
+    ),
+    "bad_ragged_shape": (
+        "ragged batches: the stand-in cannot run it, so only its configuration is checked"
+    ),
+    "bad_state_listed": (
+        "implicit state: the stand-in cannot run it, so only its configuration is checked"
+    ),
     "bad_platform_tensorrt_onnx_file": "the real server lacked the backend tensorrt",
     "bad_kind_gpu_auto": "instance groups on GPUs are removed",
     "bad_opset_22": "the installed ONNX Runtime knows this operator set",

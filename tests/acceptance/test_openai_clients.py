@@ -1,4 +1,6 @@
-"""OpenAI's package reads the same text as `invoke --stream`, from the URL that `--print-token` prints."""
+"""OpenAI's package reads the same text as `invoke --stream`,
+from the URL that `--print-token` prints.
+"""
 
 from __future__ import annotations
 

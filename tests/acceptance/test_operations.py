@@ -1,4 +1,6 @@
-"""status, diagnose and logs on a loopback AWS: endpoints that fail, roll back, scale, and are in update."""
+"""status, diagnose and logs on a loopback AWS: endpoints that fail, roll back, scale,
+and are in update.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ PING = (
     "Please check CloudWatch logs for this endpoint."
 )
 MISSING = (
-    "E1121 17:53:13.485099 2621 model_lifecycle.cc:642] \"failed to load '/opt/ml/model::alpha' version 1: "
-    "Internal: ModuleNotFoundError: No module named 'torch'\""
+    "E1121 17:53:13.485099 2621 model_lifecycle.cc:642] \"failed to load '/opt/ml/model::alpha' "
+    "version 1: Internal: ModuleNotFoundError: No module named 'torch'\""
 )
 HARMLESS = 'E1121 17:53:12.1 1 server.cc:241] "CudaDriverHelper has not been initialized."'
 
@@ -118,7 +120,9 @@ def write_log(aws: SimulatedAccount, stream: str, *lines: str) -> None:
 
 
 def test_a_healthy_endpoint_has_a_state_and_no_diagnosis(run: Run) -> None:
-    """The state names instances, image, models and scaling; nothing was denied; diagnose exits with 0."""
+    """The state names instances, image, models and scaling; nothing was denied;
+    diagnose exits with 0.
+    """
     code, text = run("status", NAME)
     assert code == 0
     for words in (
@@ -147,7 +151,9 @@ def test_the_endpoints_of_a_stack_are_found(run: Run) -> None:
 def test_a_failed_endpoint_is_diagnosed_from_its_log(
     aws: SimulatedAccount, run: Run, observe: Callable[..., None]
 ) -> None:
-    """FailureReason only says that the health check failed; the log of the new instance has the cause."""
+    """FailureReason only says that the health check failed;
+    the log of the new instance has the cause.
+    """
     observe(EndpointStatus="Failed", FailureReason=PING)
     write_log(
         aws,
@@ -212,8 +218,8 @@ def test_an_endpoint_that_scales_shows_its_activities(
     )
     assert run("diagnose", NAME)[0] == 0
     reason = (
-        "Failed to set desired instance count to 4. Reason: Unable to provision requested ML compute "
-        "capacity due to InsufficientInstanceCapacity error."
+        "Failed to set desired instance count to 4. Reason: Unable to provision requested ML "
+        "compute capacity due to InsufficientInstanceCapacity error."
     )
     observed.activities[RESOURCE] = [{**activity, "StatusCode": "Failed", "StatusMessage": reason}]
     code, text = run("diagnose", NAME)
@@ -239,7 +245,9 @@ def test_an_endpoint_in_update_shows_both_fleets(run: Run, observe: Callable[...
 
 
 def test_models_are_loaded_by_calls(run: Run, observe: Callable[..., None]) -> None:
-    """Each model of the index is called so often that the calls reach most of the three instances."""
+    """Each model of the index is called so often that the calls reach most
+    of the three instances.
+    """
     calls: list[str] = []
 
     def invoke_endpoint(response: Any) -> Any:
@@ -259,7 +267,9 @@ def test_models_are_loaded_by_calls(run: Run, observe: Callable[..., None]) -> N
 def test_an_update_that_rolls_back_is_diagnosed(
     aws: SimulatedAccount, assemblies: Path, run: Run
 ) -> None:
-    """The endpoint serves again with its old configuration; the stack's first failed event says why."""
+    """The endpoint serves again with its old configuration;
+    the stack's first failed event says why.
+    """
     aws.behaviour = replace(CALM, endpoint_update="fails")
     aws.deploy(assemblies / "second", STACK)
     aws.behaviour = CALM

@@ -48,7 +48,9 @@ SUM_OF_FAILURES = re.compile(
 DROP_SCRIPT = """([box, name, text]) => {
     const transfer = new DataTransfer();
     transfer.items.add(new File([Uint8Array.from(atob(text), (each) => each.charCodeAt(0))], name));
-    box.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    box.dispatchEvent(
+        new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }),
+    );
 }"""
 
 #: The pixels of the first chart that have a color of the page.
@@ -78,7 +80,9 @@ Open = Callable[..., Page]
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Open]:
-    """Opens the page of a run; an error of its scripts, or a request to another host, fails the test."""
+    """Opens the page of a run; an error of its scripts, or a request to another host,
+    fails the test.
+    """
     problems: list[str] = []
     pages: list[Page] = []
 
@@ -174,7 +178,9 @@ def a_held_out_digit() -> tuple[bytes, int]:
 def test_drawn_digit_is_classified(
     demo: LocalEndpoint, open_page: Open, tmp_path: Path, scheme: str, width: int
 ) -> None:
-    """A digit drawn in the browser is classified, on a desktop and a phone, in both colour schemes."""
+    """A digit drawn in the browser is classified, on a desktop and a phone,
+    in both colour schemes.
+    """
     if PICTURES:
         traffic(demo)
     page = open_page(demo, width, scheme)
@@ -205,7 +211,9 @@ def test_dropped_picture_is_sent_as_it_is(demo: LocalEndpoint, open_page: Open) 
 def test_each_call_can_be_copied_and_run(
     demo: LocalEndpoint, open_page: Open, tmp_path: Path
 ) -> None:
-    """The call as Python, curl and AWS CLI gives the answer of the page, with the files that it saves."""
+    """The call as Python, curl and AWS CLI gives the answer of the page,
+    with the files that it saves.
+    """
     png, digit = a_held_out_digit()
     (tmp_path / "digit.png").write_bytes(png)
     page = open_page(demo)
@@ -261,7 +269,9 @@ def run(command: list[str], folder: Path, environment: dict[str, str] | None = N
 
 
 def test_model_that_fails_turns_red(failing: LocalEndpoint, open_page: Open) -> None:
-    """A model that ends its process is shown as failed, with the cause and the fix, and stays so."""
+    """A model that ends its process is shown as failed, with the cause and the fix,
+    and stays so.
+    """
     page = open_page(failing)
     page.get_by_label("Numbers").fill("[41]")
     send(page)
@@ -280,7 +290,9 @@ def test_model_that_fails_turns_red(failing: LocalEndpoint, open_page: Open) -> 
 
 
 def test_failing_step_of_an_ensemble_is_named(failing: LocalEndpoint, open_page: Open) -> None:
-    """The step that failed is red, with the file and line of its model; the steps before it are not."""
+    """The step that failed is red, with the file and line of its model;
+    the steps before it are not.
+    """
     page = open_page(failing)
     page.locator("button.row").last.click()
     page.get_by_label("Numbers").fill(
@@ -365,7 +377,10 @@ PNG = base64.b64decode("{png}")
 
 class TritonPythonModel:
     def execute(self, requests):
-        return [self.answer(pb_utils.get_input_tensor_by_name(each, "image").as_numpy()) for each in requests]
+        return [
+            self.answer(pb_utils.get_input_tensor_by_name(each, "image").as_numpy())
+            for each in requests
+        ]
 
     def answer(self, image):
         scores = image.mean(axis=(2, 3)).astype(np.float16)
@@ -383,7 +398,9 @@ output [ { name: "scores" data_type: TYPE_FP16 dims: [ 3 ] label_filename: "colo
 
 
 def test_pixels_have_the_layout_and_scale_that_are_chosen(open_page: Open, tmp_path: Path) -> None:
-    """A picture becomes numbers in the layout and on the scale that the user chose; the answer has labels."""
+    """A picture becomes numbers in the layout and on the scale that the user chose;
+    the answer has labels.
+    """
     from PIL import Image
 
     Image.new("RGB", (20, 10), (255, 102, 0)).save(tmp_path / "orange.png")
@@ -470,7 +487,9 @@ def fail_half_of_the_calls(local: LocalEndpoint) -> None:
 def test_failures_are_on_the_first_screen(
     sixty: LocalEndpoint, open_page: Open, scheme: str, width: int, height: int
 ) -> None:
-    """Of 60 models the one that fails half of the calls is first, red and named; a refused request is not."""
+    """Of 60 models the one that fails half of the calls is first, red and named;
+    a refused request is not.
+    """
     fail_half_of_the_calls(sixty)
     page = open_page(sixty, width, scheme)
     expect(page.locator("#health.bad")).to_have_text(SUM_OF_FAILURES)

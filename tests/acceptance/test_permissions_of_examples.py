@@ -1,4 +1,6 @@
-"""No update of the examples that ``tests/cdk`` leaves out takes a permission away from what is serving."""
+"""No update of the examples that ``tests/cdk`` leaves out takes a permission
+away from what is serving.
+"""
 
 from __future__ import annotations
 
@@ -22,5 +24,7 @@ BUDGET_MINUTES = 1
 def test_update_keeps_every_grant_until_cleanup(
     name: str, update: tuple[str | None, str | None]
 ) -> None:
-    """What a serving role could do before is granted until the update has succeeded, without exceptions."""
+    """What a serving role could do before is granted until the update has succeeded,
+    without exceptions.
+    """
     assert grants_lost_by(name, update) == {}

@@ -1,4 +1,6 @@
-"""The hook of pre-commit and the GitHub Action install the wheel of the checker, as they do for users."""
+"""The hook of pre-commit and the GitHub Action install the wheel of the checker,
+as they do for users.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def run(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a function that runs a command, with this project's wheels beside the package index."""
+    """Return a function that runs a command, with this project's wheels
+    beside the package index.
+    """
     home = tmp_path_factory.mktemp("home")
     removed = ("PYTHONPATH", "VIRTUAL_ENV")
     kept = {name: value for name, value in os.environ.items() if name not in removed}
@@ -55,7 +59,9 @@ def run(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(params=["local", "mirror"])
 def committed(request: pytest.FixtureRequest, run: Run, tmp_path: Path) -> Path:
-    """A git repository with a model repository and the hook, as the page has it or from a mirror."""
+    """A git repository with a model repository and the hook,
+    as the page has it or from a mirror.
+    """
     work = tmp_path / "work"
     shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", work / "models")
     config = shown_file(PAGE, ".pre-commit-config.yaml")
@@ -76,7 +82,8 @@ def committed(request: pytest.FixtureRequest, run: Run, tmp_path: Path) -> Path:
 
 
 def test_hook_stops_a_commit_that_breaks_an_ensemble(committed: Path, run: Run) -> None:
-    """A broken ensemble and a broken ``model.py`` of a step fail the commit, and the fixed ones pass.
+    """A broken ensemble and a broken ``model.py`` of a step fail the commit, and the fixed ones
+    pass.
 
     A commit without a file of a model does not run the checks.
     """

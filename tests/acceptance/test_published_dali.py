@@ -66,7 +66,9 @@ def test_answer_equals_the_network_without_a_server(client: TritonClient, jpeg: 
 
 
 def test_batch_of_files_is_padded_with_zeros(client: TritonClient, jpeg: Any) -> None:
-    """Two files in one request, the shorter one padded with zeros, give the same results as each alone."""
+    """Two files in one request, the shorter one padded with zeros,
+    give the same results as each alone.
+    """
     alone = client.infer({"INPUT": jpeg})["OUTPUT"]
     batch = np.stack([np.pad(jpeg[0], (0, 100)), np.pad(jpeg[0], (0, 100))])
     both = client.infer({"INPUT": batch})["OUTPUT"]
@@ -81,7 +83,9 @@ def test_labels_come_from_the_label_file(client: TritonClient, jpeg: Any) -> Non
 
 
 def test_what_is_no_picture_is_the_callers_fault(client: TritonClient) -> None:
-    """A file that cannot be decoded is an error with its position and size; the next request succeeds."""
+    """A file that cannot be decoded is an error with its position and size;
+    the next request succeeds.
+    """
     with pytest.raises(
         InvocationError, match=r"INPUT\[0\]: must be a whole JPEG file, got 4 bytes"
     ):

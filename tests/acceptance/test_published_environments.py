@@ -57,7 +57,9 @@ def test_twin_decodes_with_the_pillow_of_its_environment(systems: Path, tmp_path
 
 
 def test_sentences_are_tokenized_with_their_environment(systems: Path, tmp_path: Path) -> None:
-    """The article's sentences have the similarities of the README, with tokenizers of the lock file."""
+    """The article's sentences have the similarities of the README,
+    with tokenizers of the lock file.
+    """
     example = systems / "minilm_ensembles"
     build(example, "processing_env.tar.gz", "--image-version", "24.09")
     words = ["--environment", example / "processing_env.tar.gz"]

@@ -1,7 +1,7 @@
 """The published systems with the frameworks of the articles, on this machine's CPU.
 
-PyTorch, transformers and DALI are in environments of their own. The scripts run in a copy of the examples, as
-the READMEs say.
+PyTorch, transformers and DALI are in environments of their own. The scripts run in a copy of the
+examples, as the READMEs say.
 """
 
 from __future__ import annotations
@@ -48,7 +48,12 @@ WRITTEN = shutil.ignore_patterns("build", "cdk.out", "model_files", "models", "s
 DEVICES = """
 import sys, torch
 graph = torch.jit.load(sys.argv[1]).inlined_graph
-print(sum(node.output().type().kind() == "DeviceObjType" for node in graph.findAllNodes("prim::Constant")))
+print(
+    sum(
+        node.output().type().kind() == "DeviceObjType"
+        for node in graph.findAllNodes("prim::Constant")
+    )
+)
 """
 SENTENCES = ["translate English to German: The house is wonderful.", "It is small."]
 
@@ -135,7 +140,9 @@ def test_resnet_50_as_torchscript_and_in_the_place_of_the_plan(
 def test_t5_in_pytorch_in_a_packed_environment(
     systems: Path, pytorch: Path, tmp_path: Path
 ) -> None:
-    """Two instances on a multi-model endpoint return the tokens of the independent implementation."""
+    """Two instances on a multi-model endpoint return the tokens of the
+    independent implementation.
+    """
     example = systems / "t5_python_backend"
     script = ["sh", "create_hf_env_from_venv.sh"]
     variables = {**os.environ, "ENVIRONMENT": str(pytorch.parents[1])}
@@ -178,7 +185,9 @@ def test_t5_in_pytorch_in_a_packed_environment(
 
 
 def _invoke(runtime: Any, **parameters: str) -> Any:
-    """Invoke until the model is loaded: unpacking its environment may take longer than one request."""
+    """Invoke until the model is loaded: unpacking its environment may take
+    longer than one request.
+    """
     for _ in range(5):
         with suppress(runtime.exceptions.ModelNotReadyException):
             return runtime.invoke_endpoint(**parameters)
@@ -199,7 +208,9 @@ def _tensors(tokenizer: Tokenizer) -> list[dict[str, Any]]:
 
 
 def test_dali_decodes_for_the_articles_ensemble(systems: Path, dali: Path, tmp_path: Path) -> None:
-    """The article's three configurations with DALI on the CPU name the picture, in all three requests."""
+    """The article's three configurations with DALI on the CPU name the picture,
+    in all three requests.
+    """
     example = systems / "dali_inception"
     run(dali, example, "make_dali.py", "--device", "cpu")
     network = example / "model_files" / "inception.onnx"
@@ -217,7 +228,9 @@ def test_dali_decodes_for_the_articles_ensemble(systems: Path, dali: Path, tmp_p
 
 
 def test_pipeline_of_the_two_ensembles(systems: Path, dali: Path, tmp_path: Path) -> None:
-    """The article's pipeline gives Inception's input, and the stack of both ensembles can be deployed."""
+    """The article's pipeline gives Inception's input,
+    and the stack of both ensembles can be deployed.
+    """
     run(dali, systems / "minilm_ensembles", "make_dali.py", "--device", "cpu")
     outputs = ["--output", tmp_path / "models", "--stand-ins", tmp_path / "stand_ins"]
     run_script("minilm_ensembles", "build_models.py", *outputs, systems=systems)

@@ -49,7 +49,8 @@ SENTENCE_STEPS, PICTURE_STEPS = (
 )
 BLUE_ROW_3_COLUMN_8 = 528
 
-#: A sentence, one that says the same in other words, one that shares its words and says something else.
+#: A sentence, one that says the same in other words, one that shares its words and says something
+#: else.
 TRIPLES = [
     (
         "A man is playing a guitar.",
@@ -128,7 +129,9 @@ def test_the_template_is_what_the_example_promises(
 
 
 def test_every_difference_from_the_article_is_explained(built: BuiltExample) -> None:
-    """Each parameter of the article's calls is in the template, or the README's table has the reason."""
+    """Each parameter of the article's calls is in the template,
+    or the README's table has the reason.
+    """
     assert built.unexplained(ENDPOINT) == set()
 
 
@@ -159,7 +162,9 @@ def test_picture_with_json_as_in_the_article(local: LocalEndpoint) -> None:
 def test_two_sentences_as_bytes_in_one_binary_request(
     local: LocalEndpoint, reference: SentenceReference
 ) -> None:
-    """The article's invocation with tritonclient and boto3 returns the embeddings of the reference."""
+    """The article's invocation with tritonclient and boto3 returns the
+    embeddings of the reference.
+    """
     (_, invocation) = article_invocations(PUBLISHED_SYSTEMS / EXAMPLE)
     text_inputs = ["Sentence 1", "Sentence 2"]
     inputs = [http_client.InferInput("INPUT0", [len(text_inputs), 1], "BYTES")]
@@ -186,14 +191,18 @@ def test_two_sentences_as_bytes_in_one_binary_request(
 def test_embeddings_equal_an_independent_forward_pass(
     client: TritonClient, reference: SentenceReference
 ) -> None:
-    """Sentences of different lengths in one batch have the same embeddings as alone, within 1e-4."""
+    """Sentences of different lengths in one batch have the same embeddings as alone,
+    within 1e-4.
+    """
     sentences = [sentence for triple in TRIPLES for sentence in triple]
     expected = np.stack([reference.embed(sentence) for sentence in sentences])
     np.testing.assert_allclose(embed(client, *sentences), expected, atol=1e-4)
 
 
 def test_the_examples_own_invocation(local: LocalEndpoint, built: BuiltExample) -> None:
-    """invoke.py prints the picture's class and similarities; the paraphrase is nearer than the other."""
+    """invoke.py prints the picture's class and similarities;
+    the paraphrase is nearer than the other.
+    """
     options = ["--endpoint-url", local.endpoint_url, "--assembly", built.assembly]
     picture, *sentences = run_script(EXAMPLE, "invoke.py", *options).splitlines()
     assert picture.endswith(f"class {BLUE_ROW_3_COLUMN_8}")
@@ -204,7 +213,9 @@ def test_the_examples_own_invocation(local: LocalEndpoint, built: BuiltExample) 
 
 @pytest.fixture(scope="module")
 def checkpoint(built: BuiltExample) -> Path:
-    """The weights with another configuration, as a checkpoint of the user; ``built`` has downloaded them."""
+    """The weights with another configuration, as a checkpoint of the user;
+    ``built`` has downloaded them.
+    """
     weights = user_cache_path("constructs-triton") / "examples" / "all-MiniLM-L6-v2"
     folder = built.models.parent / "mine"
     folder.mkdir()
@@ -219,7 +230,9 @@ def checkpoint(built: BuiltExample) -> Path:
 def test_repositories_of_your_own_checkpoint_for_the_images_backends(
     checkpoint: Path, tmp_path: Path, encoder: str
 ) -> None:
-    """With a plan or the ONNX file the sentence ensemble passes the checks for a GPU of image 24.09."""
+    """With a plan or the ONNX file the sentence ensemble passes the checks
+    for a GPU of image 24.09.
+    """
     engine, environment = tmp_path / "model.plan", tmp_path / "packed.tar.gz"
     engine.write_bytes(plan("10.4.0.26"))
     with tarfile.open(environment, "w:gz") as archive:

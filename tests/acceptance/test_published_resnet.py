@@ -1,4 +1,6 @@
-"""Two models with ResNet-50's inputs and outputs on one endpoint: the stack of the example, run locally."""
+"""Two models with ResNet-50's inputs and outputs on one endpoint: the stack of the example,
+run locally.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def pixels() -> Any:
 
 
 def test_server_accepts_both_configurations(assembly: Path) -> None:
-    """Triton's core accepts the configurations of the TorchScript and TensorRT models, with the warm-up."""
+    """Triton's core accepts the configurations of the TorchScript and TensorRT models,
+    with the warm-up.
+    """
     for folder in ("resnet50_pt", "resnet50_trt"):
         (answer,) = ask_server(assembly.parent / "build" / folder).values()
         assert answer.startswith("loads (an empty backend")

@@ -1,4 +1,6 @@
-"""T5 on the Python backend: both endpoints of the example, compared with an independent implementation."""
+"""T5 on the Python backend: both endpoints of the example,
+compared with an independent implementation.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ def padded(tokens: list[list[int]]) -> list[list[int]]:
 def test_tokens_equal_an_independent_forward_pass(
     client: TritonClient, models: Path, name: str
 ) -> None:
-    """A padded batch gives the tokens of the reference, which decodes each sentence alone without a cache."""
+    """A padded batch gives the tokens of the reference,
+    which decodes each sentence alone without a cache.
+    """
     reference = T5Reference(models / name / "1")
     ids, mask = sentences(6, 40), np.ones((6, 40), dtype=np.int32)
     for row, length in enumerate((40, 33, 20, 9, 3, 1)):
@@ -152,7 +156,9 @@ def test_the_single_model_endpoint_answers_alike(
 
 
 def test_requests_that_are_batched_together_do_not_see_each_other(client: TritonClient) -> None:
-    """Many simultaneous requests of one length, which share batches, give the same tokens as each alone."""
+    """Many simultaneous requests of one length, which share batches,
+    give the same tokens as each alone.
+    """
     requests = [
         {"input_ids": row[np.newaxis], "attention_mask": np.ones((1, 10), dtype=np.int32)}
         for row in sentences(24, 10)
@@ -185,11 +191,13 @@ def test_the_template_is_what_the_example_promises(
 
 
 def test_every_difference_from_the_article_is_explained(built: BuiltExample) -> None:
-    """Each parameter of the article's calls is in the template, or the README's table has the reason."""
+    """Each parameter of the article's calls is in the template,
+    or the README's table has the reason.
+    """
     assert built.unexplained(MULTI_MODEL) == set()
 
 
-# --- the packed environment ---------------------------------------------------------------------------------
+# --- the packed environment -----------------------------------------------------------------------
 
 
 def write_environment(path: Path, python: str) -> Path:
@@ -247,7 +255,9 @@ def test_a_packed_environment_is_unpacked_and_used(tmp_path: Path) -> None:
 
 
 def build_pytorch(directory: Path, models: Path, python: str) -> Path:
-    """Build the repository for PyTorch, with the checkpoint's files and an environment of this Python."""
+    """Build the repository for PyTorch, with the checkpoint's files and an
+    environment of this Python.
+    """
     checkpoint = directory / "checkpoint"
     checkpoint.mkdir(parents=True)
     (checkpoint / "config.json").write_bytes(
@@ -269,7 +279,9 @@ def check(models: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_environments_python_has_to_be_the_images(tmp_path: Path, models: Path) -> None:
-    """An environment with the image's Python passes the checks; one with the article's Python does not."""
+    """An environment with the image's Python passes the checks;
+    one with the article's Python does not.
+    """
     good = check(build_pytorch(tmp_path / "good", models, "3.12"))
     assert good.returncode == 0, good.stdout + good.stderr
     bad = check(build_pytorch(tmp_path / "bad", models, "3.8"))

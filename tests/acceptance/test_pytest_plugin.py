@@ -102,7 +102,9 @@ def write_assembly(folder: Path) -> Path:
 
 @needs_server
 def test_fixtures_run_and_call_the_endpoint(tmp_path: Path) -> None:
-    """The endpoint of ``cdk.out`` or of an app runs once for a module; archives are called by model."""
+    """The endpoint of ``cdk.out`` or of an app runs once for a module;
+    archives are called by model.
+    """
     write_assembly(tmp_path)
     assert "2 passed" in run_pytest(tmp_path, TESTS, "--triton-endpoint=ten")
     assert "2 passed" in run_pytest(tmp_path, MANY, "--triton-endpoint=many")
@@ -112,7 +114,9 @@ def test_fixtures_run_and_call_the_endpoint(tmp_path: Path) -> None:
 def test_same_tests_pass_for_a_deployed_endpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a test accepts, the endpoint of --triton-deployed accepts, here one behind AWS's address."""
+    """What a test accepts, the endpoint of --triton-deployed accepts,
+    here one behind AWS's address.
+    """
     write_assembly(tmp_path)
     with LocalEndpoint.from_assembly(tmp_path / "cdk.out", endpoint="many") as deployed:
         monkeypatch.setenv("AWS_ENDPOINT_URL", deployed.endpoint_url)

@@ -1,4 +1,6 @@
-"""Python environments from requirements, on the real server and in a container with the image's layout."""
+"""Python environments from requirements, on the real server and in a container
+with the image's layout.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ _HAS_SYSTEM_PYTHON = any(Path("/usr/lib").glob(f"*/libpython{_SYSTEM_PYTHON}.so.
 #: A pure package, a compiled one, one with data files, and one in a namespace.
 REQUIREMENTS = "roman\nxxhash\npyphen\nruamel.yaml\n"
 ADDED = 10 + 16 + 100 + 1000
-#: Adds a number that needs all four packages, and refuses packages from another place than the environment.
+#: Adds a number that needs all four packages, and refuses packages from another place than the
+#: environment.
 MODEL = """
 import sys
 import numpy as np
@@ -74,7 +77,9 @@ def write_models(folder: Path, *names: str, numpy: str = "site-packages", more: 
 
 @pytest.fixture(scope="module")
 def requirements(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The requirements, with a lock file and an environment; skipped without an index of packages."""
+    """The requirements, with a lock file and an environment;
+    skipped without an index of packages.
+    """
     path = tmp_path_factory.mktemp("environment") / "requirements.txt"
     path.write_text(REQUIREMENTS)
     if main(["env", "build", str(path)]):
@@ -84,7 +89,9 @@ def requirements(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def local(requirements: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
-    """An ensemble whose two steps share an environment, and a multi-model endpoint with another copy."""
+    """An ensemble whose two steps share an environment,
+    and a multi-model endpoint with another copy.
+    """
     folder = tmp_path_factory.mktemp("app")
     models = write_models(folder / "models", "alone", "first", "second")
     (models / "both" / "1").mkdir(parents=True)
@@ -136,7 +143,9 @@ def target_models(caller: Caller) -> list[str]:
 @needs_podman
 @pytest.mark.skipif(not _HAS_SYSTEM_PYTHON, reason="libpython of /usr/bin/python3 is required")
 def test_python_laid_out_as_in_the_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With /usr/bin/python3 the packages are those of the environment, and NumPy that of dist-packages."""
+    """With /usr/bin/python3 the packages are those of the environment,
+    and NumPy that of dist-packages.
+    """
     models = write_models(
         tmp_path / "models",
         "m",

@@ -20,7 +20,9 @@ def test_stacks_survive_an_unfriendly_aws(example_apps: Path) -> None:
 
 
 def test_failing_seed_names_the_command_that_repeats_it(tmp_path: Path) -> None:
-    """Without the assemblies every seed fails; the message has the seed, its case and the command."""
+    """Without the assemblies every seed fails; the message has the seed,
+    its case and the command.
+    """
     result = run_seeds(tmp_path / "missing", range(2, 3))
     (message,) = result.failures.values()
     assert message.startswith(f"seed 2, {case_of(2)}: TemplateError(")

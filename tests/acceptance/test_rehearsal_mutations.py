@@ -1,7 +1,8 @@
-"""Generated edits of templates: a rehearsal finds most of the wrong ones and reports no harmless one.
+"""Generated edits of templates: a rehearsal finds most of the wrong ones and reports no harmless
+one.
 
-All of them take six minutes on one core, so that CI takes each sixth. ``make rehearsal-score`` rehearses all
-and writes the record, which has the figures of the whole.
+All of them take six minutes on one core, so that CI takes each sixth. ``make rehearsal-score``
+rehearses all and writes the record, which has the figures of the whole.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ STEP = 6
 
 
 def test_each_sixth_edit_is_as_recorded() -> None:
-    """At least 85 percent of the wrong edits are found, no harmless one is an error, as the record says."""
+    """At least 85 percent of the wrong edits are found, no harmless one is an error,
+    as the record says.
+    """
     found, recorded = record(results(STEP, first=1, processes=2)), read_record()
     assert wrong_errors(found) == []
     assert score(found) >= ENOUGH

@@ -89,10 +89,12 @@ def higher_maximum(text: str) -> str:
 def test_every_change_since_the_last_release_is_explained(
     name: str, versions: tuple[Path, Path]
 ) -> None:
-    """No logical ID, endpoint, configuration, component, model or upload changes unless a line says so.
+    """No logical ID, endpoint, configuration, component, model or upload changes unless a line says
+    so.
 
-    If this fails, add the line that the error shows to CHANGELOG.md, with the reason. If it only comes from
-    an edit of the app itself, add its numbers and the reason to ``edited`` of last_release.json.
+    If this fails, add the line that the error shows to CHANGELOG.md, with the reason. If it only
+    comes from an edit of the app itself, add its numbers and the reason to ``edited`` of
+    last_release.json.
     """
     app = project_apps(PROJECT).get(name)
     after = None if app is None else record_of(Assembly(versions[0] / name), app)
@@ -150,9 +152,11 @@ def test_other_image_changes_what_cdk_diff_prints(
 def test_harmless_edits_and_other_image_are_clean(
     name: str, versions: tuple[Path, Path], other_images: Path, tmp_path: Path
 ) -> None:
-    """Another version of the image, a higher maximum and thirty harmless edits end without a problem.
+    """Another version of the image, a higher maximum and thirty harmless edits end without a
+    problem.
 
-    They are rehearsed at once. If something is reported, each edit is rehearsed alone, to name the one.
+    They are rehearsed at once. If something is reported, each edit is rehearsed alone, to name the
+    one.
     """
     before, target = versions[0] / name, shutil.copytree(other_images / name, tmp_path / name)
     assert (_templates(before) == _templates(target)) == (name in OWN_IMAGE)
@@ -215,7 +219,9 @@ def edit_templates(folder: Path, edit: Callable[[str], str]) -> None:
 
 
 def stage_pairs(old: Assembly, new: Assembly) -> Iterator[tuple[Assembly, Assembly]]:
-    """The app and its stages, which may belong to other accounts; those that have stacks to deploy."""
+    """The app and its stages, which may belong to other accounts;
+    those that have stacks to deploy.
+    """
     for before, after in zip([old, *old.stages()], [new, *new.stages()], strict=True):
         if stacks_of(after):
             yield before, after
@@ -235,9 +241,9 @@ def rehearsed(old: Assembly, new: Assembly) -> Rehearsal:
 def expect_changes_of_cdk_diff(found: Rehearsal, old: Assembly, new: Assembly) -> set[str]:
     """Compare the changed resources with those that ``cdk diff`` prints, and return them.
 
-    ``cdk diff`` compares templates. A resource of which only a value of ``Fn::GetAtt`` changes has the same
-    declaration in both. It is printed if that value leads to a replacement, and not if it is updated in
-    place, as an endpoint is whose configuration is replaced.
+    ``cdk diff`` compares templates. A resource of which only a value of ``Fn::GetAtt`` changes has
+    the same declaration in both. It is printed if that value leads to a replacement, and not if it
+    is updated in place, as an endpoint is whose configuration is replaced.
     """
     changed: set[str] = set()
     for name in stacks_of(new):

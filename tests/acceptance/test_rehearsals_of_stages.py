@@ -25,7 +25,9 @@ def synthesized(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_workflow_passes_on_unchanged_stages(
     synthesized: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command of the workflow that ``project new`` writes finds nothing to change in both accounts."""
+    """The command of the workflow that ``project new`` writes finds nothing to
+    change in both accounts.
+    """
     assert main(["rehearse", str(synthesized), str(synthesized)]) == 0
     text = capsys.readouterr().out
     assert "0 resources changed" in text

@@ -1,4 +1,6 @@
-"""What CloudFormation does for each edit of an app: what it replaces, updates, refuses and leaves alone."""
+"""What CloudFormation does for each edit of an app: what it replaces, updates,
+refuses and leaves alone.
+"""
 
 from __future__ import annotations
 
@@ -173,7 +175,9 @@ EDITS = {
 
 @pytest.mark.parametrize("name", EDITS)
 def test_edit_replaces_and_updates(name: str, tmp_path: Path) -> None:
-    """The steps are those of the table, no reader loses access, and a success can be undone and deleted."""
+    """The steps are those of the table, no reader loses access,
+    and a success can be undone and deleted.
+    """
     edit = EDITS[name]
     versions = []
     for version in ("old", "new"):

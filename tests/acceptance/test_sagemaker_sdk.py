@@ -1,4 +1,6 @@
-"""``Predictor`` of the SageMaker Python SDK calls a local endpoint, from an environment of its own."""
+"""``Predictor`` of the SageMaker Python SDK calls a local endpoint,
+from an environment of its own.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
     def execute(self, requests):
-        inputs = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
+        inputs = [
+            pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests
+        ]
         return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", 2 * values)]) for values in inputs]
 """
 

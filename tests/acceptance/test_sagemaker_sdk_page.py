@@ -1,4 +1,6 @@
-"""The programs for the SageMaker SDK: they run with sagemaker-core, in an environment of its own."""
+"""The programs for the SageMaker SDK: they run with sagemaker-core,
+in an environment of its own.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedJ
 
 def run_program(python: Path, name: str, folder: Path, **variables: str) -> str:
     (folder / name).write_text(PROGRAMS[name])
-    # The environment of the SDK has its own packages, and writes its settings below the home folder.
+    # The environment of the SDK has its own packages, and writes its settings below the home
+    # folder.
     given = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     done = subprocess.run(
         [str(python), name],
@@ -59,7 +62,9 @@ def run_program(python: Path, name: str, folder: Path, **variables: str) -> str:
 def test_sdk_runs_the_job_of_a_dry_run(
     python: Path, jobs: SimulatedJobs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The SDK's shapes accept the request that is printed, and the program of the page downloads the plan."""
+    """The SDK's shapes accept the request that is printed,
+    and the program of the page downloads the plan.
+    """
     write_onnx(tmp_path / "bert.onnx")
     words = (
         f"--instance-type ml.g4dn.xlarge --max-batch-size 16 --role {ROLE} --bucket plans --dry-run"

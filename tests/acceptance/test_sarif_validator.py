@@ -1,4 +1,6 @@
-"""Microsoft's validator of SARIF, with the rules that GitHub's code scanning needs, has nothing to say."""
+"""Microsoft's validator of SARIF, with the rules that GitHub's code scanning needs,
+has nothing to say.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ NO_PAGE = "SARIF2005"
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the package is the validator's for Linux")
 def test_validator_accepts_findings_of_all_rules(tmp_path: Path) -> None:
-    """The findings of an example of each rule give neither an error nor a warning of SARIF and of GitHub."""
+    """The findings of an example of each rule give neither an error nor a warning
+    of SARIF and of GitHub.
+    """
     results = []
     for number, example in enumerate(EXAMPLES.values()):
         repository = ModelRepository.from_directory(write(example.failing, tmp_path / str(number)))

@@ -1,6 +1,7 @@
 """Every framework on this machine: the endpoint's answers equal the framework's own.
 
-Each framework is installed into an environment of its own. A framework that pip does not find is skipped.
+Each framework is installed into an environment of its own. A framework that pip does not find is
+skipped.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ WRITER = Path(__file__).with_name("stand_in_models.py")
 
 @pytest.mark.parametrize("framework", sorted(PACKAGES))
 def test_answers_equal_those_of_the_framework(framework: str, tmp_path: Path) -> None:
-    """Each model answers through boto3 what the framework itself has computed, also for parallel requests."""
+    """Each model answers through boto3 what the framework itself has computed,
+    also for parallel requests.
+    """
     python = environment(framework, PACKAGES[framework], tmp_path)
     subprocess.run([python, WRITER, framework, tmp_path], check=True)
     assert sorted(path.name for path in (tmp_path / "models").iterdir()) == MODELS[framework]

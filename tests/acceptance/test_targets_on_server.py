@@ -1,4 +1,6 @@
-"""Starts the real server with every case of ``oracle_targets/``; the answers must be the recorded ones."""
+"""Starts the real server with every case of ``oracle_targets/``;
+the answers must be the recorded ones.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
 
 
 def _words(verdict: Verdict) -> set[str]:
-    """What the server says, without the names of models: threads decide which one finds no more memory."""
+    """What the server says, without the names of models:
+    threads decide which one finds no more memory.
+    """
     said = (each.partition(": Internal: Unable to init")[::2] for each in verdict["messages"])
     return {more or text for text, more in said if text != _WORDLESS}
 

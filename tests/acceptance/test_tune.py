@@ -1,4 +1,6 @@
-"""``constructs-triton tune`` with the Triton server, on a model whose best configuration is known."""
+"""``constructs-triton tune`` with the Triton server,
+on a model whose best configuration is known.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,8 @@ def test_search_finds_two_instances_after_an_interruption(
 ) -> None:
     """With time for each item and two slots, two instances without batching win, also after Ctrl-C.
 
-    The interrupted run writes a report, the second one uses its results, and ``plan`` reads the benchmark.
+    The interrupted run writes a report, the second one uses its results, and ``plan`` reads the
+    benchmark.
     """
     models, output = tmp_path / "models", tmp_path / "tuned"
     write_model(models, "slots")

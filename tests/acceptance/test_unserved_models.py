@@ -1,4 +1,6 @@
-"""Every check whose verdict is "cannot-be-served": the real server loads its example, and a request fails."""
+"""Every check whose verdict is "cannot-be-served": the real server loads its example,
+and a request fails.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def _report(files: Files, folder: Path, target: Target | None) -> Report:
 
 
 def test_every_such_check_has_a_proof_or_a_reason() -> None:
-    """Each example of such a check is in one of the three tables, so that no check can be forgotten."""
+    """Each example of such a check is in one of the three tables,
+    so that no check can be forgotten.
+    """
     unserved = {
         code for code, rule in RULES.items() if rule.severity is Severity.ERROR and not rule.rejects
     }
@@ -119,7 +123,9 @@ def test_the_server_loads_the_model_and_requests_fail(
 def test_the_server_answers_what_is_only_a_warning(
     name: str, server: ServerOfModels, tmp_path: Path
 ) -> None:
-    """Outputs and optional inputs that are declared twice, and types of outputs, do not stop requests."""
+    """Outputs and optional inputs that are declared twice, and types of outputs,
+    do not stop requests.
+    """
     model, files = _WARNED[name]
     report = _report(runnable(files), tmp_path, None)
     assert (report.verdict, len(report.warnings)) == ("loads", 1)
@@ -139,12 +145,14 @@ def test_the_first_of_two_outputs_of_an_ensemble_counts(
 def test_the_server_answers_with_a_file_that_is_too_large_for_the_check(
     server: ServerOfModels,
 ) -> None:
-    """``text-size`` is a limit of the check: it stops what was not checked, not what Triton refuses."""
+    """``text-size`` is a limit of the check: it stops what was not checked,
+    not what Triton refuses.
+    """
     model = f"m{_NUMBERS['text-size']}"
     assert (server.load(model), server.infer(model, [tensor()])[0]) == (200, 200)
 
 
-# --- single-model endpoints -------------------------------------------------------------------------------
+# --- single-model endpoints -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -207,7 +215,10 @@ def test_weights_that_are_a_git_lfs_pointer(weights: str, status: int, tmp_path:
 def test_an_environment_with_numpy_2(tmp_path: Path) -> None:
     """The model loads with NumPy 2, and every request fails."""
     path = "$$TRITON_MODEL_DIRECTORY/env.tar"
-    config = f'{PYTHON_CONFIG}parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{path}" }} }}\n'
+    config = (
+        f"{PYTHON_CONFIG}parameters {{ key: "
+        f'"EXECUTION_ENV_PATH" value {{ string_value: "{path}" }} }}\n'
+    )
     files: dict[str, str | Path] = {**below("m", adding_model(1, config=config))}
     files["m/env.tar"] = packed_numpy("2.1.3", tmp_path)
     inputs = [{"name": "X", "datatype": "FP32", "shape": [1], "data": [5]}]
@@ -218,14 +229,16 @@ def test_an_environment_with_numpy_2(tmp_path: Path) -> None:
     assert "python-environment-numpy" in {each.code for each in report.errors}
 
 
-# --- multi-model endpoints --------------------------------------------------------------------------------
+# --- multi-model endpoints ------------------------------------------------------------------------
 
 _ORDERS = (("first", "second"), ("second", "first"))
 
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[bool]]:
-    """Whether each archive answers as it is meant to, with the names of its folders in both orders."""
+    """Whether each archive answers as it is meant to,
+    with the names of its folders in both orders.
+    """
     found: dict[str, list[bool]] = {}
     for order in _ORDERS:
         folder = tmp_path_factory.mktemp("archives")
@@ -255,7 +268,9 @@ def _answer(local: LocalEndpoint, target_model: str) -> float | None:
 def test_a_multi_model_endpoint_serves_another_model(
     key: str, answers: dict[str, list[bool]], tmp_path: Path
 ) -> None:
-    """With one of the two orders of the folders, or with both, the model that is meant does not answer."""
+    """With one of the two orders of the folders, or with both,
+    the model that is meant does not answer.
+    """
     can_work = key.startswith("sagemaker") and not key.endswith("another ensemble")
     assert sorted(answers[key]) == [False, can_work]
     for number, order in enumerate(_ORDERS):

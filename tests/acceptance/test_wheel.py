@@ -241,13 +241,18 @@ def all_installed(distributions: Path, tmp_path: Path) -> Environment:
 def _sentence(printed: str, member: Member, version: str, core: str) -> list[str]:
     """Check the one sentence, and return the words of its command after ``pip install``."""
     line = printed.splitlines()[-1]
-    start = f"{member.name} {version}: needs constructs-triton-core {version}, got {core}; run `pip install "
+    start = (
+        f"{member.name} {version}: needs constructs-triton-core {version}, "
+        f"got {core}; run `pip install "
+    )
     assert start in line
     return line.partition(start)[2].rstrip("`").split()
 
 
 def test_other_version_of_core_is_one_error(all_installed: Environment, other: Path) -> None:
-    """Whatever changed in core, each package reports the versions first; the printed command repairs them."""
+    """Whatever changed in core, each package reports the versions first;
+    the printed command repairs them.
+    """
     add(all_installed, other, "--no-deps", f"constructs-triton-core=={OTHER_VERSION}")
     for module in ("public_names", "errors", "program/program"):
         next(all_installed.folder.rglob(f"constructs_triton_core/{module}.py")).unlink()

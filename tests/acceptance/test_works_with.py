@@ -1,4 +1,6 @@
-"""The programs of the pages about embeddings and other tools, with the real server and the real packages."""
+"""The programs of the pages about embeddings and other tools,
+with the real server and the real packages.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +61,8 @@ NEAREST_FIRST = ["0.574 I cannot log in to my account.", "0.172 How do I cook my
 STORY = [" there", " was", " a", " s", "mall", " light", "hou", "se", " a", "t", " the", " e"]
 #: How Step Functions calls an API of AWS, in moto.
 CLIENT_OF_TASKS = (
-    "moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service_aws_sdk."
-    "boto_client_for"
+    "moto.stepfunctions.parser.asl.component.state.exec.state_task.service."
+    "state_task_service_aws_sdk.boto_client_for"
 )
 
 
@@ -82,7 +84,9 @@ def run(command: list[object], folder: Path, url: str = "", **variables: str) ->
 
 
 def write_exported(folder: Path) -> None:
-    """Write the files that ``optimum-cli export onnx`` writes, with its names and types, without PyTorch."""
+    """Write the files that ``optimum-cli export onnx`` writes, with its names and types,
+    without PyTorch.
+    """
     folder.mkdir()
     run_script("minilm_ensembles", "build_models.py", "--onnx", folder / "model.onnx")
     shutil.copy(WEIGHTS / "tokenizer.json", folder)
@@ -204,7 +208,9 @@ def test_javascript(javascript: Path, search: LocalEndpoint, story: str) -> None
 
 
 def definition(template: Mapping[str, Any], name: str) -> str:
-    """The definition of the state machine whose logical ID begins like this, in the Region of the tests."""
+    """The definition of the state machine whose logical ID begins like this,
+    in the Region of the tests.
+    """
     (machine,) = [
         each["Properties"]
         for key, each in template["Resources"].items()
@@ -256,7 +262,9 @@ def test_state_machine_calls_the_endpoint(
 
 
 def test_state_machines_are_valid_and_may_do_no_more_than_call(template: Mapping[str, Any]) -> None:
-    """cfn-lint accepts template and definitions; each role may call its own endpoint and use its files."""
+    """cfn-lint accepts template and definitions; each role may call its own
+    endpoint and use its files.
+    """
     assert lint(template) == []
     actions = {
         key[:6]: [
@@ -287,7 +295,9 @@ mlflow.MlflowClient().set_registered_model_alias("scorer", "champion", "2")
 
 
 def test_registered_model_of_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The version with the alias is served with the registry's number, which is in each response."""
+    """The version with the alias is served with the registry's number,
+    which is in each response.
+    """
     python = environment("mlflow", MLFLOW_PACKAGES, tmp_path, with_uv=True)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
     file = PROJECT / "assets/model_repositories/reviews/scorer/1/model.onnx"
@@ -315,7 +325,9 @@ print(json.dumps(DagBag("dag.py").dags["pictures"].task_dict["transform"].config
 def test_airflow(
     search: LocalEndpoint, folder: Path, template: Mapping[str, Any], tmp_path: Path
 ) -> None:
-    """A run of the DAG queues a request and waits for its response; the job of the other is valid."""
+    """A run of the DAG queues a request and waits for its response;
+    the job of the other is valid.
+    """
     python = environment("airflow", AIRFLOW_PACKAGES, tmp_path, with_uv=True)
     variables = {
         "AIRFLOW_HOME": str(tmp_path),

@@ -1,4 +1,6 @@
-"""Repositories that Triton loads and that cannot be served, and how to ask the real server about them."""
+"""Repositories that Triton loads and that cannot be served,
+and how to ask the real server about them.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ from triton_model_check.model_repository import ModelRepository
 
 Inputs = list[dict[str, Any]]
 
-#: Stands for the model of the examples, which does nothing, so that only the mistake can make a request fail.
+#: Stands for the model of the examples, which does nothing, so that only the mistake can make a
+#: request fail.
 ECHO = """import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
@@ -75,7 +78,9 @@ def tensor(datatype: str = "FP32", name: str = "X") -> dict[str, Any]:
 
 
 class Proof(NamedTuple):
-    """What the server answers to every request that the mistake leaves; ``None`` if it never answers."""
+    """What the server answers to every request that the mistake leaves;
+    ``None`` if it never answers.
+    """
 
     status: int | None
     model: str = "m"
@@ -112,12 +117,16 @@ PROVED_OTHERWISE = {
 }
 #: No request can be sent on this machine; the source of the rule is all there is.
 NOT_PROVED = {
-    "target-plan-of-several-gpus": "needs GPUs and TensorRT: NVIDIA's documentation of engine plans",
+    "target-plan-of-several-gpus": (
+        "needs GPUs and TensorRT: NVIDIA's documentation of engine plans"
+    ),
     "target-storage": "needs SageMaker: its documentation of volumes",
     "text-size": "a limit of the check, not of Triton, which answers",
     "ignore-without-reason": "a rule about comments, which Triton ignores",
-    "tree-features": "needs the FIL backend: RapidsModel::predict. Its stand-in, LightGBM, compares the "
-    "numbers and refuses the request; FIL answers with values of other rows",
+    "tree-features": (
+        "needs the FIL backend: RapidsModel::predict. Its stand-in, LightGBM, compares the numbers "
+        "and refuses the request; FIL answers with values of other rows"
+    ),
 }
 
 
@@ -131,7 +140,9 @@ def runnable(files: Files) -> dict[str, str]:
 
 
 def renamed(files: Mapping[str, str], number: int) -> dict[str, str]:
-    """The files with a number after the names of their models, so that one server can load several cases."""
+    """The files with a number after the names of their models,
+    so that one server can load several cases.
+    """
     models = {path.partition("/")[0] for path in files}
 
     def text_of(text: str) -> str:
@@ -144,7 +155,9 @@ def renamed(files: Mapping[str, str], number: int) -> dict[str, str]:
 
 
 class ServerOfModels:
-    """A Triton server that loads the models of a folder one by one, without SageMaker's front end."""
+    """A Triton server that loads the models of a folder one by one,
+    without SageMaker's front end.
+    """
 
     def __init__(self, repository: Path, scratch: Path) -> None:
         self._run = CheckRun.prepare(ModelRepository.from_directory(repository), scratch)
@@ -183,7 +196,9 @@ def ask(
     folder: Path,
     environment: Mapping[str, str] | None = None,
 ) -> list[tuple[int | None, str]]:
-    """Start a container, which loads the model, and return the status and the text of each answer."""
+    """Start a container, which loads the model,
+    and return the status and the text of each answer.
+    """
     variables = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": model, **(environment or {})}
     archive = _archive(files, folder)
     server = TritonServer(
@@ -268,7 +283,8 @@ _ARCHIVES = {
 def archives(one: str, other: str) -> dict[str, Archive]:
     """The archives, with names that begin so.
 
-    No two archives contain folders of the same name, because one server cannot load the steps of both.
+    No two archives contain folders of the same name, because one server cannot load the steps of
+    both.
     """
 
     def named(text: str, number: int) -> str:
@@ -285,7 +301,9 @@ def archives(one: str, other: str) -> dict[str, Archive]:
 
 
 def packed_numpy(version: str, folder: Path) -> Path:
-    """A packed environment for this Python with a NumPy from PyPI; skipped without an index of packages."""
+    """A packed environment for this Python with a NumPy from PyPI;
+    skipped without an index of packages.
+    """
     packages = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     root = folder / f"numpy{version}"
     install = [
@@ -301,7 +319,8 @@ def packed_numpy(version: str, folder: Path) -> Path:
     done = subprocess.run([*install, root / packages], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"pip does not install NumPy {version}: {done.stderr.strip()[-300:]}")
-    # Before 24.11 a stub of Python 3.11 ignores PYTHONPATH; it finds the packages beside its interpreter.
+    # Before 24.11 a stub of Python 3.11 ignores PYTHONPATH; it finds the packages beside its
+    # interpreter.
     (root / "bin").mkdir()
     interpreter = Path(sys.executable).resolve()
     (root / "bin" / "python3").symlink_to(interpreter)

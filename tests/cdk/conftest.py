@@ -12,7 +12,9 @@ from cdk_apps import make_stack, write_repository
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests of this folder in two processes: each loads the CDK's validation rules for seconds."""
+    """Run the tests of this folder in two processes:
+    each loads the CDK's validation rules for seconds.
+    """
     here = f"{Path(__file__).parent}{os.sep}"
     for item in items:
         path = str(item.path)  # there are thousands of items, and strings are compared fast
@@ -28,5 +30,7 @@ def stack() -> cdk.Stack:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """The folder of an ensemble ``pipeline`` of ``scale`` and ``shift``, and of a model ``other``."""
+    """The folder of an ensemble ``pipeline`` of ``scale`` and ``shift``,
+    and of a model ``other``.
+    """
     return write_repository(tmp_path / "models")

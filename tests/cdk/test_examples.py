@@ -33,9 +33,11 @@ PUBLIC_SOURCES = {"__future__", "pathlib", "aws_cdk", "constructs", "constructs_
 
 
 def outline(templates: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the templates with the properties of this library's resources, and the types of all others.
+    """Return the templates with the properties of this library's resources, and the types of all
+    others.
 
-    An intrinsic function is one string, as a reader would write it: ``arn:<AWS::Partition>:s3:::name``.
+    An intrinsic function is one string, as a reader would write it:
+    ``arn:<AWS::Partition>:s3:::name``.
     """
     return {
         stack: {
@@ -56,7 +58,9 @@ def test_template_is_as_recorded(name: str, snapshot: SnapshotAssertion) -> None
 
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_stable_template_has_no_digest(name: str) -> None:
-    """No digest of an asset is left in the stable templates, also not in the build of a pipeline."""
+    """No digest of an asset is left in the stable templates,
+    also not in the build of a pipeline.
+    """
     raw, stable = (
         json.dumps(dict(each)) for each in (example(name).templates, example(name).stable_templates)
     )
@@ -100,7 +104,9 @@ def test_cdk_validation_finds_nothing(name: str) -> None:
 
 
 def is_of_cdk_pipelines(finding: Any) -> bool:
-    """Return whether a finding is a style hint inside the deploy actions that CDK Pipelines writes."""
+    """Return whether a finding is a style hint inside the deploy actions that
+    CDK Pipelines writes.
+    """
     return finding.rule.id == "E3703" and "Prefer using Fn::Sub over Fn::Join" in finding.message
 
 
@@ -128,7 +134,9 @@ def test_secure_examples_have_a_reason_for_every_finding(tmp_path: Path) -> None
 
 
 def test_alarms_of_a_rollback_are_created_first() -> None:
-    """The endpoint of ``blue_green_rollback`` refers to its alarms, and none of them to the endpoint."""
+    """The endpoint of ``blue_green_rollback`` refers to its alarms,
+    and none of them to the endpoint.
+    """
     found = example("blue_green_rollback")
     (endpoint,) = resources(found.template, "AWS::SageMaker::Endpoint")
     assert f'"{endpoint}"' not in json.dumps(resources(found.template, "AWS::CloudWatch::Alarm"))

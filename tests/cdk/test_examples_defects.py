@@ -51,7 +51,9 @@ def policies_of(template: Template, role: str) -> dict[str, list[dict[str, Any]]
 
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_default_child_is_the_endpoint(name: str) -> None:
-    """The default child is the L1 of the endpoint, and properties return the other L1 constructs."""
+    """The default child is the L1 of the endpoint,
+    and properties return the other L1 constructs.
+    """
     kinds = (*ENDPOINTS, TritonComponentEndpoint)
     made = [each for each in example(name).app.node.find_all() if isinstance(each, kinds)]
     assert made
@@ -65,7 +67,9 @@ def test_default_child_is_the_endpoint(name: str) -> None:
 
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_execution_roles_have_least_privilege(name: str) -> None:
-    """Roles have no managed policies, no actions with wildcards, and in S3 only objects and one listing."""
+    """Roles have no managed policies, no actions with wildcards,
+    and in S3 only objects and one listing.
+    """
     for template in templates(name):
         for role, _ in execution_roles(template):
             assert "ManagedPolicyArns" not in template["Resources"][role]["Properties"]
@@ -108,7 +112,9 @@ NAMES = ("EndpointName", "EndpointConfigName", "ModelName", "RoleName", "BucketN
 
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_nothing_has_a_fixed_name(name: str) -> None:
-    """D12: a second stack in the same account has no equal names, except those that the user sets."""
+    """D12: a second stack in the same account has no equal names,
+    except those that the user sets.
+    """
     asked = {
         "adopted": {"digits-2025-11-02"},
         "blue_green_rollback": {"digits-canary"},

@@ -1,8 +1,5 @@
 """The hints of the constructs' errors, followed literally in the code of an app."""
 
-# The lines of the apps read best unbroken.
-# ruff: noqa: E501
-
 from __future__ import annotations
 
 import re
@@ -23,10 +20,19 @@ from cdk_apps import add_repository, make_stack
 
 import constructs_triton as library
 
-ENDPOINT = 'TritonEndpoint(self, "E", model_repository=repository, model="other", instance_type=InstanceType.of("ml.g5.xlarge"){})'
-ENSEMBLE = 'TritonEnsembleEndpoint(self, "E", model_repository=repository, ensemble="pipeline", instance_type=InstanceType.of("ml.c6i.large"){})'
+ENDPOINT = (
+    'TritonEndpoint(self, "E", model_repository=repository, model="other", '
+    'instance_type=InstanceType.of("ml.g5.xlarge"){})'
+)
+ENSEMBLE = (
+    'TritonEnsembleEndpoint(self, "E", model_repository=repository, ensemble="pipeline", '
+    'instance_type=InstanceType.of("ml.c6i.large"){})'
+)
 NAMED = ENSEMBLE.format(', endpoint_name="x"')
-MANY = 'TritonMultiModelEndpoint(self, "E", model_repository=repository, instance_type=InstanceType.of("ml.c6i.large"){})'
+MANY = (
+    'TritonMultiModelEndpoint(self, "E", model_repository=repository, '
+    'instance_type=InstanceType.of("ml.c6i.large"){})'
+)
 CALLER = 'iam.Role(self, "R", assumed_by=iam.AccountRootPrincipal())'
 SCALED = ".auto_scale_instance_count(min_capacity=1, max_capacity=2)"
 BACKLOG = '.scale_on_backlog("B", target_backlog_per_instance=3)'
@@ -162,7 +168,8 @@ MISTAKES: dict[str, Mistake] = {
         ENSEMBLE, "bukcet", more='async_inference=AsyncInferenceConfig(bukcet=s3.Bucket(self, "B"))'
     ),
     "misspelled keyword of a source": mistake(
-        'TritonModelRepository(self, "M", source=ModelSource.from_directory(path, python_enviroments=dict()))',
+        'TritonModelRepository(self, "M", source=ModelSource.from_directory(path, '
+        "python_enviroments=dict()))",
         "python_enviroments",
     ),
     "misspelled keyword of a repository": mistake(
@@ -208,7 +215,8 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "string as source": mistake('TritonModelRepository(self, "M", source="{path}")', '"{path}"'),
     "short retention": mistake(
-        'TritonModelRepository(self, "M", source=ModelSource.from_directory(path), prune_after=cdk.Duration.hours(1))',
+        'TritonModelRepository(self, "M", source=ModelSource.from_directory(path), '
+        "prune_after=cdk.Duration.hours(1))",
         "cdk.Duration.hours(1)",
         "cdk.Duration.days(1)",
     ),
@@ -239,7 +247,8 @@ MISTAKES: dict[str, Mistake] = {
         ENSEMBLE, '"s3://my-bucket/"', more='data_capture=DataCapture(bucket="s3://my-bucket/")'
     ),
     "URL of a bucket with a key": mistake(
-        'TritonModelRepository(self, "M", source=ModelSource.from_bucket(s3.Bucket(self, "B"), "s3://b/a.tar.gz"))',
+        'TritonModelRepository(self, "M", source=ModelSource.from_bucket(s3.Bucket(self, '
+        '"B"), "s3://b/a.tar.gz"))',
         '"s3://b/a.tar.gz"',
     ),
     "URL as folder": mistake(
@@ -383,6 +392,8 @@ def test_followed_hint_lets_the_app_run(name: str, path: Path) -> None:
     ],
 )
 def test_hint_has_the_values_of_the_user(name: str, message: str, path: Path) -> None:
-    """The error names what the user wrote, where the app would run with the hint of an example too."""
+    """The error names what the user wrote, where the app would run with the
+    hint of an example too.
+    """
     with pytest.raises((TypeError, ValueError), match=message):
         run(MISTAKES[name].app, path)

@@ -13,9 +13,12 @@ from example_apps import CAPABILITIES, example, whole_templates
 from policy_statements import PolicyStatement, policy_statements
 from service_authorization import Action, matching_actions, overlap
 
-# Statements that use the resource "*" although their actions support a narrower one, with the reason.
+# Statements that use the resource "*" although their actions support a narrower one, with the
+# reason.
 ANY_RESOURCE = {
-    "AttachToVpc": "AWS documentation, CreateModel API: permissions for a VPC are listed without a resource"
+    "AttachToVpc": (
+        "AWS documentation, CreateModel API: permissions for a VPC are listed without a resource"
+    )
 }
 WRITTEN_BY_THE_CDK = "Pipeline"  # CDK Pipelines' roles, by the start of their logical ids
 # Actions that need another one on the same resource, with the reason.
@@ -76,7 +79,9 @@ def faults(statement: PolicyStatement) -> Iterator[str]:
 def resource_faults(
     statement: PolicyStatement, pattern: str, actions: list[Action]
 ) -> Iterator[str]:
-    """Whether the action applies to one of the resources, and to each type of resource that it requires."""
+    """Whether the action applies to one of the resources,
+    and to each type of resource that it requires.
+    """
     if statement.resources == ("*",):
         if all(action.arns for action in actions) and not has_reason(statement):
             yield f'{statement}: {pattern} supports a narrower resource than "*"'
@@ -124,7 +129,9 @@ def missing_counterparts(statements: Iterable[PolicyStatement]) -> Iterator[str]
 
 
 def allows(statement: PolicyStatement, roles: tuple[str, ...], action: str, resource: str) -> bool:
-    """Whether a statement of the same roles allows an action on the resource or on something in it."""
+    """Whether a statement of the same roles allows an action on the resource
+    or on something in it.
+    """
     names = {each.name for pattern in statement.actions for each in matching_actions(pattern)}
     on_resource = any(
         within(resource, each) or within(each, resource) for each in statement.resources

@@ -14,7 +14,9 @@ MOST_CALLS = 500
 
 
 def test_the_demo_calls_the_cdk_rarely(tmp_path: Path) -> None:
-    """``python app.py`` makes at most 500 calls through jsii; each takes up to half a millisecond."""
+    """``python app.py`` makes at most 500 calls through jsii;
+    each takes up to half a millisecond.
+    """
     counter, app = PROJECT / "tests" / "jsii_calls.py", PROJECT / "app.py"
     environment = {**os.environ, "CDK_OUTDIR": str(tmp_path / "out"), "CDK_VALIDATION": "false"}
     run = subprocess.run(

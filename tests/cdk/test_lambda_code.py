@@ -45,9 +45,9 @@ def test_handler_can_be_imported_from_the_asset(
     module, name = handler.rsplit(".", 1)
     # As in AWS, the package itself cannot be imported.
     script = (
-        "import importlib, sys; sys.modules['constructs_triton'] = None; sys.path.insert(0, sys.argv[1]);"
-        f"module = importlib.import_module({module!r}); assert callable(module.{name});"
-        "assert module.__file__.startswith(sys.argv[1])"
+        "import importlib, sys; sys.modules['constructs_triton'] = None; sys.path.insert(0, "
+        f"sys.argv[1]);module = importlib.import_module({module!r}); assert "
+        f"callable(module.{name});assert module.__file__.startswith(sys.argv[1])"
     )
     subprocess.run([sys.executable, "-I", "-c", script, str(asset)], check=True)
 

@@ -17,7 +17,9 @@ _BLOCK = re.compile(r"^```(python|py)( title=\"app\.py\")?\n(.+?)^```", re.MULTI
 
 
 def programs_of(page: str) -> list[str]:
-    """Return the programs of a page: each ``python`` block with the ``py`` blocks that continue it."""
+    """Return the programs of a page: each ``python`` block with the ``py``
+    blocks that continue it.
+    """
     programs: list[str] = []
     for kind, _, code in _BLOCK.findall((PROJECT / "docs" / "guides" / page).read_text()):
         programs += [code] if kind == "python" else []

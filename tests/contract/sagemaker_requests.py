@@ -1,4 +1,6 @@
-"""The calls that CloudFormation makes for SageMaker's resources, with names for their references."""
+"""The calls that CloudFormation makes for SageMaker's resources,
+with names for their references.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Checks a value against a service's model, more strictly than botocore.
 
-botocore's validator checks members, types, required members and minima. The service models also contain
-enumerations, maxima and patterns, which only the service checks; these are checked here too. Values are those
-of a CloudFormation template, so a number may be written as a string, as CloudFormation allows.
+botocore's validator checks members, types, required members and minima. The service models also
+contain enumerations, maxima and patterns, which only the service checks; these are checked here
+too. Values are those of a CloudFormation template, so a number may be written as a string, as
+CloudFormation allows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 import botocore.session
 from botocore.model import ServiceModel, Shape
 
-# Java's names for sets of characters, which Python's patterns do not have; those that templates need.
+# Java's names for sets of characters, which Python's patterns do not have; those that templates
+# need.
 _UNICODE_PROPERTIES = {
     r"\p{ASCII}": r"\x00-\x7f",
     r"\p{Alnum}": "a-zA-Z0-9",

@@ -24,10 +24,11 @@ class Call:
 
 
 def resolve(value: Any, names: Mapping[str, str]) -> Any:
-    """Resolve intrinsic functions; ``names`` maps ``Ref`` and ``Fn::GetAtt`` of resources to strings.
+    """Resolve intrinsic functions; ``names`` maps ``Ref`` and ``Fn::GetAtt`` of resources to
+    strings.
 
-    A key is ``<logical id>`` or ``<logical id>.<attribute>``. A resource without an entry becomes its logical
-    id.
+    A key is ``<logical id>`` or ``<logical id>.<attribute>``. A resource without an entry becomes
+    its logical id.
     """
     match value:
         case {"Ref": name}:

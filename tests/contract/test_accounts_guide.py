@@ -67,7 +67,9 @@ def test_caller_may_assume_a_role_that_may_only_call(templates: dict[str, Any]) 
 
 
 def test_registry_allows_what_a_deployment_needs(templates: dict[str, Any]) -> None:
-    """The group lets the other account read versions and create models, and the role may read their data."""
+    """The group lets the other account read versions and create models,
+    and the role may read their data.
+    """
     stacks = templates["1"]
     group = only(stacks["Registry"], "AWS::SageMaker::ModelPackageGroup")["ModelPackageGroupPolicy"]
     assert all(SERVING in flat(each["Principal"]["AWS"]) for each in group["Statement"])

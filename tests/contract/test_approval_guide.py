@@ -37,7 +37,9 @@ def workflow() -> Any:
     ("stack", "target"), [("Pipeline", "<Pipeline"), ("Deployments", "<Dispatch")]
 )
 def test_approval_starts_the_deployment(templates: dict[str, Any], stack: str, target: str) -> None:
-    """The rule matches approvals of the group, as AWS documents the event, and starts the deployment."""
+    """The rule matches approvals of the group, as AWS documents the event,
+    and starts the deployment.
+    """
     rules = resources(templates[stack], "AWS::Events::Rule").values()
     (rule,) = [
         each["Properties"]
@@ -58,14 +60,19 @@ def test_approval_starts_the_deployment(templates: dict[str, Any], stack: str, t
 def test_pipeline_deploys_the_newest_approved_version(
     templates: dict[str, Any], workflow: Any
 ) -> None:
-    """The build asks the registry and passes the version to the app, and the workflow asks the same."""
+    """The build asks the registry and passes the version to the app,
+    and the workflow asks the same.
+    """
     builds = resources(templates["Pipeline"], "AWS::CodeBuild::Project").values()
     (synth,) = [
         text
         for each in builds
         if "list-model-packages" in (text := flat(each["Properties"]["Source"]))
     ]
-    question = "--model-approval-status Approved --sort-by CreationTime --sort-order Descending --max-items 1"
+    question = (
+        "--model-approval-status Approved --sort-by CreationTime "
+        "--sort-order Descending --max-items 1"
+    )
     assert question in synth
     assert "cdk synth -c package=" in synth
     run = workflow["jobs"]["deploy"]["steps"][-1]["run"].replace("\\\n", "")
@@ -88,7 +95,9 @@ def test_package_reaches_the_model(templates: dict[str, Any]) -> None:
 def test_only_the_environment_of_the_repository_may_deploy(
     templates: dict[str, Any], workflow: Any
 ) -> None:
-    """The role trusts GitHub's tokens of this job alone, and the workflow may read and identify itself."""
+    """The role trusts GitHub's tokens of this job alone,
+    and the workflow may read and identify itself.
+    """
     deployments = templates["Deployments"]
     (role,) = [
         each["Properties"]

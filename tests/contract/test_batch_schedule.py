@@ -22,7 +22,9 @@ def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_request_is_one_that_sagemaker_takes(template: Any) -> None:
-    """The schedule's input is a valid CreateTransformJob, with the ID of an attempt and the model's name."""
+    """The schedule's input is a valid CreateTransformJob,
+    with the ID of an attempt and the model's name.
+    """
     target = only(template, "AWS::Scheduler::Schedule")["Target"]
     assert flat(target["Arn"]).endswith(":scheduler:::aws-sdk:sagemaker:createTransformJob")
     sent = flat(target["Input"])

@@ -1,9 +1,10 @@
 """The same tests of the client for every type of endpoint.
 
-They always run with the in-memory transport and with the local gateway and Triton. To run them with another
-endpoint, set CONSTRUCTS_TRITON_ENDPOINT_URL (SageMaker's runtime API, in AWS or elsewhere). The endpoint must
-serve `tests/contract/contract_repository`. Its name is CONSTRUCTS_TRITON_ENDPOINT_NAME (default:
-contract-repository). The credentials are those of boto3's environment.
+They always run with the in-memory transport and with the local gateway and Triton. To run them with
+another endpoint, set CONSTRUCTS_TRITON_ENDPOINT_URL (SageMaker's runtime API, in AWS or elsewhere).
+The endpoint must serve `tests/contract/contract_repository`. Its name is
+CONSTRUCTS_TRITON_ENDPOINT_NAME (default: contract-repository). The credentials are those of boto3's
+environment.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ def _same(given: NDArray[Any], answered: NDArray[Any]) -> bool:
 
 
 def test_arrays_come_back_bit_for_bit(client: TritonClient) -> None:
-    """Floats with NaN and denormals, limits of INT64, booleans, and strings are returned exactly."""
+    """Floats with NaN and denormals, limits of INT64, booleans,
+    and strings are returned exactly.
+    """
     result = client.infer(INPUTS)
     assert {name for name, array in INPUTS.items() if _same(array, result[f"{name}_OUT"])} == set(
         INPUTS

@@ -68,7 +68,9 @@ def calls(stack: cdk.Stack) -> list[Call]:
 
 
 def test_policy_equals_the_published_example(stack: cdk.Stack) -> None:
-    """Target, limits and policy become the same calls as in the example, with the service-linked role."""
+    """Target, limits and policy become the same calls as in the example,
+    with the service-linked role.
+    """
     count = TritonScalableInstanceCount(
         stack,
         "Count",
@@ -129,7 +131,9 @@ def add_every_policy(count: TritonScalableInstanceCount) -> None:
 
 
 def test_every_policy_is_a_valid_request(stack: cdk.Stack) -> None:
-    """All scaling calls match the members, types, enumerations, ranges and patterns of the model."""
+    """All scaling calls match the members, types, enumerations,
+    ranges and patterns of the model.
+    """
     for model, endpoint in (
         ("single", TritonEndpoint.from_endpoint_name(stack, "Single", "single")),
         ("many", TritonMultiModelEndpoint.from_endpoint_name(stack, "Many", "many")),
@@ -195,7 +199,9 @@ def test_backlog_alarms_and_dashboard_are_valid_requests(stack: cdk.Stack) -> No
 
 
 def test_alarms_stay_within_their_evaluation_limits(stack: cdk.Stack) -> None:
-    """An alarm evaluates at most a day, or a week with periods of an hour; the models lack this rule."""
+    """An alarm evaluates at most a day, or a week with periods of an hour;
+    the models lack this rule.
+    """
     endpoint = TritonMultiModelEndpoint.from_endpoint_name(stack, "Many", "many")
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
     endpoint.add_alarms(

@@ -1,4 +1,6 @@
-"""The requests of CloudFormation to SageMaker, scaling and CloudWatch, checked against their models."""
+"""The requests of CloudFormation to SageMaker, scaling and CloudWatch,
+checked against their models.
+"""
 
 from __future__ import annotations
 

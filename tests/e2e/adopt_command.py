@@ -1,4 +1,6 @@
-"""Runs ``constructs-triton adopt`` on an account with one archive, and refuses single calls of it."""
+"""Runs ``constructs-triton adopt`` on an account with one archive,
+and refuses single calls of it.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def run(aws: SimulatedAccount, *words: str, switch: str = "import") -> tuple[int
 def expect_app(
     aws: SimulatedAccount, folder: Path, *words: str, name: str = "notebook", switch: str = "import"
 ) -> Path:
-    """Let ``adopt`` write an app, synthesize it, and return its folder; the assembly is beside it."""
+    """Let ``adopt`` write an app, synthesize it, and return its folder;
+    the assembly is beside it.
+    """
     app = folder / f"app-{switch}"
     code, printed = run(aws, name, "-o", str(app), "--no-synth", *words, switch=switch)
     assert code == 0, printed

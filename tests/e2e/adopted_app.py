@@ -1,4 +1,6 @@
-"""An endpoint made by boto3 calls, and the stack that adopts it, synthesized once for each of its states."""
+"""An endpoint made by boto3 calls, and the stack that adopts it,
+synthesized once for each of its states.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ def synthesize(directory: Path, *names: str) -> Path:
 
 
 class Notebook:
-    """The endpoint as a notebook makes it: boto3 calls, a name with a date, scaling, and no stack."""
+    """The endpoint as a notebook makes it: boto3 calls, a name with a date, scaling,
+    and no stack.
+    """
 
     def __init__(self, aws: SimulatedAccount) -> None:
         self.number = next(_NUMBERS)
@@ -120,7 +124,9 @@ class Notebook:
         }
 
     def create(self, **variant: Any) -> Notebook:
-        """Create model, configuration and endpoint, and scale it out; ``variant`` are further members."""
+        """Create model, configuration and endpoint, and scale it out;
+        ``variant`` are further members.
+        """
         self.role = self.aws.client("iam").create_role(
             RoleName=f"{self.name}-role", AssumeRolePolicyDocument=_TRUST
         )["Role"]["Arn"]
@@ -255,7 +261,9 @@ def template_of(notebook: Notebook, assembly: Path) -> dict[str, Any]:
 
 
 def adopt(notebook: Notebook, assemblies: Path, state: str, stack_name: str | None = None) -> Stack:
-    """Deploy a state of the stack that adopts the endpoint; each endpoint has a stack of its own."""
+    """Deploy a state of the stack that adopts the endpoint;
+    each endpoint has a stack of its own.
+    """
     name = f"Adopting{notebook.number}" if stack_name is None else stack_name
     template = Template(template_of(notebook, assemblies / state))
     return notebook.aws.deploy(assemblies / state, STACK, stack_name=name, template=template)

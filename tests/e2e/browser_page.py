@@ -36,7 +36,9 @@ def browsing() -> Iterator[Browser]:
 def opened_page(
     browser: Browser, address: str, problems: list[str], *, width: int, scheme: Any
 ) -> Page:
-    """Open a page. ``problems`` gets errors of its scripts, blocked content and requests to other hosts."""
+    """Open a page. ``problems`` gets errors of its scripts,
+    blocked content and requests to other hosts.
+    """
     size: Any = {"width": width, "height": 900 if width > 600 else 844}
     context = browser.new_context(
         viewport=size, color_scheme=scheme, locale="en-US", accept_downloads=True

@@ -44,12 +44,16 @@ class BuiltExample:
         return targets
 
     def client(self, local: LocalEndpoint, endpoint: str) -> TritonClient:
-        """Return a client of the multi-model endpoint that takes names of models as ``TargetModel``."""
+        """Return a client of the multi-model endpoint that takes names of
+        models as ``TargetModel``.
+        """
         index = ModelIndex(self.target_models)
         return TritonClient.for_endpoint(endpoint, endpoint_url=local.endpoint_url, index=index)
 
     def unexplained(self, endpoint: str) -> set[Difference]:
-        """Return where the calls differ from the article's and the README's table, in either direction."""
+        """Return where the calls differ from the article's and the README's table,
+        in either direction.
+        """
         example = PUBLISHED_SYSTEMS / self.name
         found = differences(article_calls(example), endpoint_calls(self.template, endpoint))
         return found ^ explained(example / "README.md")

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
-    """One run of the endpoints of ``shared_endpoints``. Nothing that a test sends changes an answer."""
+    """One run of the endpoints of ``shared_endpoints``.
+
+    Nothing that a test sends changes an answer.
+    """
     from shared_endpoints import shared_assembly
 
     from constructs_triton_tools.local import LocalEndpoint

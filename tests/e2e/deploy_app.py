@@ -1,4 +1,6 @@
-"""The stack that the tests deploy, update and destroy, synthesized once for each of its variants."""
+"""The stack that the tests deploy, update and destroy,
+synthesized once for each of its variants.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ MODEL = """import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
     def execute(self, requests):
-        return [self.answer(pb_utils.get_input_tensor_by_name(each, "x").as_numpy()) for each in requests]
+        return [
+            self.answer(pb_utils.get_input_tensor_by_name(each, "x").as_numpy())
+            for each in requests
+        ]
 
     def answer(self, x):
         return pb_utils.InferenceResponse([pb_utils.Tensor("y", x + {constant}.0)])

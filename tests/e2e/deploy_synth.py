@@ -17,7 +17,9 @@ LATENCY_THRESHOLD = 250_000
 
 @dataclass(frozen=True)
 class Variant:
-    """The differences: each model's constant, the instances, and whether the last resource fails."""
+    """The differences: each model's constant, the instances,
+    and whether the last resource fails.
+    """
 
     models: tuple[tuple[str, int], ...] = (("alpha", 1), ("beta", 2))
     instance_type: str = INSTANCE_TYPE

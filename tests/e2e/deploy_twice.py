@@ -72,8 +72,8 @@ def project_apps(project: Path) -> dict[str, Path]:
 def synthesize_apps(directory: Path, names: list[str], *, changes_models: bool = False) -> Path:
     """Write the assembly of each app to a folder of its name below the directory.
 
-    The apps run in a copy, where no other test builds models; T5's are built first, as its cdk.json says.
-    ``changes_models`` changes every model, as a new version of it would.
+    The apps run in a copy, where no other test builds models; T5's are built first, as its cdk.json
+    says. ``changes_models`` changes every model, as a new version of it would.
     """
     copy = directory / "demo"
     ignored = shutil.ignore_patterns("build", "models", "cdk.out", "__pycache__")
@@ -92,7 +92,9 @@ def synthesize_apps(directory: Path, names: list[str], *, changes_models: bool =
 
 
 def put_what_exists_before(aws: SimulatedAccount, assembly: Path) -> None:
-    """What an example expects in the account: a bucket of another team, or an endpoint of a notebook."""
+    """What an example expects in the account: a bucket of another team,
+    or an endpoint of a notebook.
+    """
     if assembly.name == "existing_bucket":
         _put_archive(aws, assembly.parent / "ensemble")
     if assembly.name == "adopted":

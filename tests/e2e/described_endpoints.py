@@ -1,4 +1,6 @@
-"""What AWS describes of an endpoint: a mapping of paths to values, without names and times of creation."""
+"""What AWS describes of an endpoint: a mapping of paths to values,
+without names and times of creation.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,10 @@ def _component_in_service(sagemaker: Any, name: str) -> dict[str, Any]:
 
 
 def changed_paths(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
-    """Return the paths whose values differ, without the number of the model. ``False`` is like no value."""
+    """Return the paths whose values differ, without the number of the model.
+
+    ``False`` is like no value.
+    """
     paths = before.keys() | after.keys()
     changed = {path for path in paths if (before.get(path) or None) != (after.get(path) or None)}
     return {re.sub(r"^DescribeModel\[\d+\]", "DescribeModel", path) for path in changed}

@@ -31,8 +31,9 @@ from constructs_triton import (
 class Version:
     """What one version of a stack has. ``serves`` says of which type its endpoint ``E`` is.
 
-    ``options`` and ``models`` are properties of the endpoint and of the repository ``R``. In place of a
-    resource they have the name of one that every version has: a key ``K``, a network or a bucket.
+    ``options`` and ``models`` are properties of the endpoint and of the repository ``R``. In place
+    of a resource they have the name of one that every version has: a key ``K``, a network or a
+    bucket.
     """
 
     serves: str = "one"

@@ -32,7 +32,9 @@ STACK = "Encrypted"
 
 
 class EncryptedStack(cdk.Stack):
-    """One construct, each of whose data has a key of its own; ``data`` is what the construct declares."""
+    """One construct, each of whose data has a key of its own;
+    ``data`` is what the construct declares.
+    """
 
     def __init__(self, scope: Construct, id: str, *, models: Path, kind: str) -> None:
         super().__init__(scope, id)
@@ -180,7 +182,9 @@ class QueueStack(cdk.Stack):
 def synthesize_callers(
     directory: Path, key: str, previous: tuple[str, ...], exported: tuple[str, ...]
 ) -> Path:
-    """Write the assembly of a repository, and of a stack of callers that read its index, to a folder."""
+    """Write the assembly of a repository, and of a stack of callers that read its index,
+    to a folder.
+    """
     folder = directory / "-".join((key, *previous, "exports", *exported))
     app = cdk.App(outdir=str(folder), builtin_cloud_formation_validation=False)
     serving = cdk.Stack(app, "Serving")
@@ -208,7 +212,9 @@ def synthesize_callers(
 
 
 class KeptStack(cdk.Stack):
-    """Data under a key that neither the asset bucket nor the bucket of captured data has any more."""
+    """Data under a key that neither the asset bucket nor the bucket of
+    captured data has any more.
+    """
 
     def __init__(self, scope: Construct, id: str, *, models: Path, is_kept: bool) -> None:
         super().__init__(scope, id)
@@ -235,7 +241,9 @@ class KeptStack(cdk.Stack):
 
 
 def synthesize_kept(directory: Path, *, is_kept: bool) -> Path:
-    """Write the assembly of the stack that keeps the permission for the old key, or not, to a folder."""
+    """Write the assembly of the stack that keeps the permission for the old key, or not,
+    to a folder.
+    """
     folder = directory / f"kept-{is_kept}"
     app = cdk.App(outdir=str(folder), builtin_cloud_formation_validation=False)
     KeptStack(app, STACK, models=_models(directory), is_kept=is_kept)

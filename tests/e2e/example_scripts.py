@@ -49,7 +49,8 @@ def read_template(assembly: Path, stack: str) -> Template:
 
 
 def endpoint_calls(template: Template, endpoint_name: str) -> dict[str, dict[str, Any]]:
-    """Return the parameters of CloudFormation's calls of SageMaker for one endpoint, by boto3's method.
+    """Return the parameters of CloudFormation's calls of SageMaker for one endpoint, by boto3's
+    method.
 
     A value that is known only at deployment is written as ``<name>``.
     """
@@ -86,7 +87,8 @@ def _resolve(value: Any) -> Any:
     return [_resolve(part) for part in value] if isinstance(value, list) else value
 
 
-# Fixtures of the tests of one example. The module of the tests has its NAME and the name of an ENDPOINT.
+# Fixtures of the tests of one example. The module of the tests has its NAME and the name of an
+# ENDPOINT.
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,10 @@ class TritonPythonModel:
             self.added = weights.read(1)[0] + int((folder / "labels.txt").read_text())
 
     def execute(self, requests):
-        return [self.answer(pb_utils.get_input_tensor_by_name(each, "x").as_numpy()) for each in requests]
+        return [
+            self.answer(pb_utils.get_input_tensor_by_name(each, "x").as_numpy())
+            for each in requests
+        ]
 
     def answer(self, x):
         return pb_utils.InferenceResponse([pb_utils.Tensor("y", x + float(self.added))])
@@ -57,7 +60,9 @@ ensemble_scheduling {
 
 
 class FilesStack(cdk.Stack):
-    """An endpoint of one model and one of an ensemble that has the model as a step, both as files."""
+    """An endpoint of one model and one of an ensemble that has the model as a step,
+    both as files.
+    """
 
     def __init__(self, scope: Construct, id: str, *, models: Path, state: State) -> None:
         super().__init__(scope, id)

@@ -10,7 +10,9 @@ WEIGHTS_BYTES = 9_000_000
 
 @dataclass(frozen=True)
 class State:
-    """The first byte of the large file, the content of the small one, and whether the last resource fails."""
+    """The first byte of the large file, the content of the small one,
+    and whether the last resource fails.
+    """
 
     weight: int = 5
     label: int = 1

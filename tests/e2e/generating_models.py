@@ -18,7 +18,8 @@ max_batch_size: %d
 model_transaction_policy { decoupled: %s }
 instance_group [ { kind: KIND_CPU } ]
 """
-#: Sends one response for each token. "seen" has the shape of "bias" and the parameters of the request.
+#: Sends one response for each token. "seen" has the shape of "bias" and the parameters of the
+#: request.
 _MODEL = """
 import json
 import time
@@ -58,14 +59,19 @@ class TritonPythonModel:
             if text.lower() == "fail later" and number == 2:
                 sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError("broke at 2")))
                 break
-            sender.send(self.response(f"{text}{number} ", [number] * (1 if number % 2 else 2), seen))
+            ids = [number] * (1 if number % 2 else 2)
+            sender.send(self.response(f"{text}{number} ", ids, seen))
         sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
         return None
 
     def response(self, text, ids, seen):
         strings = {"text_output": text, "seen": seen}
-        tensors = [pb_utils.Tensor(name, np.array([each.encode()], object)) for name, each in strings.items()]
-        return pb_utils.InferenceResponse([*tensors, pb_utils.Tensor("ids", np.array(ids, np.int32))])
+        tensors = [
+            pb_utils.Tensor(name, np.array([each.encode()], object))
+            for name, each in strings.items()
+        ]
+        tensors.append(pb_utils.Tensor("ids", np.array(ids, np.int32)))
+        return pb_utils.InferenceResponse(tensors)
 """
 #: Its first step changes the text, and its second one is decoupled.
 _ENSEMBLE = (
@@ -76,7 +82,8 @@ ensemble_scheduling {
   step { model_name: "upper" model_version: -1
     input_map { key: "TEXT" value: "text_input" } output_map { key: "UPPER" value: "changed" } }
   step { model_name: "tok" model_version: -1
-    input_map { key: "text_input" value: "changed" } input_map { key: "max_tokens" value: "max_tokens" }
+    input_map { key: "text_input" value: "changed" }
+    input_map { key: "max_tokens" value: "max_tokens" }
     input_map { key: "bias" value: "bias" }
     output_map { key: "text_output" value: "text_output" } output_map { key: "ids" value: "ids" }
     output_map { key: "seen" value: "seen" } }

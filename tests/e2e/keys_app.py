@@ -1,4 +1,6 @@
-"""The stack of the tests of encryption keys: archives and files below one prefix, in a bucket with a key."""
+"""The stack of the tests of encryption keys: archives and files below one prefix,
+in a bucket with a key.
+"""
 
 from __future__ import annotations
 

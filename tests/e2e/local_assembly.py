@@ -33,7 +33,10 @@ import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
     def execute(self, requests):
-        return [self.answer(pb_utils.get_input_tensor_by_name(each, "X").as_numpy()) for each in requests]
+        return [
+            self.answer(pb_utils.get_input_tensor_by_name(each, "X").as_numpy())
+            for each in requests
+        ]
 
     def answer(self, x):
         if x.size and x[0] == -1:
@@ -131,7 +134,9 @@ class AssemblyBuilder:
         return name
 
     def multi_model(self, name: str, keys: Files, **container: Any) -> str:
-        """Add a multi-model container with the archives that a custom resource copies; returns its id."""
+        """Add a multi-model container with the archives that a custom resource copies;
+        returns its id.
+        """
         self.resources[f"{name}Bucket"] = {"Type": "AWS::S3::Bucket"}
         bucket = {"Ref": f"{name}Bucket"}
         listed = [
@@ -187,7 +192,9 @@ class AssemblyBuilder:
         name: str | None = None,
         **settings: Any,
     ) -> None:
-        """Add an endpoint whose variants are models with a weight; ``settings`` are its configuration's."""
+        """Add an endpoint whose variants are models with a weight;
+        ``settings`` are its configuration's.
+        """
         config: dict[str, Any] = {"ProductionVariants": _variants(variants), **settings}
         if shadows:
             config["ShadowProductionVariants"] = _variants(shadows)

@@ -1,4 +1,6 @@
-"""Looks at what the processes of a local run listen on, and calls it as another user of the machine."""
+"""Looks at what the processes of a local run listen on,
+and calls it as another user of the machine.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def processes_in(folder: Path) -> set[int]:
 
 
 def listening(processes: set[int]) -> set[tuple[str, int]]:
-    """The TCP addresses on which these processes listen, in whichever network namespace they are."""
+    """The TCP addresses on which these processes listen,
+    in whichever network namespace they are.
+    """
     return {address for process in processes for address in _listening(Path(f"/proc/{process}"))}
 
 
@@ -105,7 +109,9 @@ def _connects(path: Path) -> bool:
 
 
 def _as_nobody(ask: Callable[[], bool]) -> bool:
-    """The answer of a thread that has the file permissions of user ``nobody``; no other thread changes."""
+    """The answer of a thread that has the file permissions of user ``nobody``;
+    no other thread changes.
+    """
     answers: list[bool] = []
 
     def run() -> None:

@@ -1,7 +1,8 @@
-"""Endpoints as the notebooks of the five articles create them: the same boto3 calls, with models for a CPU.
+"""Endpoints as the notebooks of the five articles create them: the same boto3 calls, with models
+for a CPU.
 
-The calls are those of the articles. The models of the archives are small Python models in place of T5, DALI,
-BERT and ResNet, since those need a GPU or a download.
+The calls are those of the articles. The models of the archives are small Python models in place of
+T5, DALI, BERT and ResNet, since those need a GPU or a download.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ _TWO_INSTANCES = "instance_group [ { count: 2 kind: KIND_GPU } ]\n"
 class NotebookEndpoint:
     """An endpoint of an article.
 
-    ``archives`` are the models of each archive by its key; ``scaling`` is its policy, if it has one.
+    ``archives`` are the models of each archive by its key; ``scaling`` is its policy, if it has
+    one.
     """
 
     name: str
@@ -159,7 +161,9 @@ ENDPOINTS = (
 
 
 def prepare_account(aws: SimulatedAccount) -> None:
-    """Create what the SageMaker SDK creates before any endpoint: the default bucket and Studio's role."""
+    """Create what the SageMaker SDK creates before any endpoint:
+    the default bucket and Studio's role.
+    """
     aws.bootstrap()
     aws.client("s3").create_bucket(Bucket=BUCKET)
     iam = aws.client("iam")
@@ -179,7 +183,9 @@ def create(aws: SimulatedAccount, endpoint: NotebookEndpoint, folder: Path) -> N
     sagemaker = aws.client("sagemaker")
     account = "785573368785"
     container: dict[str, Any] = {
-        "Image": f"{account}.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:{endpoint.image}-py3",
+        "Image": (
+            f"{account}.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:{endpoint.image}-py3"
+        ),
         "ModelDataUrl": endpoint.model_data_url,
     }
     if endpoint.is_multi_model:

@@ -34,7 +34,9 @@ _LOADS = {L4: 12, A10G: 16, T4: 7}
 
 @dataclass(frozen=True)
 class State:
-    """The types in order of priority, each with a plan of its own, and whether the last resource fails."""
+    """The types in order of priority, each with a plan of its own,
+    and whether the last resource fails.
+    """
 
     types: tuple[str, ...]
     has_guard: bool = True
@@ -121,7 +123,9 @@ class SharedStack(cdk.Stack):
 
 
 def write_plan(directory: Path, content: bytes) -> None:
-    """Write a repository with one plan; TensorRT reads no more of it than its header before it loads it."""
+    """Write a repository with one plan; TensorRT reads no more of it than its
+    header before it loads it.
+    """
     version = image_version(TritonImage.dlc().triton_version or "").tensorrt or "10"
     numbers = bytes([*(int(part) for part in version.split(".")), 0, 0, 0, 0][:4])
     (directory / "ranker" / "1").mkdir(parents=True)

@@ -1,4 +1,6 @@
-"""Containers that fail to start on the real server, with the entry of the catalogue that names the cause."""
+"""Containers that fail to start on the real server,
+with the entry of the catalogue that names the cause.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ _AT_START = "class TritonPythonModel:\n    def initialize(self, args):\n        
 
 @dataclass(frozen=True, slots=True)
 class Provocation:
-    """One failure: the entry that names its cause, the archive's files, and the container's environment."""
+    """One failure: the entry that names its cause, the archive's files,
+    and the container's environment.
+    """
 
     id: str
     name: str
@@ -156,7 +160,8 @@ PROVOCATIONS = [
     _added(
         "batch-io",
         "batch output",
-        'batch_output { target_name: "NOPE" kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "X" }',
+        'batch_output { target_name: "NOPE" kind: '
+        'BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "X" }',
     ),
     _config(
         "tensorrt-only",

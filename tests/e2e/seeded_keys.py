@@ -18,14 +18,18 @@ _OPERATIONS = 4
 
 
 def synthesize_keys(directory: Path) -> Path:
-    """Write the assembly of each state: three encryption keys, one of them none, and two contents."""
+    """Write the assembly of each state: three encryption keys, one of them none,
+    and two contents.
+    """
     for name, state in _STATES.items():
         synthesize(directory, name, state)
     return directory
 
 
 def live_with_keys(directory: Path, seed: int) -> set[int]:
-    """Deploy states in a random sequence, destroy and create again; returns the orders of the events."""
+    """Deploy states in a random sequence, destroy and create again;
+    returns the orders of the events.
+    """
     with SimulatedAccount() as aws:
         aws.behaviour = Behaviour.unfriendly(seed)
         aws.bootstrap()

@@ -1,8 +1,8 @@
 """The life of a stack in an unfriendly AWS: created, updated with failures, updated, deleted.
 
-After a successful operation the stack is as declared; after a rollback it is as before. At no moment does a
-serving fleet lack a permission or lose instances that scaling added, and nothing in use is deleted. What
-fails can be continued, deleted and created again.
+After a successful operation the stack is as declared; after a rollback it is as before. At no
+moment does a serving fleet lack a permission or lose instances that scaling added, and nothing in
+use is deleted. What fails can be continued, deleted and created again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class Life:
         self.chance = random.Random(self.seed)
 
     def create(self, stage: Assembly, name: str) -> None:
-        """Create a stack. In every third life the first attempt may fail; the stack is then deleted."""
+        """Create a stack. In every third life the first attempt may fail;
+        the stack is then deleted.
+        """
         if self.chance.random() < 1 / 3:
             status = self.deploy(stage, name, may_fail=True)
             if status == "CREATE_COMPLETE":
@@ -97,7 +99,9 @@ class Life:
         return behaviour
 
     def scale(self) -> None:
-        """Change the instances of variants with scaling, as Application Auto Scaling does on some days."""
+        """Change the instances of variants with scaling,
+        as Application Auto Scaling does on some days.
+        """
         scaling, sagemaker = (
             self.aws.client("application-autoscaling"),
             self.aws.client("sagemaker"),
@@ -170,7 +174,9 @@ def live_as_example(stacks: list[Versions], seed: int) -> set[int]:
 
 
 def live_as_guard(directory: Path, seed: int) -> set[int]:
-    """Deploy states of the scaling guard's stack in a random sequence; returns the orders of the events."""
+    """Deploy states of the scaling guard's stack in a random sequence;
+    returns the orders of the events.
+    """
     chance = random.Random(seed)
     states = chance.choices(_GUARDED, k=3)
     # A process has one account at a time, so the declared scaling is looked up first.

@@ -1,9 +1,9 @@
 """Deploys stacks in an unfriendly AWS, as each of many seeds says.
 
-``python tests/e2e/seeded_runs.py --seeds 1000`` prints, after every ten seeds, how many have run, the number
-of different orders, the time, and each seed that failed with the command that runs it again. ``--first 17``
-begins with seed 17, and ``--processes 2`` uses two CPUs. ``--assemblies`` names a folder for the synthesized
-apps, which a second run reuses.
+``python tests/e2e/seeded_runs.py --seeds 1000`` prints, after every ten seeds, how many have run,
+the number of different orders, the time, and each seed that failed with the command that runs it
+again. ``--first 17`` begins with seed 17, and ``--processes 2`` uses two CPUs. ``--assemblies``
+names a folder for the synthesized apps, which a second run reuses.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ _SEEDS_AT_A_TIME = 10
 
 @dataclass
 class Result:
-    """What the seeds have shown; ``orders`` are the different sequences of events of an operation."""
+    """What the seeds have shown; ``orders`` are the different sequences of
+    events of an operation.
+    """
 
     seeds: int = 0
     failures: dict[int, str] = field(default_factory=dict)
@@ -62,8 +64,8 @@ class Result:
 
     def __str__(self) -> str:
         return (
-            f"{self.seeds} seeds, {len(self.failures)} failed, {len(self.orders)} different orders, "
-            f"{self.seconds:.0f} s"
+            f"{self.seeds} seeds, {len(self.failures)} failed, {len(self.orders)} different "
+            f"orders, {self.seconds:.0f} s"
         )
 
 
@@ -73,7 +75,9 @@ def case_of(seed: int) -> str:
 
 
 def assemblies(directory: Path, seeds: range) -> Path:
-    """Synthesize what the seeds deploy: each example in two versions, and each state of the others."""
+    """Synthesize what the seeds deploy: each example in two versions,
+    and each state of the others.
+    """
     cases = {case_of(seed) for seed in seeds}
     examples = sorted(cases - {_GUARD, _KEYS})
     if "existing_bucket" in examples:  # its bucket contains the archive of another example

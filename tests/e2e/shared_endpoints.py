@@ -32,7 +32,8 @@ class TritonPythonModel:
         x = [pb.get_input_tensor_by_name(each, "X").as_numpy() for each in requests]
         time.sleep(0.02)
         mean = np.concatenate(x).mean()
-        return [pb.InferenceResponse([pb.Tensor("Y", (each - mean).astype(np.float32))]) for each in x]
+        y = [(each - mean).astype(np.float32) for each in x]
+        return [pb.InferenceResponse([pb.Tensor("Y", each)]) for each in y]
 """
 _MIXING_CONFIG = """
 backend: "python" max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 2000 }
@@ -77,7 +78,8 @@ class TritonPythonModel:
     def answer(self, request):
         {name} = pb_utils.get_input_tensor_by_name(request, "{name}").as_numpy()
         outputs = {outputs}
-        return pb_utils.InferenceResponse([pb_utils.Tensor(key, value) for key, value in outputs.items()])
+        tensors = [pb_utils.Tensor(key, value) for key, value in outputs.items()]
+        return pb_utils.InferenceResponse(tensors)
 """
 
 

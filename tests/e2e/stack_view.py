@@ -157,7 +157,9 @@ class StackView:
         }
 
     def leftovers(self) -> set[str]:
-        """The types of resources whose names contain the stack's name, in every service that it uses."""
+        """The types of resources whose names contain the stack's name,
+        in every service that it uses.
+        """
         return {kind for kind, names in self._all_names().items() if self._mine(names)}
 
     def _mine(self, names: list[str]) -> list[str]:
@@ -200,7 +202,8 @@ class StackView:
         }
 
 
-# Fixtures of the tests of one stack. The module has its STACK, its FIRST state, and the ``assemblies``.
+# Fixtures of the tests of one stack. The module has its STACK, its FIRST state, and the
+# ``assemblies``.
 
 
 @pytest.fixture(scope="module")

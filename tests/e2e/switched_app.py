@@ -35,7 +35,9 @@ _MODEL = """class TritonPythonModel:
 
 @dataclass(frozen=True)
 class State:
-    """The content of the model, the instance type, and whether it has a guard, many models, and a switch."""
+    """The content of the model, the instance type, and whether it has a guard, many models,
+    and a switch.
+    """
 
     content: str = "first"
     instance_type: str = "ml.c5.xlarge"
@@ -86,7 +88,9 @@ class SwitchedStack(cdk.Stack):
 
 
 def synthesize_states(directory: Path) -> Path:
-    """Write the assembly of each state to a folder of its name, and one with ``_off``, which is off."""
+    """Write the assembly of each state to a folder of its name, and one with ``_off``,
+    which is off.
+    """
     for name, state in STATES.items():
         models = directory / "models" / name
         (models / "echo" / "1").mkdir(parents=True)

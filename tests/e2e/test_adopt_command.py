@@ -1,4 +1,6 @@
-"""``constructs-triton adopt`` as a user meets it: problems, secrets, permissions, hostile archives."""
+"""``constructs-triton adopt`` as a user meets it: problems, secrets, permissions,
+hostile archives.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def aws(tmp_path: Path) -> Iterator[SimulatedAccount]:
 
 
 def test_app_synthesizes_and_is_described(aws: SimulatedAccount, tmp_path: Path) -> None:
-    """The command synthesizes the app that it writes, and ADOPT.md has its sections and commands."""
+    """The command synthesizes the app that it writes,
+    and ADOPT.md has its sections and commands.
+    """
     serve(aws)
     metric = {"MetricName": "ModelLatency", "Namespace": "AWS/SageMaker", "Statistic": "Average"}
     rule = {
@@ -149,7 +153,9 @@ def test_what_is_not_carried_over_has_to_be_accepted(aws: SimulatedAccount, tmp_
 
 
 def test_hostile_archive_is_not_unpacked(aws: SimulatedAccount, tmp_path: Path) -> None:
-    """An archive that would write outside of its folder is an error, and stays in S3 if accepted."""
+    """An archive that would write outside of its folder is an error,
+    and stays in S3 if accepted.
+    """
     hostile = tmp_path / "hostile.tar.gz"
     with tarfile.open(hostile, "w:gz") as archive:
         found = tarfile.TarInfo("link")
@@ -165,7 +171,9 @@ def test_hostile_archive_is_not_unpacked(aws: SimulatedAccount, tmp_path: Path) 
 
 
 def test_large_archives_stay_in_s3(aws: SimulatedAccount, tmp_path: Path) -> None:
-    """Archives over ``--max-download`` are referred to, and the report says that they were not checked."""
+    """Archives over ``--max-download`` are referred to,
+    and the report says that they were not checked.
+    """
     serve(aws, DEFAULT)
     app = expect_app(aws, tmp_path, "--max-download", "0")
     assert "was not downloaded and checked" in (app / "ADOPT.md").read_text()

@@ -1,4 +1,6 @@
-"""Endpoints of every kind that the constructs have: adopted, deleted, and deployed by their apps."""
+"""Endpoints of every kind that the constructs have: adopted, deleted,
+and deployed by their apps.
+"""
 
 from __future__ import annotations
 
@@ -253,7 +255,9 @@ def aws() -> Iterator[SimulatedAccount]:
 def test_kind_is_carried_over(
     aws: SimulatedAccount, kind: Callable[[Notebook], None], tmp_path: Path
 ) -> None:
-    """The app of each kind deploys an endpoint whose description differs only as the report says."""
+    """The app of each kind deploys an endpoint whose description differs
+    only as the report says.
+    """
     archive = write_archive(tmp_path / "model.tar.gz", {"first": 1})
     aws.client("s3").upload_file(str(archive), BUCKET, ARCHIVE.removeprefix(f"s3://{BUCKET}/"))
     kind(Notebook(aws))

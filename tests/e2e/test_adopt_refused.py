@@ -1,4 +1,6 @@
-"""Endpoints that ``adopt`` refuses: one message each, nothing is written, and each hint leads to an app."""
+"""Endpoints that ``adopt`` refuses: one message each, nothing is written,
+and each hint leads to an app.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,9 @@ def of_a_stack(notebook: Notebook) -> None:
 def test_message_names_the_switches_that_work(
     aws: SimulatedAccount, tmp_path: Path, kind: Kind, problem: tuple[str, str], switches: list[str]
 ) -> None:
-    """What an update cannot take over is refused with the other ways, and each of them has an app."""
+    """What an update cannot take over is refused with the other ways,
+    and each of them has an app.
+    """
     kind(Notebook(aws))
     ways = [f"--switch {each}" for each in switches]
     expect_refusal(aws, tmp_path, *problem, *ways, switch="take-over")
@@ -128,7 +132,9 @@ def test_message_names_the_switches_that_work(
 
 
 def test_components_of_a_new_endpoint_have_new_names(aws: SimulatedAccount, tmp_path: Path) -> None:
-    """The app deploys beside the old endpoint, though the name of a component is unique in an account."""
+    """The app deploys beside the old endpoint, though the name of a component
+    is unique in an account.
+    """
     components(Notebook(aws))
     expect_app(aws, tmp_path, switch="new-endpoint")
     stack = aws.deploy(tmp_path / "assembly-new-endpoint", ARTIFACT)
@@ -149,8 +155,11 @@ LOST_KEYS = {
     ),
     "deleted key": (
         "AccessDenied",
-        "User: arn:aws:iam::123456789012:user/me is not authorized to perform: kms:Decrypt on the resource "
-        "associated with this ciphertext because the resource does not exist in this Region",
+        (
+            "User: arn:aws:iam::123456789012:user/me is not authorized to perform: kms:Decrypt on "
+            "the resource associated with this ciphertext because "
+            "the resource does not exist in this Region"
+        ),
     ),
 }
 
@@ -212,7 +221,9 @@ def test_lost_archive_without_a_model_name_has_no_app(
 def test_archive_that_is_not_read_needs_the_name_of_the_model(
     aws: SimulatedAccount, tmp_path: Path
 ) -> None:
-    """An archive that is too large, of a model without a name, is refused with the two ways to read it."""
+    """An archive that is too large, of a model without a name,
+    is refused with the two ways to read it.
+    """
     serve(aws)
     words = ["notebook", "-o", str(tmp_path / "app"), "--max-download", "0"]
     found, printed = run(aws, *words)

@@ -1,4 +1,5 @@
-"""An endpoint that boto3 calls made: adopted by a stack, updated, found by the commands, and returned.
+"""An endpoint that boto3 calls made: adopted by a stack, updated, found by the commands, and
+returned.
 
 ``tests/acceptance/test_deploy_adopted.py`` has the failures.
 """
@@ -27,7 +28,9 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_endpoint_is_adopted_updated_and_returned(
     assemblies: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each deployment brings its model, the fleet keeps its size, and the deletion restores the old state."""
+    """Each deployment brings its model, the fleet keeps its size,
+    and the deletion restores the old state.
+    """
     with SimulatedAccount() as aws:
         aws.bootstrap()
         notebook = Notebook(aws).create().scale()

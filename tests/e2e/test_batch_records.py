@@ -1,4 +1,6 @@
-"""The program of docs/guides/batch.md, with a job that follows AWS's documentation and the real server."""
+"""The program of docs/guides/batch.md, with a job that follows AWS's documentation
+and the real server.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def records(path: Path) -> Iterator[bytes]:
 def test_a_job_returns_all_arrays_in_order(
     shared: LocalEndpoint, program: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Each of 50 requests of different lengths is answered by its own array, in the order of the file."""
+    """Each of 50 requests of different lengths is answered by its own array,
+    in the order of the file.
+    """
     arrays = [np.arange(1 + number % 8, dtype=np.float32) + number for number in range(50)]
     program["write_records"](str(tmp_path / "in.rec"), ({"X": array} for array in arrays))
     runtime = boto3.client("sagemaker-runtime", "us-east-1", endpoint_url=shared.endpoint_url)

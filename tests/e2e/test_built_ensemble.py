@@ -13,7 +13,9 @@ pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endp
 
 
 def test_built_ensemble_answers(shared: LocalEndpoint) -> None:
-    """A batch goes through all steps: inferred types, dims and order are those that the server takes."""
+    """A batch goes through all steps: inferred types,
+    dims and order are those that the server takes.
+    """
     client = TritonClient.for_endpoint("colours", endpoint_url=shared.endpoint_url)
     images = np.zeros((2, 4, 3), dtype=np.uint8)
     images[0, :, 1] = 255

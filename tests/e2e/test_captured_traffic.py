@@ -45,7 +45,9 @@ def capture(endpoint_url: str, values: list[float]) -> str:
 def test_capture_is_verified_and_sent_again(
     shared: LocalEndpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The bodies of the server, in a capture file, are tensors, a recording that passes, and a load."""
+    """The bodies of the server, in a capture file, are tensors, a recording
+    that passes, and a load.
+    """
     record, requests, table = (
         str(tmp_path / name) for name in ("record.json", "mix.jsonl", "b.csv")
     )

@@ -62,7 +62,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_server_decides_each_model(models: Path, tmp_path: Path) -> None:
-    """A model that raises is rejected with the server's message; an empty backend replaces TensorRT.
+    """A model that raises is rejected with the server's message; an empty backend replaces
+    TensorRT.
 
     The models are links to the user's files, so the server must not write bytecode beside them.
     """
@@ -109,7 +110,9 @@ class TritonPythonModel:
 
 
 def test_a_server_that_ended_is_no_verdict(tmp_path: Path) -> None:
-    """A model whose server ends is loaded again alone, and rejected only if it crashes that server, too."""
+    """A model whose server ends is loaded again alone,
+    and rejected only if it crashes that server, too.
+    """
     models = tmp_path / "models"
     for case, times, name in (
         ("once", 1, "SIGILL"),
@@ -172,13 +175,16 @@ _RECORDING_MODEL = """class TritonPythonModel:
             x, s = (pb_utils.get_input_tensor_by_name(request, name).as_numpy() for name in "XS")
             with open({seen!r}, "a") as file:
                 file.write(f"{{x.shape}} {{x.dtype}} {{x.any()}} {{s.shape}} {{s.ravel()[0]}}\\n")
-            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x), pb_utils.Tensor("T", s)]))
+            tensors = [pb_utils.Tensor("Y", x), pb_utils.Tensor("T", s)]
+            responses.append(pb_utils.InferenceResponse(tensors))
         return responses
 """
 
 
 def test_server_runs_the_warmup_of_model_new(tmp_path: Path) -> None:
-    """A Python model in place of ONNX Runtime receives zeros of every input, once for each batch size."""
+    """A Python model in place of ONNX Runtime receives zeros of every input,
+    once for each batch size.
+    """
     tensors = [
         tensor("X", TensorProto.INT64, ("n", "length")),
         tensor("S", TensorProto.STRING, ("n", 1)),

@@ -42,7 +42,9 @@ def runtime(endpoints: LocalEndpoint) -> Any:
 
 
 def test_held_out_digits_are_classified_through_boto3(runtime: Any) -> None:
-    """Images that were never trained on are classified with at least 95 percent accuracy, through boto3."""
+    """Images that were never trained on are classified with at least 95 percent accuracy,
+    through boto3.
+    """
     from split import encode_png, held_out_images
     from tritonclient.grpc import model_config_pb2  # noqa: F401 - users may have imported it
 

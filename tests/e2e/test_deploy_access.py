@@ -1,4 +1,6 @@
-"""The permissions of the deployed roles, enforced: each grant is required by one step, and none is wider."""
+"""The permissions of the deployed roles, enforced: each grant is required by one step,
+and none is wider.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ def without_grant(assembly: Path, sid: str, action: str | None = None) -> Templa
         for statement in [each for each in statements if each.get("Sid") == sid]:
             found += 1
             if sid == "ReadArchives":
-                # Only the archives: while the list of them is refused, the function waits for its new policy.
+                # Only the archives: while the list of them is refused, the function waits for its
+                # new policy.
                 statement["Resource"] = [
                     each for each in statement["Resource"] if ".tar.gz" not in str(each)
                 ]
@@ -96,7 +99,9 @@ def test_deployment_fails_without_a_grant(
 
 
 def test_models_cannot_be_loaded_without_the_grant(aws: SimulatedAccount, assembly: Path) -> None:
-    """A multi-model endpoint deploys without the grant to read archives, and then cannot load one."""
+    """A multi-model endpoint deploys without the grant to read archives,
+    and then cannot load one.
+    """
     template = without_grant(assembly, "LoadModels")
     assert (
         aws.deploy(assembly, STACK, stack_name="NoLoad", template=template).status
@@ -111,7 +116,9 @@ def test_models_cannot_be_loaded_without_the_grant(aws: SimulatedAccount, assemb
 def test_function_writes_its_log_with_its_own_grant(
     aws: SimulatedAccount, assembly: Path, granted: StackView
 ) -> None:
-    """With the grant the function's log lists the archives that were copied; without it there is no log."""
+    """With the grant the function's log lists the archives that were copied;
+    without it there is no log.
+    """
     assert any("placed" in line and alpha_key(assembly) in line for line in function_log(granted))
     body = json.loads((assembly / f"{STACK}.template.json").read_text())
     (policy,) = [

@@ -1,4 +1,6 @@
-"""The deployed models are the models that are served: from a stack on a loopback AWS to predictions."""
+"""The deployed models are the models that are served:
+from a stack on a loopback AWS to predictions.
+"""
 
 from __future__ import annotations
 

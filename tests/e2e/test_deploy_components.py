@@ -1,4 +1,6 @@
-"""The example of inference components: deployed, put to sleep, woken, updated and destroyed on loopback."""
+"""The example of inference components: deployed, put to sleep, woken,
+updated and destroyed on loopback.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_example_sleeps_wakes_is_updated_and_destroyed(
     aws: SimulatedAccount, assemblies: dict[str, Path]
 ) -> None:
-    """A sleeping component is woken by the calls of a role with grant_invoke, and updated in place."""
+    """A sleeping component is woken by the calls of a role with grant_invoke,
+    and updated in place.
+    """
     before = inventory(aws)
     stack = aws.deploy(assemblies["before"], STACK)
     assert stack.status == "CREATE_COMPLETE", stack.reason

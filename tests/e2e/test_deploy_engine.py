@@ -1,4 +1,6 @@
-"""A stack on a loopback AWS, from creation to deletion; each step is compared with what was declared."""
+"""A stack on a loopback AWS, from creation to deletion;
+each step is compared with what was declared.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def untouched(aws: SimulatedAccount, deploy: Deploy) -> StackView:
 
 
 def test_every_resource_is_created_in_order(untouched: StackView) -> None:
-    """Each resource is reported in progress and complete once, after the resources that it depends on."""
+    """Each resource is reported in progress and complete once,
+    after the resources that it depends on.
+    """
     template = untouched.stack.template
     events = [(event.logical_id, event.status) for event in untouched.stack.events]
     for name, resource in template.resources.items():
@@ -81,7 +85,9 @@ def test_placed_archives_equal_the_packed_ones(untouched: StackView, assemblies:
 
 
 def test_scaling_is_registered(untouched: StackView) -> None:
-    """The scalable target has the declared bounds, and each policy its target value and cooldowns."""
+    """The scalable target has the declared bounds,
+    and each policy its target value and cooldowns.
+    """
     (target,) = untouched.scalable_targets("ManyName")
     assert (target["MinCapacity"], target["MaxCapacity"]) == (1, MAX_CAPACITY)
     policies = [
@@ -111,7 +117,9 @@ def test_model_bucket_is_private(untouched: StackView) -> None:
 
 
 def test_deploying_again_changes_nothing(fresh: StackView, deploy: Deploy) -> None:
-    """Deploying the same template again calls only the parameter store, and every physical id stays."""
+    """Deploying the same template again calls only the parameter store,
+    and every physical id stays.
+    """
     before, calls = fresh.physical_ids(), len(fresh.aws.api.calls)
     assert deploy("first", fresh.name).status == "UPDATE_COMPLETE"
     assert fresh.physical_ids() == before
@@ -156,7 +164,9 @@ def test_added_model_is_placed_without_touching_the_endpoint(
 
 
 def test_deployment_keeps_the_count_that_scaling_reached(fresh: StackView, deploy: Deploy) -> None:
-    """After scaling out to three instances, a deployment that updates the endpoint keeps three instances."""
+    """After scaling out to three instances, a deployment that updates the endpoint
+    keeps three instances.
+    """
     before = fresh.physical_ids()
     fresh.set_desired_instance_count("ManyName", 3)
     assert deploy("changed_timeout", fresh.name).status == "UPDATE_COMPLETE"
@@ -171,7 +181,9 @@ def test_deployment_keeps_the_count_that_scaling_reached(fresh: StackView, deplo
 
 
 def test_changed_instance_type_under_scaling_is_refused(fresh: StackView, deploy: Deploy) -> None:
-    """SageMaker refuses to change the instances of a scaled variant, and the stack is rolled back."""
+    """SageMaker refuses to change the instances of a scaled variant,
+    and the stack is rolled back.
+    """
     before, declared = fresh.physical_ids(), fresh.declared()
     stack = deploy("changed_instance_type", fresh.name)
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
@@ -227,7 +239,9 @@ def test_failed_create_is_rolled_back(aws: SimulatedAccount, deploy: Deploy) -> 
 
 
 def test_destroy_leaves_only_what_is_retained(fresh: StackView, assemblies: Path) -> None:
-    """Deleting the stack retains the archive bucket and the function's log, and deletes everything else."""
+    """Deleting the stack retains the archive bucket and the function's log,
+    and deletes everything else.
+    """
     archives = fresh.archives()
     bucket = fresh.output("ModelsUrl").removeprefix("s3://").partition("/")[0]
     assert fresh.aws.destroy(fresh.name).status == "DELETE_COMPLETE"

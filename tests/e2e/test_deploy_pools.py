@@ -1,4 +1,6 @@
-"""An endpoint with several instance types on a loopback AWS: created, updated, rolled back and deleted."""
+"""An endpoint with several instance types on a loopback AWS: created, updated,
+rolled back and deleted.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,9 @@ def _by_name(dimensions: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def test_change_without_the_guard_is_refused(aws: SimulatedAccount, deploy: Deploy) -> None:
-    """SageMaker refuses another instance type of a scaled variant; another order is taken for the same."""
+    """SageMaker refuses another instance type of a scaled variant;
+    another order is taken for the same.
+    """
     assert deploy("unguarded", "Unguarded").status == "CREATE_COMPLETE"
     stack = deploy("unguarded_reordered", "Unguarded")
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
@@ -135,7 +139,9 @@ def test_commands_show_the_instances_of_each_type(
 def test_component_runs_its_own_plan_on_each_type(
     aws: SimulatedAccount, assemblies: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The component has a specification for each type, and is created, described, read and deleted."""
+    """The component has a specification for each type, and is created, described,
+    read and deleted.
+    """
     stack = aws.deploy(assemblies / "components", SHARED)
     assert stack.status == "CREATE_COMPLETE", stack.reason
     sagemaker, name = aws.client("sagemaker"), stack.output_values["Name"]

@@ -1,4 +1,6 @@
-"""Data under KMS keys: what constructs declare, what the rehearsal derives, and changes of a key."""
+"""Data under KMS keys: what constructs declare, what the rehearsal derives,
+and changes of a key.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def problems(old: Path, new: Path) -> dict[str, Finding]:
 
 
 def test_new_key_of_a_queue_is_an_error(queue: Callable[..., Path]) -> None:
-    """Waiting requests and responses are lost; what only fails for a part of the update is a warning."""
+    """Waiting requests and responses are lost; what only fails for a part of
+    the update is a warning.
+    """
     found = problems(queue("Old"), queue("New"))
     errors = {name for name, each in found.items() if each.severity is Severity.ERROR}
     assert errors == {"asynchronous requests", "asynchronous responses"}
@@ -94,7 +98,9 @@ def test_new_key_of_a_queue_is_an_error(queue: Callable[..., Path]) -> None:
 
 
 def test_hint_for_a_new_key_leads_to_success(queue: Callable[..., Path]) -> None:
-    """Neither its deployments nor each way back has an error, and removing a previous key has warnings."""
+    """Neither its deployments nor each way back has an error,
+    and removing a previous key has warnings.
+    """
     folders = [queue("Old"), queue("Old", "New"), queue("New", "Old"), queue("New")]
     removed = []
     for old, new in [*pairwise(folders), *pairwise(reversed(folders))]:
@@ -114,7 +120,9 @@ def test_hint_for_a_new_key_leads_to_success(queue: Callable[..., Path]) -> None
 
 
 def test_permission_for_archives_and_captured_data_under_an_old_key(tmp_path: Path) -> None:
-    """Each is one warning when it is removed; while it stays, and when it is added, there is none."""
+    """Each is one warning when it is removed; while it stays, and when it is added,
+    there is none.
+    """
     kept, removed = (synthesize_kept(tmp_path, is_kept=each) for each in (True, False))
     found = problems(kept, removed)
     assert {name: each.code for name, each in found.items()} == {

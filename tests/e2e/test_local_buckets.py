@@ -1,4 +1,6 @@
-"""`local up` of several stacks with a folder in place of S3: models by name, archives, and a queue."""
+"""`local up` of several stacks with a folder in place of S3: models by name, archives,
+and a queue.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +133,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def local(folder: Path) -> Iterator[LocalEndpoint]:
-    """One run of all stacks, with the flags of a new app, which include weak references between stacks."""
+    """One run of all stacks, with the flags of a new app,
+    which include weak references between stacks.
+    """
     flags = json.loads(FLAGS.read_text())
     assert flags["@aws-cdk/core:defaultCrossStackReferences"] == "weak"
     app = cdk.App(
@@ -158,7 +162,9 @@ def _run(code: str, *words: str | Path, **variables: str) -> str:
 
 
 def test_a_caller_reads_the_index_of_the_local_run(local: LocalEndpoint, tmp_path: Path) -> None:
-    """It calls a model of the stack, and one that ModelLibrary adds, by name and without credentials."""
+    """It calls a model of the stack, and one that ModelLibrary adds,
+    by name and without credentials.
+    """
     assert _run(CALL, local.endpoint_url, INDEX, "ten") == "[11.0]"
     archive = write_archive(tmp_path / "seven.tar.gz", below("seven", adding_model(7)))
     assert "seven-" in _run(ADD, "seven", archive, AWS_ENDPOINT_URL_S3=local.endpoint_url)
@@ -176,7 +182,9 @@ def test_archives_of_other_programs_are_served_from_a_folder(local: LocalEndpoin
 def test_an_endpoint_takes_everything_from_another_stack(
     local: LocalEndpoint, folder: Path
 ) -> None:
-    """It answers, writes to the bucket of the other stack, and reads only what the other stack's role may."""
+    """It answers, writes to the bucket of the other stack,
+    and reads only what the other stack's role may.
+    """
     answer = _call(local, folder / "s3", "async/input/1")
     assert json.loads(answer)["outputs"][0]["data"] == [11]
     assert _call(local, folder / "s3", "in/1").startswith("AccessDenied: role Role")

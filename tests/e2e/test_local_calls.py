@@ -30,7 +30,10 @@ import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
     def execute(self, requests):
-        return [self.answer(pb_utils.get_input_tensor_by_name(each, "X").as_numpy()) for each in requests]
+        return [
+            self.answer(pb_utils.get_input_tensor_by_name(each, "X").as_numpy())
+            for each in requests
+        ]
 
     def answer(self, x):
         inputs = [pb_utils.Tensor("X", x * 10)]
@@ -101,7 +104,9 @@ def test_called_models_answer(endpoint: LocalEndpoint, name: str, expected: floa
 
 
 def test_sample_product_answers(tmp_path: Path) -> None:
-    """The example runs: an ensemble of a Python and an ONNX model, and a model that calls the ONNX model."""
+    """The example runs: an ensemble of a Python and an ONNX model,
+    and a model that calls the ONNX model.
+    """
     synthesize_app(PROJECT / "examples/called_models/app.py", tmp_path, is_validated=False)
     with LocalEndpoint.from_assembly(tmp_path) as local:
         review = TritonClient.for_endpoint("review", endpoint_url=local.endpoint_url)

@@ -1,4 +1,6 @@
-"""The example of inference components on this machine: each has a Triton server behind one gateway."""
+"""The example of inference components on this machine:
+each has a Triton server behind one gateway.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def client(local: LocalEndpoint, component: str, wake_timeout: float = 0) -> Tri
 
 
 def test_component_at_zero_wakes_and_answers_by_its_name(local: LocalEndpoint) -> None:
-    """A client without ``wake_timeout`` gets SageMaker's error; one with it waits for the answer."""
+    """A client without ``wake_timeout`` gets SageMaker's error;
+    one with it waits for the answer.
+    """
     for _ in range(2):
         with pytest.raises(NoCapacityError, match=r"no capacity .*wake_timeout"):
             client(local, "AlertsComponent").infer(READINGS)

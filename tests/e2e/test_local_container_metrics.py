@@ -82,7 +82,9 @@ def busy_port() -> Iterator[None]:
 
 
 def lines_of(local: LocalEndpoint) -> list[dict[str, Any]]:
-    """The lines of metrics in the server's log, each a JSON object with nothing before or after it."""
+    """The lines of metrics in the server's log,
+    each a JSON object with nothing before or after it.
+    """
     return [json.loads(line) for line in log_of(local).read_text().splitlines() if '"_aws"' in line]
 
 
@@ -136,7 +138,9 @@ def test_a_failed_request_is_counted_at_the_step_that_failed(local: LocalEndpoin
 
 
 def test_the_endpoint_answers_when_the_publisher_is_killed(local: LocalEndpoint) -> None:
-    """Without its process the publisher prints nothing more, and requests are answered as before."""
+    """Without its process the publisher prints nothing more,
+    and requests are answered as before.
+    """
     (process,) = publisher_ids(local)
     os.kill(process, signal.SIGKILL)
     assert eventually(lambda: not publisher_ids(local))
@@ -148,7 +152,9 @@ def test_the_endpoint_answers_when_the_publisher_is_killed(local: LocalEndpoint)
 
 @pytest.mark.usefixtures("busy_port")
 def test_another_program_may_have_the_port_of_metrics(tmp_path: Path) -> None:
-    """The server's metrics are at a Unix socket in a private folder, so no port is opened or needed."""
+    """The server's metrics are at a Unix socket in a private folder,
+    so no port is opened or needed.
+    """
     with LocalEndpoint.from_app(make_app(tmp_path)) as running:
         send(running, 50)
         assert eventually(lambda: totals(running, "Requests")["pipe"] == 50)
@@ -161,7 +167,9 @@ def test_another_program_may_have_the_port_of_metrics(tmp_path: Path) -> None:
 def test_local_status_shows_the_figures_of_each_step(
     local: LocalEndpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The table and the JSON have the requests, queue, compute and batches that the servers counted."""
+    """The table and the JSON have the requests, queue,
+    compute and batches that the servers counted.
+    """
     send(local, 20)
     command = ["local", "status", "--endpoint-url", local.endpoint_url]
     assert main([*command, "--json"]) == 0

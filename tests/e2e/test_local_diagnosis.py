@@ -1,4 +1,6 @@
-"""A local run that does not start names the cause; a healthy one has none. tests/acceptance has all kinds."""
+"""A local run that does not start names the cause;
+a healthy one has none. tests/acceptance has all kinds.
+"""
 
 from __future__ import annotations
 

@@ -169,7 +169,9 @@ def test_binary_bodies_pass_through_both_ways(caller: Caller) -> None:
 def test_a_multi_model_endpoint_loads_on_first_use(
     local: LocalEndpoint, caller: Caller, target_model: str, constant: float
 ) -> None:
-    """A GPU model, one with its configuration at the root, and an ensemble: each loads, and is counted."""
+    """A GPU model, one with its configuration at the root, and an ensemble: each loads,
+    and is counted.
+    """
     assert caller.add("Multi", 1.0, TargetModel=target_model) == 1 + constant
 
     def is_counted() -> bool:
@@ -188,7 +190,9 @@ def test_gpu_instance_groups_run_on_the_cpu_and_are_reported(
 
 
 def test_a_model_that_the_server_rejects_is_a_model_error(caller: Caller) -> None:
-    """The container's 400 is a ModelError with its status and message; the endpoint still responds."""
+    """The container's 400 is a ModelError with its status and message;
+    the endpoint still responds.
+    """
     refusal = caller.refusal("Multi", TargetModel="refused.tar.gz")
     assert refusal["Error"]["Code"] == "ModelError"
     assert refusal["OriginalStatusCode"] == 400
@@ -215,7 +219,9 @@ def test_wrong_requests_are_validation_errors(
 def test_without_a_model_cache_models_are_unloaded_after_each_call(
     local: LocalEndpoint, caller: Caller
 ) -> None:
-    """ModelCacheSetting Disabled: the model answers, is unloaded, and answers again when called again."""
+    """ModelCacheSetting Disabled: the model answers, is unloaded,
+    and answers again when called again.
+    """
     assert caller.add("Uncached", TargetModel="once.tar.gz") == 2
     assert eventually(lambda: loaded_target_models(local, "Uncached") == set())
     assert caller.add("Uncached", TargetModel="once.tar.gz") == 2
@@ -235,7 +241,8 @@ def test_a_model_that_raises_is_a_model_error_with_the_log_group(caller: Caller)
 def test_models_are_unloaded_when_memory_is_short_or_a_load_gets_507(tmp_path: Path) -> None:
     """The real server's side of both rules; which model is unloaded is a unit test of the gateway.
 
-    The run does not use private mounts. That matters for these models, whose configuration is at the root.
+    The run does not use private mounts. That matters for these models, whose configuration is at
+    the root.
     """
     builder = AssemblyBuilder(tmp_path / "cdk.out")
     models = {"zero": adding_model(0), "one": adding_model(1)}
@@ -256,7 +263,9 @@ def test_models_are_unloaded_when_memory_is_short_or_a_load_gets_507(tmp_path: P
 
 
 def test_a_shadow_variant_gets_a_copy_and_never_answers(caller: Caller, folder: Path) -> None:
-    """Callers get only production's responses, while every request is also sent to the shadow variant."""
+    """Callers get only production's responses, while every request is also sent
+    to the shadow variant.
+    """
     assert [caller.add("Shadowed", float(number)) for number in (70, 71, 72)] == [1070, 1071, 1072]
     seen = folder / "seen"
     assert eventually(lambda: seen.exists() and {"70", "71", "72"} <= set(seen.read_text().split()))

@@ -37,7 +37,9 @@ def client(local: LocalEndpoint, name: str) -> TritonClient:
 
 @pytest.mark.parametrize("name", ["decoder", "story"])
 def test_text_is_continued(local: LocalEndpoint, name: str) -> None:
-    """The decoder alone and behind the tokenizer of the ensemble send the same tokens, one by one."""
+    """The decoder alone and behind the tokenizer of the ensemble send the
+    same tokens, one by one.
+    """
     events = list(client(local, name).infer_stream({"text_input": BEGIN, "max_tokens": 12}))
     assert len(events) == sum(event.array("num_output_tokens", "i4")[0] for event in events) == 12
     assert CONTINUED.startswith("".join(event.text() for event in events))

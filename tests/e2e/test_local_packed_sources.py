@@ -45,7 +45,9 @@ def test_an_archive_runs_directly_and_finds_its_files_below_opt_ml(tmp_path: Pat
 
 @needs_private_mounts
 def test_a_repository_of_several_models_runs_as_a_multi_model_endpoint(tmp_path: Path) -> None:
-    """Each top-level model is packed, called by its archive's name, and finds its files below /opt/ml."""
+    """Each top-level model is packed, called by its archive's name,
+    and finds its files below /opt/ml.
+    """
     models = {**_model_with_absolute_path(), **below("two", adding_model(2))}
     with LocalEndpoint.from_repository(
         write_files(tmp_path / "shop", models), is_multi_model=True

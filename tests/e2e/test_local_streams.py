@@ -1,4 +1,6 @@
-"""Triton's generate extension behind SageMaker's API, with the real server: each answer as it arrives."""
+"""Triton's generate extension behind SageMaker's API, with the real server:
+each answer as it arrives.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,15 @@ pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endp
 JSON, EVENTS, TEXT = "application/json", "text/event-stream; charset=utf-8", "text/plain"
 KSERVE = {"inputs": [{"name": "text_input", "shape": [1], "datatype": "BYTES", "data": ["hi"]}]}
 SEVERAL = (
-    "generate expects model to produce exactly 1 response, use generate stream for model that generates "
-    "various number of responses"
+    "generate expects model to produce exactly 1 response, use generate stream for model that "
+    "generates various number of responses"
 )
 NOT_A_PARAMETER = "parameter '{}' has invalid type. It should be either 'int', 'bool', or 'string'."
 
 
-#: The endpoint, the request, the status and the content type, and what arrives: all events, or a part of the
-#: error's message. For a stream of events, a string is the message of the error in the place of the first.
+#: The endpoint, the request, the status and the content type, and what arrives: all events, or a
+#: part of the error's message. For a stream of events, a string is the message of the error in the
+#: place of the first.
 Case = tuple[str, Any, int, str, Any]
 
 
@@ -207,7 +210,9 @@ def clients(local: LocalEndpoint, endpoint: str = "stream") -> list[TritonClient
 
 
 def test_events_of_the_client(local: LocalEndpoint) -> None:
-    """The same events over boto3 and HTTP, with for and async for, also of inference type generate."""
+    """The same events over boto3 and HTTP, with for and async for,
+    also of inference type generate.
+    """
 
     async def texts(client: TritonClient) -> list[str]:
         return [each.text() async for each in client.infer_stream({"text_input": "hi"})]
@@ -238,7 +243,9 @@ def test_events_of_the_client(local: LocalEndpoint) -> None:
 def test_errors_of_the_client(
     local: LocalEndpoint, endpoint: str, text: str, count: int, message: str
 ) -> None:
-    """An error before, in and in place of a stream is an InvocationError, after the events before it."""
+    """An error before, in and in place of a stream is an InvocationError,
+    after the events before it.
+    """
     stream = clients(local, endpoint)[0].infer_stream({"text_input": text})
     assert len([next(stream) for _ in range(count)]) == count
     with pytest.raises(InvocationError, match=message):
@@ -290,7 +297,9 @@ def test_streams_need_no_port(local: LocalEndpoint) -> None:
 
 
 def test_what_cannot_stream_is_reported_at_the_start(local: LocalEndpoint) -> None:
-    """A decoupled model with inference type infer is named before a request; no other endpoint is."""
+    """A decoupled model with inference type infer is named before a request;
+    no other endpoint is.
+    """
     (line,) = local.messages.splitlines()
     assert line.startswith(
         "infer/AllTraffic: the model is decoupled, so every request gets status 501, on"

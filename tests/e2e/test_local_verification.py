@@ -20,7 +20,9 @@ pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endp
 def test_a_model_that_mixes_a_batch_is_found(
     shared: LocalEndpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each request alone is answered as recorded, and Triton's batches of several show the fault."""
+    """Each request alone is answered as recorded,
+    and Triton's batches of several show the fault.
+    """
     file = str(tmp_path / "requests.json")
     where = ("--endpoint-url", shared.endpoint_url)
     for value in ("X=1,2:FP32", "X=5,9:FP32"):
@@ -38,7 +40,9 @@ def test_a_model_that_mixes_a_batch_is_found(
 def test_a_recorded_response_is_compared(
     shared: LocalEndpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same variant answers equally; another one differs, and `local up --verify` exits with 1."""
+    """The same variant answers equally; another one differs,
+    and `local up --verify` exits with 1.
+    """
     file = tmp_path / "requests.json"
     where = ("--endpoint-url", shared.endpoint_url)
     assert main(["invoke", "adder", "--input", "X=1,2:FP32", "--record", str(file), *where]) == 0

@@ -88,7 +88,8 @@ def test_a_first_decoupled_model_streams(tmp_path: Path) -> None:
     )
     code = tmp_path / "models" / "teller" / "1" / "model.py"
     code.write_text(
-        f"{code.read_text()}            if text[0] == b'bad':\n                raise ValueError(_)\n"
+        f"{code.read_text()}            if text[0] == "
+        "b'bad':\n                raise ValueError(_)\n"
     )
     with LocalEndpoint.from_repository(tmp_path / "models", endpoint="teller") as local:
         client = TritonClient.for_endpoint("teller", endpoint_url=local.endpoint_url)
@@ -101,7 +102,9 @@ def test_a_first_decoupled_model_streams(tmp_path: Path) -> None:
 def test_invoke_names_the_tensors_of_the_repository(
     local: LocalEndpoint, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where the server names only the wrong tensor, the command adds the right ones, if it has the model."""
+    """Where the server names only the wrong tensor, the command adds the right ones,
+    if it has the model.
+    """
     text, n, other = (("--input", value) for value in ("text=a:BYTES", "n=1:INT32", "txet=a:BYTES"))
     invoke = ["invoke", "plain", "--endpoint-url", local.endpoint_url, "--repository", str(models)]
     for request, expected in (

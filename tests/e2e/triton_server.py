@@ -26,8 +26,14 @@ def why_absent() -> str | None:
         return "the server's Python backend needs NumPy below 2, which Python 3.13 does not have"
     name, version = platform.libc_ver()
     if name != "glibc" or tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_GLIBC:
-        return f"nvidia-pytriton has wheels for glibc 2.35 or newer, this is {name or 'another'} {version}"
-    return f"nvidia-pytriton is not installed for {platform.machine()}; pip install 'constructs-triton[local]'"
+        return (
+            "nvidia-pytriton has wheels for glibc 2.35 or newer, "
+            f"this is {name or 'another'} {version}"
+        )
+    return (
+        f"nvidia-pytriton is not installed for {platform.machine()}; pip install "
+        "'constructs-triton[local]'"
+    )
 
 
 def _has_wheel() -> bool:

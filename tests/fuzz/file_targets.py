@@ -32,9 +32,10 @@ VALUES = (
     b'"\xc3\xbc"',
 )
 RECORDED = (
-    b'{"version": 1, "requests": [{"name": "a", "target_model": "t", "inputs": [{"name": "x", "datatype": '
-    b'"FP32", "shape": [1, 2], "data": [1.0, 2.0]}, {"name": "f", "datatype": "FP32", "shape": [2], '
-    b'"file": "a.npy"}], "outputs": [{"name": "y", "datatype": "BYTES", "shape": [1], "data": ["a"], '
+    b'{"version": 1, "requests": [{"name": "a", "target_model": "t", '
+    b'"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1.0, 2.0]}, '
+    b'{"name": "f", "datatype": "FP32", "shape": [2], "file": "a.npy"}], '
+    b'"outputs": [{"name": "y", "datatype": "BYTES", "shape": [1], "data": ["a"], '
     b'"absolute_tolerance": 1e-6, "relative_tolerance": 0}]}]}'
 )
 LINES = (
@@ -45,7 +46,8 @@ PRICES = b"instance_type,price_per_hour\nml.g5.xlarge,1.408\nml.c5.large,0.1\n"
 PATTERNS = b"*.log\n!keep/*.log\n/build/\n**/cache/**\n[a-z]*?.tmp\n\\#x\n"
 GENERATION = b"""data: {"text_output": "a"}
 
-data: {"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}], "usage": {"completion_tokens": 1}}
+data: {"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}], \
+"usage": {"completion_tokens": 1}}
 
 {"token": {"id": 1, "text": "a"}, "generated_text": null, "details": null}
 data: [DONE]
@@ -54,7 +56,8 @@ data: {"error": "no"}
 
 """
 LOG = (
-    b"E1122 10:00:00.1 1 model_lifecycle.cc:654] failed to load 'm' version 1: Internal: unable to load\n"
+    b"E1122 10:00:00.1 1 model_lifecycle.cc:654] failed to load 'm' version 1: "
+    b"Internal: unable to load\n"
     b"CUDA out of memory. Tried to allocate 2.00 GiB\n"
 )
 NAMES = (b"model", b"a\x1b[31m\n::error::x\r", "\u202e\u2028\x9b".encode(), b"\xff##[error]")

@@ -55,7 +55,7 @@ class FuzzTarget:
     errors: tuple[type[Exception], ...] = (ConstructsTritonError,)
 
 
-# --- samples ----------------------------------------------------------------------------------------------
+# --- samples --------------------------------------------------------------------------------------
 
 
 def _oracle(suffix: str) -> Iterator[bytes]:
@@ -71,7 +71,9 @@ def _oracle(suffix: str) -> Iterator[bytes]:
 
 @cache
 def configurations() -> list[bytes]:
-    """Configurations of the cases that the real server has decided, and of the project's own models."""
+    """Configurations of the cases that the real server has decided,
+    and of the project's own models.
+    """
     return [
         *_oracle("config.pbtxt"),
         *(path.read_bytes() for path in PROJECT.glob("assets/**/config.pbtxt")),
@@ -114,7 +116,8 @@ def _other_models() -> list[bytes]:
     """The beginning of a model in each format that is recognized by its beginning."""
     return [
         plan("10.3.0.26"),
-        b'<?xml version="1.0"?>\n<net name="m" version="11"><layers><layer type="Const"/></layers></net>',
+        b'<?xml version="1.0"?>\n'
+        b'<net name="m" version="11"><layers><layer type="Const"/></layers></net>',
         b'{"learner": {"attributes": {}}}',
         b"{L\0\0\0\0\0\0\0\7learner{",
         b"tree\nversion=v3\n",
@@ -169,7 +172,7 @@ def _tables() -> list[bytes]:
     return [path.read_bytes() for path in PROJECT.glob("examples/*/*/benchmark.csv")]
 
 
-# --- readers ----------------------------------------------------------------------------------------------
+# --- readers --------------------------------------------------------------------------------------
 
 
 def _read_configuration(content: bytes, _: Path) -> None:
@@ -299,8 +302,14 @@ def _read_request(content: bytes, _: Path) -> None:
     decode_request(content, size)
 
 
-INDEX = b'{"version": 1, "target_models": {"a": "a.tar.gz"}, "deployed": {"a": "x"}, "retired": {"b": 1.5}}'
-MANIFEST = b'{"version": 1, "archives": [{"Name": "a", "SourceKey": "b", "TargetModel": "c", "SizeBytes": 1}]}'
+INDEX = (
+    b'{"version": 1, "target_models": {"a": "a.tar.gz"}, "deployed": {"a": "x"}, '
+    b'"retired": {"b": 1.5}}'
+)
+MANIFEST = (
+    b'{"version": 1, "archives": [{"Name": "a", "SourceKey": "b", "TargetModel": "c", '
+    b'"SizeBytes": 1}]}'
+)
 FILE_MANIFEST = (
     b'{"version": 1, "zip": "z", "files": [{"Path": "a/1", "SizeBytes": 1, "SourceKey": "b"},'
     b' {"Path": "a/2", "SizeBytes": 2, "Offset": 3, "Crc32": 4}]}'
@@ -311,11 +320,13 @@ RESPONSE = b"""{"model_name": "m", "outputs": [
 TRAFFIC = (
     b"minute,invocations\n0,10\n1,20\n5,0\n",
     b"timestamp,invocations\n2026-01-05T08:30:00Z,10\n2026-01-05T08:35:00+01:00,1.5\n",
-    b'{"MetricDataResults": [{"Timestamps": ["2026-01-05T08:30:00Z", 1767600000], "Values": [1.0, 2]}]}',
+    b'{"MetricDataResults": [{"Timestamps": ["2026-01-05T08:30:00Z", 1767600000], '
+    b'"Values": [1.0, 2]}]}',
 )
 REQUEST = b"""{"id": "1", "parameters": {"sequence_id": 1},
  "outputs": [{"name": "Y", "parameters": {"binary_data": true}}],
- "inputs": [{"name": "X", "datatype": "INT32", "shape": [2], "parameters": {"binary_data_size": 8}}]}"""
+ "inputs": [{"name": "X", "datatype": "INT32", "shape": [2], \
+"parameters": {"binary_data_size": 8}}]}"""
 EVENTS = b': c\n\ndata: {"a": 1}\r\n\r\ndata: x\ndata: y\n\nevent: z\rdata:\xc3\xbc\r\r'
 
 TARGETS = (

@@ -1,7 +1,8 @@
-"""Files and answers of AWS that one command each reads: captures, journals, lock files, templates, prices.
+"""Files and answers of AWS that one command each reads: captures, journals, lock files, templates,
+prices.
 
-Documents of JSON are read twice: as they are mutated, and with some of their values replaced by others, which
-mutated bytes rarely do. The mutated bytes decide which values.
+Documents of JSON are read twice: as they are mutated, and with some of their values replaced by
+others, which mutated bytes rarely do. The mutated bytes decide which values.
 """
 
 from __future__ import annotations
@@ -165,19 +166,27 @@ _YAML = b"""Resources:
 Conditions: {C: !Equals [a, b]}
 """
 _LOCK = (
-    b"# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git\n"
+    b"# constructs-triton environment lock 1; "
+    b"`constructs-triton env build` writes it, keep it in git\n"
     b'# {"constraints": [], "digest": "x", "extras": [], "options": ["--index", "https://a"], '
     b'"platform": "x86_64-manylinux_2_39", "python": "3.12", "requirements": ["six"]}\n'
     b"six==1.0 --hash=sha256:abc\n"
 )
-_METADATA = b"Metadata-Version: 2.1\nName: a\nVersion: 1\nLicense: MIT\nClassifier: License :: OSI\n\ntext\n"
+_METADATA = (
+    b"Metadata-Version: 2.1\nName: a\nVersion: 1\nLicense: MIT\nClassifier: License :: OSI\n\n"
+    b"text\n"
+)
 _REQUIREMENTS = b"six>=1\n-r a.txt\n-c b.txt\n--index-url https://x\n# c\nnumpy \\\n ==1\n"
 _PROJECT = (
     b'[project]\nname = "a"\nversion = "1"\ndependencies = ["six"]\n'
     b'[project.optional-dependencies]\nx = ["y"]\n'
     b'[tool.uv.sources]\nz = {path = "z"}\n'
 )
-_JOURNAL = b'{"inputs": {"model": "a"}}\n{"key": "q #0", "value": {"rate": 1.5}}\n{"key": "q #1", "value": null}\n'
+_JOURNAL = (
+    b'{"inputs": {"model": "a"}}\n'
+    b'{"key": "q #0", "value": {"rate": 1.5}}\n'
+    b'{"key": "q #1", "value": null}\n'
+)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""Cloud assemblies with parts of another form than ``cdk synth`` writes, and with references that share."""
+"""Cloud assemblies with parts of another form than ``cdk synth`` writes,
+and with references that share.
+"""
 
 from __future__ import annotations
 
@@ -263,7 +265,9 @@ def _add_graph(rng: random.Random, template: dict[str, Any]) -> None:
 
 
 def _shared(rng: random.Random, names: list[str], place: int, kinds: Sequence[_Kind]) -> Any:
-    """Return a function of the name before this one, or rarely of any name, which may make a circle."""
+    """Return a function of the name before this one, or rarely of any name,
+    which may make a circle.
+    """
     if place == 0:
         return rng.choice(("a" * 50, {"Fn::Equals": ["a", "a"]})) if kinds is _FUNCTIONS else _TRUE
     used = [

@@ -1,4 +1,6 @@
-"""Reads the saved cases, and a short run of the fuzzers; ``make fuzz SECONDS=600`` is a long one."""
+"""Reads the saved cases, and a short run of the fuzzers;
+``make fuzz SECONDS=600`` is a long one.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The comparison with other libraries: each cell was assessed under the row's published name.
 
-``assessed.csv`` is the study of the other libraries: for each row the name under which it was assessed, the
-words of the study, the day, the basis, and for each library a verdict that begins with a mark. ``peers.csv``
-and the table of features are what is published. Who changes the name of a row assesses its cells again.
+``assessed.csv`` is the study of the other libraries: for each row the name under which it was
+assessed, the words of the study, the day, the basis, and for each library a verdict that begins
+with a mark. ``peers.csv`` and the table of features are what is published. Who changes the name of
+a row assesses its cells again.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def _verdict(number: str, cell: str) -> str:
 
 
 def test_each_cell_was_assessed_under_the_published_name() -> None:
-    """The name of each row is the one under which it was assessed, and each cell has the verdict of then."""
+    """The name of each row is the one under which it was assessed,
+    and each cell has the verdict of then.
+    """
     published = {number: (name, *cells) for number, name, _, *cells in compared()}
     expected = {
         number: (row["name"], *(_verdict(number, row[library]) for library in PEERS))
@@ -54,7 +57,9 @@ def test_each_cell_was_assessed_under_the_published_name() -> None:
 
 
 def test_each_assessment_has_its_words_day_and_basis() -> None:
-    """A row whose name differs from the study's says why the verdict still holds, and when it was given."""
+    """A row whose name differs from the study's says why the verdict still holds,
+    and when it was given.
+    """
     for row in ASSESSED.values():
         assert date(2026, 11, 20) <= date.fromisoformat(row["assessed"])
         assert row["basis"]
@@ -64,7 +69,9 @@ def test_each_assessment_has_its_words_day_and_basis() -> None:
 
 
 def test_neighbours_name_rows_and_what_was_read() -> None:
-    """Each tool outside the table names rows that exist, a source, and that it was read, not run."""
+    """Each tool outside the table names rows that exist, a source, and that
+    it was read, not run.
+    """
     for row in _read(FOLDER / "neighbours.csv"):
         assert row["url"].startswith("https://")
         assert row["basis"].startswith("read, not run: ")

@@ -73,7 +73,9 @@ def _is_of_aws(module: str) -> bool:
 
 
 def test_no_module_calls_aws() -> None:
-    """Only the rooms make clients and know the exceptions of boto3; all others use ``AwsReader``."""
+    """Only the rooms make clients and know the exceptions of boto3;
+    all others use ``AwsReader``.
+    """
     found = {str(path.relative_to(PROJECT)): calls(path.read_text()) for path in MODULES}
     assert not {path: names for path, names in found.items() if names}
 

@@ -90,7 +90,10 @@ def test_a_reason_allows_a_slower_figure(
     for _ in range(2):
         subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
     monkeypatch.setattr(versions, "PROJECT", tmp_path)
-    reason = f'[[slower]]\nfigure = "start"\nup_to = "{up_to}"\nat_most = {at_most}\nreason = "checks more"\n'
+    reason = (
+        f'[[slower]]\nfigure = "start"\nup_to = "{up_to}"\n'
+        f'at_most = {at_most}\nreason = "checks more"\n'
+    )
     limits = _limits(tmp_path, FIGURES + reason)
     old, now = _commit(tmp_path, "HEAD", "1.00"), _commit(tmp_path, "now", "1.15")
     found = list(compare(limits, now, old, rounds=1, names=["printed"]))
@@ -166,7 +169,10 @@ def test_what_a_stopped_run_left_is_replaced(
     """A part of the files, and a broken environment. What is complete is not installed again."""
     repository = tmp_path / "repository"
     repository.mkdir()
-    makefile = ".venv/.installed:\n\tmkdir .venv/bin 2>/dev/null || mkdir -p .venv/bin\n\ttest ! -e .venv/broken\n"
+    makefile = (
+        ".venv/.installed:\n\tmkdir .venv/bin 2>/dev/null "
+        "|| mkdir -p .venv/bin\n\ttest ! -e .venv/broken\n"
+    )
     (repository / "Makefile").write_text(makefile + "\ttest ! -e offline && touch $@\n")
     git = ("git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b")
     for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "x")):

@@ -66,7 +66,9 @@ def _starts(name: str) -> bool:
 
 
 def test_no_module_starts_a_child_process() -> None:
-    """Only ``processes/`` starts programs, so that all of them end with their parent and get its rules."""
+    """Only ``processes/`` starts programs, so that all of them end with their
+    parent and get its rules.
+    """
     found = {str(path.relative_to(PROJECT)): starts(path.read_text()) for path in MODULES}
     assert not {path: names for path, names in found.items() if names}
 

@@ -40,7 +40,9 @@ def test_extras_of_the_client_are_named_where_they_are_missing() -> None:
     ("module", "limit"), [("constructs_triton_client", 19), ("constructs_triton_client.wire", 8)]
 )
 def test_exported_names_are_few_documented_and_used(module: str, limit: int) -> None:
-    """Each exported name has a docstring and occurs in a page or an example, and no package exports many."""
+    """Each exported name has a docstring and occurs in a page or an example,
+    and no package exports many.
+    """
     package = importlib.import_module(module)
     assert len(package.__all__) <= limit
     assert [name for name in package.__all__ if not getattr(package, name).__doc__] == []

@@ -28,7 +28,9 @@ def test_documentation_has_few_words() -> None:
 
 
 def test_guides_do_not_list_options() -> None:
-    """Options of commands are in `--help` and in the reference of the commands, not in tables of guides."""
+    """Options of commands are in `--help` and in the reference of the commands,
+    not in tables of guides.
+    """
     rows = re.compile(r"(?:^\s*\| `--[\w-]+.*\n){3}", re.MULTILINE)
     assert [name for name in PAGES if name.startswith("guides/") and rows.search(PAGES[name])] == []
 

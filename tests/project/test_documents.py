@@ -1,8 +1,9 @@
 """Every Python block of the READMEs and the pages runs.
 
-The blocks of a page run in order, in a folder with the models ``models`` and the project's ``assets``. A
-``python`` block is a program of its own, a ``py`` block continues the one before it, and a block with a title
-becomes the file of this name. boto3 reaches a simulated account, where all endpoints give the same answer.
+The blocks of a page run in order, in a folder with the models ``models`` and the project's
+``assets``. A ``python`` block is a program of its own, a ``py`` block continues the one before it,
+and a block with a title becomes the file of this name. boto3 reaches a simulated account, where all
+endpoints give the same answer.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ COMMANDS = {"train.py": ["model", "new", "digits.onnx"]}
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code: the first words of its fence, its first line in the page, and its content."""
+    """A block of code: the first words of its fence, its first line in the page,
+    and its content.
+    """
 
     info: str
     line: int
@@ -64,7 +67,9 @@ class Block:
 
     @property
     def kind(self) -> str | None:
-        """``python`` for a program of its own, ``py`` for one that continues; ``None`` for other blocks."""
+        """``python`` for a program of its own, ``py`` for one that continues;
+        ``None`` for other blocks.
+        """
         return self._part("kind")
 
     def _part(self, name: str) -> str | None:
@@ -92,7 +97,8 @@ def name(page: Path) -> str:
     return str(page.relative_to(PROJECT))
 
 
-#: Run with the packages that they are about: tests/acceptance/test_sagemaker_sdk_page.py, test_works_with.py.
+#: Run with the packages that they are about: tests/acceptance/test_sagemaker_sdk_page.py,
+#: test_works_with.py.
 ELSEWHERE = ("works_with.md", "embeddings.md")
 PAGES = [
     page
@@ -168,7 +174,9 @@ def run_file(file: Path, code: str) -> None:
 
 @pytest.mark.parametrize("page", DOCUMENTS, ids=name)
 def test_no_python_is_left_out(page: Path) -> None:
-    """No fence or indentation leaves a block out: other blocks contain no Python that does something."""
+    """No fence or indentation leaves a block out:
+    other blocks contain no Python that does something.
+    """
     others = [block for block in blocks(page) if block.kind is None]
     assert [f"line {block.line}" for block in others if is_program(block.code)] == []
     assert [block.info for block in others if block.info.startswith("py")] == []
@@ -178,7 +186,9 @@ def test_no_python_is_left_out(page: Path) -> None:
     "code", ["import os", "client.infer({})", "def handler(event, context):\n    ...\n"]
 )
 def test_program_is_recognized(code: str) -> None:
-    """An import, a call and a function are Python that does something; a command and its output are not."""
+    """An import, a call and a function are Python that does something;
+    a command and its output are not.
+    """
     assert is_program(code)
     assert not is_program(f"$ python program.py\n{code}")
     assert not is_program('{"app": "python app.py"}')

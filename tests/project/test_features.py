@@ -36,7 +36,9 @@ def test_every_capability_has_a_row() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=[row["number"] for row in ROWS])
 def test_row_has_evidence_or_a_reason(row: dict[str, str]) -> None:
-    """A supported capability names tests that exist, or says so in part; any other row has a reason."""
+    """A supported capability names tests that exist, or says so in part;
+    any other row has a reason.
+    """
     references = row["tests"].split()
     assert [each for each in references if not _exists(each)] == []
     assert row["status"] in WITH_TESTS | WITH_REASON

@@ -72,7 +72,9 @@ def test_missed_limit_is_marked_and_fails(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A goal and a figure that was not measured do not fail the command, and every group is printed."""
+    """A goal and a figure that was not measured do not fail the command,
+    and every group is printed.
+    """
     monkeypatch.setattr(
         command, "GROUPS", {"first": lambda: [row], "second": lambda: [Row("lines", 1)]}
     )
@@ -101,7 +103,9 @@ def test_words_are_calculated(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_density_is_counted() -> None:
-    """Docstrings, imports, blank lines and comments are no code; a swap is no parallel assignment."""
+    """Docstrings, imports, blank lines and comments are no code;
+    a swap is no parallel assignment.
+    """
     found = thermometers.of_module(PACKED)
     assert found == {
         "lines": 6,
@@ -128,7 +132,9 @@ def test_density_stands_beside_praised_projects() -> None:
 
 
 def test_ledgers_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sums of both are shown, and how many repositories have other findings; their folder may move."""
+    """The sums of both are shown, and how many repositories have other findings;
+    their folder may move.
+    """
     answers = {
         "log": "b2\n\nnew\na1\n\nold\n",
         "rev-parse": "false\n",
@@ -163,7 +169,9 @@ def test_clone_without_history_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_recorded_figure_is_the_last_one_below_now() -> None:
-    """Columns differ between the tables of the page, and a part that is measured alone comes last."""
+    """Columns differ between the tables of the page,
+    and a part that is measured alone comes last.
+    """
     compared = "| figure | limit | 1a2b | now | now / before | |\n|---|\n| rate | | 1 | 2 | 2 | |"
     alone = "| package | version |\n|---|\n| figure | limit | now |\n|---|\n| rate | | 3 (2 to 4) |"
     assert measurements.read_page(compared)["rate"] == "2"

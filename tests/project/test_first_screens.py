@@ -10,7 +10,8 @@ from members import PROJECT
 
 README, START = PROJECT / "README.md", PROJECT / "docs" / "index.md"
 FIRST = [README, START]
-#: The parts of both pages, in their order: what it is, the page, commands, an error, an app, and so on.
+#: The parts of both pages, in their order: what it is, the page, commands, an error, an app, and so
+#: on.
 PARTS = (
     "AWS CDK for Python",
     "<picture>",
@@ -44,7 +45,9 @@ def _blocks(text: str) -> list[str]:
 
 @pytest.mark.parametrize("page", FIRST, ids=name)
 def test_parts_are_in_order(page: Path) -> None:
-    """The page shows each part once at its place, and says honestly at the end what has not been tried."""
+    """The page shows each part once at its place,
+    and says honestly at the end what has not been tried.
+    """
     text = _seen(page)
     places = [text.find(part) for part in PARTS]
     assert -1 not in places

@@ -21,8 +21,8 @@ HEAVY = {"jsii", "aws_cdk", "constructs", "grpc", "gevent", "tritonclient"}
 THIRD_PARTY = {"boto3", "botocore", "lazy_loader", "ml_dtypes", "numpy", "urllib3"}
 MODELS = Path(__file__).resolve().parents[2] / "assets" / "model_repositories" / "digits"
 
-#: What a synth of one endpoint does without: other questions than "What is deployed?", the rooms of commands,
-#: what the app does not use, and packages of others that take long to import.
+#: What a synth of one endpoint does without: other questions than "What is deployed?", the rooms of
+#: commands, what the app does not use, and packages of others that take long to import.
 NEEDLESS_AT_SYNTH = {
     *(set(PACKAGES) - {"constructs_triton", *PACKAGES["constructs_triton"].floors}),
     "constructs_triton.cli",
@@ -53,7 +53,9 @@ REPORT = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
 
 def _late_modules() -> set[str]:
-    """The modules that pyproject.toml allows inside functions only, without those of the standard library."""
+    """The modules that pyproject.toml allows inside functions only,
+    without those of the standard library.
+    """
     project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())
     listed = project["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-module-level-imports"]
     return {name for name in listed if name.split(".")[0] not in sys.stdlib_module_names}
@@ -90,8 +92,8 @@ def test_import_starts_nothing(code: str) -> None:
     assert not _loaded(code) & (HEAVY | {"boto3", "botocore"})
 
 
-#: Prints the exit code of the help of each command, and the modules that it has loaded. Each runs in a copy
-#: of a process with the command line alone, which starts faster than Python.
+#: Prints the exit code of the help of each command, and the modules that it has loaded. Each runs
+#: in a copy of a process with the command line alone, which starts faster than Python.
 EACH_HELP = """
 import json, os, sys
 from constructs_triton.cli import COMMANDS, main
@@ -111,7 +113,9 @@ for name in ("", *COMMANDS):
 
 
 def test_help_starts_nothing() -> None:
-    """The help of each command loads neither the CDK, nor grpc, nor a module that is imported late."""
+    """The help of each command loads neither the CDK, nor grpc,
+    nor a module that is imported late.
+    """
     run = subprocess.run(
         [sys.executable, "-c", EACH_HELP], capture_output=True, text=True, check=True
     )
@@ -134,15 +138,22 @@ assert main(["check", {str(MODELS)!r}]) == 0
 
 
 def test_client_is_lazy() -> None:
-    """Importing the client loads no other package, and its first transport no boto3 and no urllib3."""
+    """Importing the client loads no other package,
+    and its first transport no boto3 and no urllib3.
+    """
     assert not _loaded("import constructs_triton_client") & THIRD_PARTY
-    code = "from constructs_triton_client import HttpTransport, SageMakerTransport; SageMakerTransport('digits')"
+    code = (
+        "from constructs_triton_client import HttpTransport, SageMakerTransport; "
+        "SageMakerTransport('digits')"
+    )
     assert not _loaded(code) & (THIRD_PARTY - {"numpy"})
 
 
 @pytest.mark.parametrize("example", ["basic", "ensemble"])
 def test_app_loads_what_it_uses(example: str, tmp_path: Path) -> None:
-    """An app with one endpoint loads none of what it does without, also if no cache knows its models."""
+    """An app with one endpoint loads none of what it does without,
+    also if no cache knows its models.
+    """
     environment = {
         **os.environ,
         "CONSTRUCTS_TRITON_CACHE_DIR": str(tmp_path),
@@ -163,7 +174,9 @@ def test_needless_modules_exist() -> None:
 
 
 def test_pytest_plugin_starts_nothing() -> None:
-    """A test run without the plugin's fixtures loads neither the CDK, nor boto3, nor NumPy, nor syrupy."""
+    """A test run without the plugin's fixtures loads neither the CDK, nor boto3,
+    nor NumPy, nor syrupy.
+    """
     code = """
 import os, pytest
 os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"

@@ -41,7 +41,9 @@ def defines(cls: type) -> bool:
 
 
 def members(cls: type) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yield the constructor and the public methods of a class that classes of this project define."""
+    """Yield the constructor and the public methods of a class that classes
+    of this project define.
+    """
     found: dict[str, type] = {}
     for base in inspect.getmro(cls):
         for name, member in vars(base).items():
@@ -147,7 +149,9 @@ OPEN: dict[str, tuple[Callable[[], object], str]] = {
 
 @pytest.mark.parametrize("call", OPEN)
 def test_call_that_takes_parameters_of_aws_suggests_its_own_keywords(call: str) -> None:
-    """A call that passes keywords on to boto3 still recognizes its own keywords when they are misspelled."""
+    """A call that passes keywords on to boto3 still recognizes its own keywords
+    when they are misspelled.
+    """
     function, message = OPEN[call]
     with pytest.raises(TypeError, match=message):
         function()

@@ -207,7 +207,9 @@ def test_modules_import_only_from_layers_above(name: str) -> None:
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_each_module_is_in_a_layer(name: str) -> None:
-    """Every module and sub-folder of a layered folder is in its list of layers, and nothing else is."""
+    """Every module and sub-folder of a layered folder is in its list of layers,
+    and nothing else is.
+    """
     assert {_layer(path, name) for path in _modules(name)} == set(LAYERS[name])
 
 
@@ -219,7 +221,9 @@ def test_modules_have_no_private_names(package: str) -> None:
 
 
 def _import_graph() -> dict[str, set[str]]:
-    """Return the imports of each module, with those inside functions and those for type checkers."""
+    """Return the imports of each module, with those inside functions and
+    those for type checkers.
+    """
     packages = PACKAGES.values()
     paths = {_dotted(path): path for each in packages for path in each.modules}
     lazy = dict(
@@ -238,5 +242,8 @@ def _dotted(path: Path) -> str:
 
 
 def test_no_modules_import_each_other() -> None:
-    """No import leads back to its module, directly or through others. CycleError lists the modules."""
+    """No import leads back to its module, directly or through others.
+
+    CycleError lists the modules.
+    """
     TopologicalSorter(_import_graph()).prepare()

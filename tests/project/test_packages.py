@@ -24,7 +24,8 @@ MEMBERS = [
     PROJECT,
     *(path.parent for path in sorted((PROJECT / "packages").glob("*/pyproject.toml"))),
 ]
-#: What may import every package, inside functions: helpers of tests, and the completion of all commands.
+#: What may import every package, inside functions: helpers of tests, and the completion of all
+#: commands.
 TOP_FLOOR = ("testing", "cli")
 #: The packages without a wheel of their own, and the distribution in whose wheel they are.
 DISTRIBUTIONS = {"constructs_triton_tools": "constructs-triton"}
@@ -49,7 +50,9 @@ def test_package_imports_only_from_floors_below(name: str) -> None:
 
 
 def test_top_floor_imports_other_packages_in_functions() -> None:
-    """At the top of a module, testing and the table of commands import only what the constructs need."""
+    """At the top of a module, testing and the table of commands import only
+    what the constructs need.
+    """
     package = PACKAGES["constructs_triton"]
     foreign = set(PACKAGES) - {package.name, *package.floors}
     tops = {str(path): _roots_at_the_top(path) & foreign for path in package.modules}
@@ -58,7 +61,9 @@ def test_top_floor_imports_other_packages_in_functions() -> None:
 
 @pytest.mark.parametrize("name", PACKAGES)
 def test_package_imports_only_what_it_requires(name: str) -> None:
-    """No module imports another project than those that the package, or one of its extras, requires."""
+    """No module imports another project than those that the package, or one
+    of its extras, requires.
+    """
     package = PACKAGES[name]
     known = {*PACKAGES, *package.others, *sys.stdlib_module_names}
     skipped = ("_metrics", "served")  # code of models, which runs in the server's Python
@@ -140,7 +145,9 @@ def test_all_packages_have_one_version() -> None:
 
 
 def test_version_is_a_development_version_unless_the_tag_is_a_release() -> None:
-    """Only the commit with the tag of a release has its version, so nothing else can be taken for it."""
+    """Only the commit with the tag of a release has its version,
+    so nothing else can be taken for it.
+    """
     version = project_of(PROJECT)["version"]
     command = ("git", "tag", "--points-at", "HEAD")
     tags = subprocess.run(
@@ -151,9 +158,11 @@ def test_version_is_a_development_version_unless_the_tag_is_a_release() -> None:
 
 @pytest.mark.parametrize("name", [*PACKAGES])
 def test_package_compares_its_version_first(name: str) -> None:
-    """Each package has its version, and compares it with that of core before it imports anything of ours.
+    """Each package has its version, and compares it with that of core before it imports anything of
+    ours.
 
-    The functions have none: they import no package, and are in the wheel of the tools, which compare theirs.
+    The functions have none: they import no package, and are in the wheel of the tools, which
+    compare theirs.
     """
     body = ast.parse((PACKAGES[name].root / "__init__.py").read_text()).body
     version = project_of(PROJECT)["version"]
@@ -181,7 +190,9 @@ def _requirements(folder: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("folder", MEMBERS, ids=lambda folder: folder.name)
 def test_members_have_the_license_and_a_readme(folder: Path) -> None:
-    """A source distribution cannot contain a file above its folder, so each has a copy of the license."""
+    """A source distribution cannot contain a file above its folder,
+    so each has a copy of the license.
+    """
     assert (folder / "LICENSE").read_text() == (PROJECT / "LICENSE").read_text()
     assert (folder / "README.md").read_text().startswith("# ")
 
@@ -197,7 +208,9 @@ def test_base_installation_has_no_numpy() -> None:
 
 
 def _imports_of_others() -> Iterator[tuple[Path, str, str]]:
-    """Yield each module and name that a package imports from another one, with the importing file."""
+    """Yield each module and name that a package imports from another one,
+    with the importing file.
+    """
     for package in PACKAGES.values():
         for path in (*package.modules, *package.stubs):
             for node in imports(path):
@@ -209,7 +222,9 @@ def _imports_of_others() -> Iterator[tuple[Path, str, str]]:
 
 @cache
 def _file_of(module: str) -> Path | None:
-    """Return the file of a module, or its stub, which lists the names of a package that imports late."""
+    """Return the file of a module, or its stub, which lists the names of a
+    package that imports late.
+    """
     package, *inner = module.split(".")
     path = PACKAGES[package].root.joinpath(*inner)
     files = (path / "__init__.pyi", path.with_suffix(".py"), path / "__init__.py")
@@ -241,7 +256,9 @@ def _doors() -> dict[str, set[str]]:
 
 
 def test_other_packages_enter_through_the_doors() -> None:
-    """A package imports of another only the modules in the other's ``public_modules.txt``, which are used."""
+    """A package imports of another only the modules in the other's ``public_modules.txt``,
+    which are used.
+    """
     used: dict[str, set[str]] = {name: set() for name in _doors()}
     for _, module, name in _imports_of_others():
         is_module = _file_of(f"{module}.{name}") is not None
@@ -261,7 +278,9 @@ def test_other_packages_import_only_exported_names() -> None:
 
 
 def test_rehearsal_knows_the_registries_of_the_images() -> None:
-    """cdk_rehearse, which does not import the checks, has the accounts of all images in their table."""
+    """cdk_rehearse, which does not import the checks,
+    has the accounts of all images in their table.
+    """
     images = _facts("triton_model_check", "facts/images.json")
     accounts = {*images["accounts"].values(), *images["legacy_accounts"].values()}
     assert _facts("cdk_rehearse", "aws_registries.json")["accounts"] == sorted(accounts)

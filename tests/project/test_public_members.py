@@ -1,4 +1,6 @@
-"""The members of the public classes: what users look for, and nothing that exists for other modules."""
+"""The members of the public classes: what users look for,
+and nothing that exists for other modules.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def pages() -> str:
 
 
 def members(cls: Any) -> Iterator[str]:
-    """Yield the public members that the classes of this package define, without constructor parameters."""
+    """Yield the public members that the classes of this package define,
+    without constructor parameters.
+    """
     given = inspect.signature(cls).parameters
     for base in inspect.getmro(cls):
         if base.__module__.startswith("constructs_triton"):

@@ -1,4 +1,6 @@
-"""The generated pages of the site: the API, the commands, the limits and the troubleshooting pages."""
+"""The generated pages of the site: the API, the commands,
+the limits and the troubleshooting pages.
+"""
 
 from __future__ import annotations
 
@@ -111,9 +113,9 @@ def test_types_that_are_returned_have_a_section(api: dict[str, str]) -> None:
     planning = api["planning"]
     assert "\n## Simulation { #Simulation }\n\nReturned by `simulate`.\n" in planning
     assert (
-        "\n## SimulatedMinute { #SimulatedMinute }\n\nPart of [`Simulation.minutes`](#Simulation).\n"
-        in planning
-    )
+        "\n## SimulatedMinute { #SimulatedMinute }\n\nPart of "
+        "[`Simulation.minutes`](#Simulation).\n"
+    ) in planning
     assert "\n## ModelTensor {" in api["model_files"]
 
 
@@ -123,7 +125,9 @@ def test_pages_are_the_same_in_each_build(api: dict[str, str]) -> None:
 
 
 def test_every_property_has_its_meaning(api: dict[str, str]) -> None:
-    """The properties of endpoints have a type, a meaning and a default in one column, and no table."""
+    """The properties of endpoints have a type, a meaning and a default in one column,
+    and no table.
+    """
     section = api["endpoints"].partition("\n## EndpointOptions")[2].partition("\n## ")[0]
     meanings = dict(re.findall(r"^`(\w+)`: .+\n:   (.+)$", section, re.MULTILINE))
     declared = declared_values(constructs_triton.EndpointOptions)
@@ -156,7 +160,9 @@ def test_every_command_and_every_failure_has_a_section() -> None:
 
 
 def test_blocks_of_generated_pages_fit_on_a_screen() -> None:
-    """No line of a block of a generated page has more than 84 characters, unless it is one long word."""
+    """No line of a block of a generated page has more than 84 characters,
+    unless it is one long word.
+    """
     names = ("reference/commands.md", "reference/checks/*.md", "troubleshooting/*.md")
     wide = [
         f"{page.name}: {line}"
@@ -189,7 +195,9 @@ def test_every_link_leads_to_a_page_of_the_site(tmp_path: Path, api: dict[str, s
 
 
 def test_site_has_no_page_of_maintainers(tmp_path: Path) -> None:
-    """A link to what is read in the repository is text on the site, and leads to a file in a checkout."""
+    """A link to what is read in the repository is text on the site,
+    and leads to a file in a checkout.
+    """
     collect(tmp_path / "docs")
     page = "checker/agreement.md"
     assert "[The ledger](../../packages/check/tests/" in (DOCS / page).read_text()
@@ -265,7 +273,9 @@ def test_packages_of_contributing_are_those_of_the_workspace() -> None:
 
 
 def test_map_of_contributing_leads_to_files() -> None:
-    """Each row of "I want to change X" names files and folders that exist, also those of the page."""
+    """Each row of "I want to change X" names files and folders that exist,
+    also those of the page.
+    """
     section = CONTRIBUTING.partition("## I want to change X, look here\n")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
     paths = re.findall(r"`((?:constructs_triton|packages|tests|dev|docs)/[^`]*)`", section)
@@ -296,7 +306,9 @@ def test_readme_of_a_package_names_its_rooms() -> None:
 
 
 def test_pages_need_no_script_of_another_host() -> None:
-    """The site would load Mermaid's script from a public server, which a company's proxy may block."""
+    """The site would load Mermaid's script from a public server,
+    which a company's proxy may block.
+    """
     pages = [*(PROJECT / "docs").rglob("*.md"), PROJECT / "README.md", PROJECT / "mkdocs.yml"]
     found = [
         page.name for page in pages if re.search(r"```mermaid|name: mermaid", page.read_text())
@@ -312,7 +324,9 @@ def test_score_of_the_rehearsal_is_counted() -> None:
 
 
 def test_llms_txt_lists_every_page(api: dict[str, str], tmp_path: Path) -> None:
-    """Each page of the table of contents has one line in llms.txt, whose link leads to its Markdown."""
+    """Each page of the table of contents has one line in llms.txt,
+    whose link leads to its Markdown.
+    """
     pages, site = tmp_path / "docs", tmp_path / "site"
     site.mkdir()
     collect(pages)

@@ -1,4 +1,6 @@
-"""What ``make release-check`` checks of versions and distributions, and the program that sets the version."""
+"""What ``make release-check`` checks of versions and distributions,
+and the program that sets the version.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def copy_to(folder: Path) -> Path:
 
 
 def test_versions_are_equal() -> None:
-    """All packages, their requirements of each other, the project template and the changelog agree."""
+    """All packages, their requirements of each other,
+    the project template and the changelog agree.
+    """
     assert list(version_problems(PROJECT)) == []
 
 
@@ -77,7 +81,10 @@ def test_requirement_of_another_package_without_its_version_is_a_problem(
 
 @pytest.mark.parametrize("version", ["0.2.0", "1.0.0rc1", "0.2.0.dev0"])
 def test_one_command_sets_every_version(version: str, tmp_path: Path) -> None:
-    """All versions are equal then; a person writes the changelog. The rest of each file is unchanged."""
+    """All versions are equal then; a person writes the changelog.
+
+    The rest of each file is unchanged.
+    """
     project = copy_to(tmp_path)
     assert set_version.main([version], project) == 0
     members = members_of(project)
@@ -112,7 +119,9 @@ def test_set_version_prints_what_changed_and_what_is_left(
 
 
 def test_changelog_of_a_release_has_its_date(tmp_path: Path) -> None:
-    """The heading of a development version says that it is unreleased; that of its release has the date."""
+    """The heading of a development version says that it is unreleased;
+    that of its release has the date.
+    """
     project = copy_to(tmp_path)
     released = VERSION.partition(".dev")[0]
     assert set_version.main([f"{released}.dev1"], project) == 0
@@ -149,7 +158,9 @@ def test_set_version_refuses_other_forms(version: str, capsys: pytest.CaptureFix
     ],
 )
 def test_content_of_a_wheel(added: str, left_out: str, problems: list[str], tmp_path: Path) -> None:
-    """A wheel has its licenses and type markers, no caches, and no tests but those of new projects."""
+    """A wheel has its licenses and type markers, no caches,
+    and no tests but those of new projects.
+    """
     wheel = tmp_path / "p-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for name in (*CONTENT, "p-1.dist-info/licenses/b/C.txt", *filter(None, [added])):
@@ -192,7 +203,9 @@ def test_earlier_release_must_be_recorded(tmp_path: Path) -> None:
 
 
 def test_release_must_be_compared_with_the_one_before(tmp_path: Path) -> None:
-    """Its figures are in dev/project/benchmarks.md; a development version and the first release need none."""
+    """Its figures are in dev/project/benchmarks.md;
+    a development version and the first release need none.
+    """
     git = ("git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b")
     page = tmp_path / "dev" / "project" / "benchmarks.md"
     page.parent.mkdir(parents=True)
@@ -246,7 +259,9 @@ def test_change_since_a_release_needs_a_line_with_its_numbers_and_a_reason(
 
 
 def test_edit_of_an_app_explains_its_own_changes_only() -> None:
-    """An entry of the record counts only if the app's Python files changed and the numbers are right."""
+    """An entry of the record counts only if the app's Python files changed and
+    the numbers are right.
+    """
     entry = {"differences": "1 model changed", "reason": "It has another model."}
     record = {"release": "0.1.0", "edited": {"kms": entry}, "apps": {"kms": app_record("S/A")}}
     edited = app_record("S/A", model="2", sources="t")

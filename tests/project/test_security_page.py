@@ -28,8 +28,8 @@ TESTS: Mapping[str, Mapping[str, str]] = {
     },
     "`triton-models.toml`": {
         "test_described_models.py": (
-            "test_malformed_file_is_an_error_with_its_line test_only_requirements_in_the_folder_are_read "
-            "test_a_file_that_is_none_is_not_read"
+            "test_malformed_file_is_an_error_with_its_line "
+            "test_only_requirements_in_the_folder_are_read test_a_file_that_is_none_is_not_read"
         ),
         "test_described_environments.py": "test_included_requirements_stay_in_the_folder",
     },
@@ -44,14 +44,15 @@ TESTS: Mapping[str, Mapping[str, str]] = {
     },
     "Files that `check --fix` writes": {
         "test_fixing.py": (
-            "test_link_out_of_the_repository_is_not_followed test_file_keeps_mode_encoding_and_line_ends "
+            "test_link_out_of_the_repository_is_not_followed "
+            "test_file_keeps_mode_encoding_and_line_ends "
             "test_read_only_file_stops_before_anything_is_written"
         ),
     },
     "Model files of protobuf (ONNX)": {
         "test_protobuf_wire.py": (
-            "test_work_is_limited test_large_fields_are_not_read test_larger_files_may_have_more_fields "
-            "test_long_names_count_by_their_length"
+            "test_work_is_limited test_large_fields_are_not_read "
+            "test_larger_files_may_have_more_fields test_long_names_count_by_their_length"
         ),
         "test_onnx_file.py": "test_deeply_nested_graph_is_not_copied",
     },
@@ -75,8 +76,8 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         "test_hostile_repositories.py": "test_large_python_source_is_not_checked",
     },
     (
-        "JSON files: templates, recorded requests, lines of `load-test --requests`, values of `--input` and "
-        "`--body`, traffic"
+        "JSON files: templates, recorded requests, lines of `load-test --requests`, values of "
+        "`--input` and `--body`, traffic"
     ): {
         "test_load_test_of_streams.py": "test_bodies_that_cannot_be_sent",
         "test_bounded_files.py": "test_hostile_json_is_refused test_largest_values_are_read",
@@ -92,8 +93,8 @@ TESTS: Mapping[str, Mapping[str, str]] = {
     },
     "Arrays (`.npy`) of recorded requests": {
         "test_bounded_files.py": (
-            "test_arrays_of_a_folder_are_bounded_together test_only_files_below_the_folder_are_read "
-            "test_damaged_arrays_are_refused"
+            "test_arrays_of_a_folder_are_bounded_together "
+            "test_only_files_below_the_folder_are_read test_damaged_arrays_are_refused"
         ),
     },
     "Files and folders": {
@@ -114,12 +115,14 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         "test_archives_of_a_prefix.py": ("test_archives_together_are_bounded_and_leave_nothing"),
     },
     (
-        "Requirements of Python environments: `requirements.txt`, `pyproject.toml`, what uv exports of "
-        "`uv.lock`, and lock files, also those in packed environments, which `local up` builds again"
+        "Requirements of Python environments: `requirements.txt`, `pyproject.toml`, what uv "
+        "exports of `uv.lock`, and lock files, also those in packed environments, "
+        "which `local up` builds again"
     ): {
         "test_environment_safety.py": (
-            "test_line_that_would_run_code test_local_package_of_uv_lock test_lines_of_a_foreign_lock_file "
-            "test_pins_of_a_foreign_lock_file test_header_that_is_no_command test_uv_that_is_too_old "
+            "test_line_that_would_run_code test_local_package_of_uv_lock "
+            "test_lines_of_a_foreign_lock_file test_pins_of_a_foreign_lock_file "
+            "test_header_that_is_no_command test_uv_that_is_too_old "
             "test_extra_requires_the_same_uv"
         ),
         "test_environment_requirements.py": (
@@ -137,7 +140,8 @@ TESTS: Mapping[str, Mapping[str, str]] = {
     "The cache in your home directory (`CONSTRUCTS_TRITON_CACHE_DIR`)": {
         "test_cache_contract.py": (
             "test_damaged_entry_is_made_again test_cache_of_another_user_is_not_used "
-            "test_cache_that_others_may_write_is_not_used test_large_file_is_read_again_if_it_was_young"
+            "test_cache_that_others_may_write_is_not_used "
+            "test_large_file_is_read_again_if_it_was_young"
         ),
     },
     "Requests to the folder of `--bucket-folder`": {
@@ -147,8 +151,8 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         ),
     },
     (
-        "those that work on foreign code or data: shape inference, rehearsals, deploy-time functions, the "
-        "synthesis of an adopted app, supervisors of Triton servers"
+        "those that work on foreign code or data: shape inference, rehearsals, deploy-time "
+        "functions, the synthesis of an adopted app, supervisors of Triton servers"
     ): {
         "test_child_processes.py": "test_no_module_starts_a_child_process",
         "test_environments.py": (
@@ -164,7 +168,10 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         ),
         "test_bounded_process.py": "test_limits_end_a_request",
     },
-    "your tools: uv, cdk, docker, podman, the compiler, nvidia-smi, and the gateway of `LocalEndpoint`": {
+    (
+        "your tools: uv, cdk, docker, podman, the compiler, "
+        "nvidia-smi, and the gateway of `LocalEndpoint`"
+    ): {
         "test_environments.py": (
             "test_tools_work_as_the_user_set_them_up test_variables_that_are_not_passed"
         ),
@@ -313,8 +320,8 @@ def test_each_row_has_its_tests() -> None:
     )
     missing = [row for row in found if row not in TESTS]
     assert not missing, (
-        f"SECURITY.md: rows without a test: {missing}; add each first cell to TESTS of this file, with the "
-        "files and functions that fail if the row does not hold"
+        f"SECURITY.md: rows without a test: {missing}; add each first cell to TESTS of this file, "
+        "with the files and functions that fail if the row does not hold"
     )
     gone = [row for row in TESTS if row not in found]
     assert not gone, (

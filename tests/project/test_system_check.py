@@ -54,7 +54,9 @@ def test_checker_needs_no_node(tmp_path: Path) -> None:
     ("version", "is_fine"), [("v16.20.2", False), ("v18.19.0", True), ("v24.1.0", True)]
 )
 def test_node_version(tmp_path: Path, version: str, is_fine: bool) -> None:
-    """A Node.js version that the CDK does not support is refused, and the message contains the version."""
+    """A Node.js version that the CDK does not support is refused,
+    and the message contains the version.
+    """
     _fake_program(tmp_path, "node", version)
     _fake_program(tmp_path, "npm", "11.0.0")
     run = _check(f"{tmp_path}:/usr/sbin:/sbin:/usr/bin:/bin")

@@ -42,7 +42,8 @@ FOLDERS = sorted(
 
 
 def _found(path: Path) -> list[str]:
-    # An attribute of a library, such as tarfile's `filename`, and a value in quotes are not our words.
+    # An attribute of a library, such as tarfile's `filename`, and a value in quotes are not our
+    # words.
     pattern = re.compile(
         rf"(?<![\w.\"'`-])({'|'.join(WORDS.values())})(?![\w=\"'`-])", re.IGNORECASE
     )

@@ -1,4 +1,6 @@
-"""The workflow files call the Makefile, with no more permissions than they need; the forms are complete."""
+"""The workflow files call the Makefile, with no more permissions than they need;
+the forms are complete.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def test_workflow_runs_only_targets_of_the_makefile(workflow: Path) -> None:
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_workflow_may_only_read(workflow: Path) -> None:
-    """Jobs may read the content; only those that publish may write, and they run no code of the project."""
+    """Jobs may read the content; only those that publish may write,
+    and they run no code of the project.
+    """
     text = workflow.read_text()
     assert "\npermissions:\n  contents: read\n" in text
     assert "contents: write" not in text
@@ -51,7 +55,9 @@ def test_release_publishes_every_package() -> None:
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_actions_are_pinned_by_their_commit(workflow: Path) -> None:
-    """A tag or a branch of an action can be moved to other code; the version is beside the commit."""
+    """A tag or a branch of an action can be moved to other code;
+    the version is beside the commit.
+    """
     used = re.findall(r"^ +(?:- )?uses: (?!\./)(.+)$", workflow.read_text(), re.MULTILINE)
     pinned = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[0-9.]+")
     assert [each for each in used if pinned.fullmatch(each) is None] == []
@@ -59,7 +65,9 @@ def test_actions_are_pinned_by_their_commit(workflow: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda path: path.stem)
 def test_form_asks_for_what_happened(form: Path) -> None:
-    """Each form for issues has a name, a description and a required field, and every field has a label."""
+    """Each form for issues has a name, a description and a required field,
+    and every field has a label.
+    """
     content = yaml.safe_load(form.read_text())
     assert content["name"]
     assert content["description"]

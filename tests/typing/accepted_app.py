@@ -73,7 +73,9 @@ def add_endpoints(
 def add_variants(
     stack: cdk.Stack, models: TritonModelRepository, names: list[str]
 ) -> ITritonEndpoint:
-    """Variants from a list, with properties that several of them share, and an endpoint without an AMI."""
+    """Variants from a list, with properties that several of them share,
+    and an endpoint without an AMI.
+    """
     shared: VariantOptions = {"enable_ssm_access": True, "inference_ami_version": None}
     options: EndpointOptions = {
         "instance_type": GPU,

@@ -1,4 +1,6 @@
-"""The lines that type checkers report in an app with users' mistakes in the properties of endpoints."""
+"""The lines that type checkers report in an app with users' mistakes in the
+properties of endpoints.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,9 @@ def repository(tmp_path: Path) -> ModelRepository:
 
 
 def test_string_has_location_severity_code_message_and_hint() -> None:
-    """It has all that a reader needs; an annotation shows the code itself, so ``one_line`` leaves it out."""
+    """It has all that a reader needs; an annotation shows the code itself,
+    so ``one_line`` leaves it out.
+    """
     assert str(PLACED) == "m/config.pbtxt:3:7: error[some-code]: is wrong\n    hint: fix it"
     assert str(UNPLACED) == "m: warning[other-code]: looks wrong"
     assert format_findings([UNPLACED, PLACED]) == f"{UNPLACED}\n{PLACED}"

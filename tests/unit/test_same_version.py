@@ -13,7 +13,10 @@ SENTENCE = "cdk-rehearse 99.1: needs constructs-triton-core 99.1, got {}; run `p
 
 
 def _sentence() -> str:
-    names = "constructs-triton-core triton-model-check constructs-triton-client cdk-rehearse constructs-triton"
+    names = (
+        "constructs-triton-core triton-model-check constructs-triton-client "
+        "cdk-rehearse constructs-triton"
+    )
     return SENTENCE.format(constructs_triton_core.__version__, names)
 
 
@@ -24,7 +27,9 @@ def test_same_version_is_returned() -> None:
 
 
 def test_other_version_is_an_import_error() -> None:
-    """The sentence names both distributions, both versions, and the command for all that are installed."""
+    """The sentence names both distributions, both versions,
+    and the command for all that are installed.
+    """
     with pytest.raises(ImportError) as caught:
         same_version("cdk-rehearse", "99.1")
     assert str(caught.value) == _sentence()

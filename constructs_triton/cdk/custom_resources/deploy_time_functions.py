@@ -27,10 +27,11 @@ class DeployTimeFunctionOptions(TypedDict, total=False):
     """Settings of the functions that run during a deployment.
 
     ``vpc``, ``vpc_subnets``, ``security_groups``
-        Network of the functions. The subnets need a route to the AWS services that a function calls, and to
-        S3, through which it responds to CloudFormation. Default: no VPC.
+        Network of the functions. The subnets need a route to the AWS services that a function
+        calls, and to S3, through which it responds to CloudFormation. Default: no VPC.
     ``log_encryption_key``
-        KMS key of the log groups. A key that is created in the app gets the permission for CloudWatch Logs.
+        KMS key of the log groups. A key that is created in the app gets the permission for
+        CloudWatch Logs.
     ``log_retention``
         Retention of the log groups. Default: one month.
     ``reserved_concurrent_executions``
@@ -48,7 +49,8 @@ class DeployTimeFunctionOptions(TypedDict, total=False):
     permissions_boundary: iam.IManagedPolicy
 
 
-# jsii makes a new Python object for a construct that Python no longer refers to, so the keys are kept.
+# jsii makes a new Python object for a construct that Python no longer refers to, so the keys are
+# kept.
 _settings: dict[IConstruct, DeployTimeFunctionOptions] = {}
 
 
@@ -60,7 +62,8 @@ class DeployTimeFunctions:
 
     @classmethod
     def of(cls, scope: Construct) -> DeployTimeFunctions:
-        """Return the functions of all constructs below an app, a stage, a stack or another construct.
+        """Return the functions of all constructs below an app, a stage, a stack or another
+        construct.
 
         Args:
             scope: The app, or any construct in it.
@@ -70,7 +73,8 @@ class DeployTimeFunctions:
     def configure(self, **options: Unpack[DeployTimeFunctionOptions]) -> None:
         """Set the network, the logs, the concurrency and the permissions boundary of the functions.
 
-        Call it before the repositories and endpoints are created. Settings of an inner scope take precedence.
+        Call it before the repositories and endpoints are created. Settings of an inner scope take
+        precedence.
 
         Args:
             **options: The fields of :class:`DeployTimeFunctionOptions`.
@@ -83,7 +87,8 @@ class DeployTimeFunctions:
         if created is not None:
             raise InvalidValueError(
                 f"{self._scope.node.path or 'App'}: {created} was created before these settings; "
-                "call DeployTimeFunctions.of(...).configure(...) before you create repositories and endpoints"
+                "call DeployTimeFunctions.of(...).configure(...) "
+                "before you create repositories and endpoints"
             )
         key = options.get("log_encryption_key")
         if key is not None:

@@ -26,8 +26,8 @@ from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERS
 def network_statement() -> Statement:
     """Permissions to attach a function to a VPC.
 
-    Source: AWS managed policy AWSLambdaVPCAccessExecutionRole, without its logs. Lambda creates the network
-    interfaces, whose ids are not known before.
+    Source: AWS managed policy AWSLambdaVPCAccessExecutionRole, without its logs. Lambda creates the
+    network interfaces, whose ids are not known before.
     """
     return allow(
         "AttachToVpc",
@@ -59,10 +59,10 @@ def warn_without_route(
     if missing:
         Annotations.of(function).add_warning_v2(
             "constructs-triton:function-without-route",
-            f"vpc_subnets: these isolated subnets have no VPC endpoint in this app for {', '.join(missing)}, "
-            "which the function calls, so the deployment would wait for it and fail; add the endpoints to "
-            "the VPC before the construct, use subnets with a NAT gateway, or acknowledge this if there is "
-            "another route",
+            "vpc_subnets: these isolated subnets have no VPC endpoint in this app for "
+            f"{', '.join(missing)}, which the function calls, so the deployment would wait for it "
+            "and fail; add the endpoints to the VPC before the construct, use subnets with a NAT "
+            "gateway, or acknowledge this if there is another route",
         )
 
 
@@ -77,9 +77,9 @@ def python_runtime() -> lambda_.Runtime:
 class FunctionDefinition:
     """What a function consists of.
 
-    ``folder`` is the name of the function's folder in ``constructs_triton_functions``.
-    ``services`` are the AWS services that it calls, as in the names of VPC endpoints. Every function responds
-    to CloudFormation through S3.
+    ``folder`` is the name of the function's folder in ``constructs_triton_functions``. ``services``
+    are the AWS services that it calls, as in the names of VPC endpoints. Every function responds to
+    CloudFormation through S3.
     """
 
     description: str
@@ -92,8 +92,8 @@ class FunctionDefinition:
 class DeployFunction(Construct):
     """A Lambda function that belongs to one construct, which adds permissions to its role.
 
-    One function for a whole stack would need the permissions of all constructs, and its role would exceed
-    IAM's quotas in ordinary stacks. A function is deleted together with its construct.
+    One function for a whole stack would need the permissions of all constructs, and its role would
+    exceed IAM's quotas in ordinary stacks. A function is deleted together with its construct.
     """
 
     def __init__(self, scope: Construct, id: str, definition: FunctionDefinition) -> None:
@@ -159,7 +159,8 @@ class ContinuedFunction(DeployFunction):
 
     def __init__(self, scope: Construct, id: str, definition: FunctionDefinition) -> None:
         super().__init__(scope, id, definition)
-        # A policy of its own: the role's default policy comes before the function and cannot name it.
+        # A policy of its own: the role's default policy comes before the function and cannot name
+        # it.
         itself = allow("ContinueItself", ["lambda:InvokeFunction"], [self.function.function_arn])
         self.continuation_policy = inline_policy(self, "Continuation", self.role, [itself])
 

@@ -1,4 +1,5 @@
-"""An endpoint that existed before the stack: a Lambda function updates it in place of CloudFormation.
+"""An endpoint that existed before the stack: a Lambda function updates it in place of
+CloudFormation.
 
 ``constructs_triton_functions.adoption.handler`` describes what it does, and what a rollback
 and a deletion do.
@@ -37,8 +38,8 @@ ADOPTION_FUNCTION = FunctionDefinition(
 class EndpointAdoption(Construct):
     """Lets a function take the place of CloudFormation for one ``AWS::SageMaker::Endpoint``.
 
-    The resource gets another type and keeps its properties. ``endpoint_name`` is the name of the existing
-    endpoint, and ``key`` encrypts its storage volumes.
+    The resource gets another type and keeps its properties. ``endpoint_name`` is the name of the
+    existing endpoint, and ``key`` encrypts its storage volumes.
     """
 
     def __init__(
@@ -76,7 +77,9 @@ class EndpointAdoption(Construct):
 
 
 def _spellings(name: str) -> list[str]:
-    """The name as it is and in lower case, which its ARN may have: AWS documents neither for IAM."""
+    """The name as it is and in lower case, which its ARN may have:
+    AWS documents neither for IAM.
+    """
     return [name] if is_token(name) else list(dict.fromkeys([name, name.lower()]))
 
 
@@ -101,7 +104,8 @@ def _endpoint_statements(scope: Construct, arns: list[str]) -> list[Statement]:
 
 
 def _key_statement(scope: Construct) -> Statement:
-    """Permission to encrypt the volumes of a fleet, also with the key of the previous configuration.
+    """Permission to encrypt the volumes of a fleet, also with the key of the previous
+    configuration.
 
     Source: SageMaker API permissions reference, CreateEndpoint with a ``KmsKeyId``.
     """

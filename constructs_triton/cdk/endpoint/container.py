@@ -1,4 +1,6 @@
-"""The container of a variant or of a component: image, variables and AMI, settled once and checked."""
+"""The container of a variant or of a component: image, variables and AMI,
+settled once and checked.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ _PREBUILT_ONLY = ("instance-type-arm", "instance-type-accelerator")
 class SettledContainer:
     """A container with everything that its properties, its models and its instance type decide.
 
-    ``instance_type`` has the GPUs that the container may use. ``inference_ami_version`` is ``None`` for
-    SageMaker's default. ``findings`` are warnings about all of this.
+    ``instance_type`` has the GPUs that the container may use. ``inference_ami_version`` is ``None``
+    for SageMaker's default. ``findings`` are warnings about all of this.
     """
 
     models: ServedModels

@@ -1,4 +1,5 @@
-"""What a deployment verifies at its end: which configuration the endpoint runs, and how it responds.
+"""What a deployment verifies at its end: which configuration the endpoint runs, and how it
+responds.
 
 ``constructs_triton_functions`` has the functions; ``update_check.handler`` explains why the
 first one is needed.
@@ -21,10 +22,13 @@ from constructs_triton.cdk.repository.archive_assets import REQUESTS_LABEL, Stac
 from constructs_triton_functions.update_check import CHECK_TYPE
 from constructs_triton_functions.verification import VERIFICATION_TYPE
 
-# CloudFormation waits a minute longer than the functions may run. Each endpoint has its own functions.
+# CloudFormation waits a minute longer than the functions may run. Each endpoint has its own
+# functions.
 _RUN_SECONDS, _WAIT_MINUTES = 14 * 60, 15
 UPDATE_FUNCTION = FunctionDefinition(
-    description="Checks which configuration an endpoint runs after a deployment (constructs-triton)",
+    description=(
+        "Checks which configuration an endpoint runs after a deployment (constructs-triton)"
+    ),
     folder="update_check",
     timeout_seconds=_RUN_SECONDS,
     memory_mib=256,
@@ -74,9 +78,9 @@ def verify_update(
 class ResponseVerification(Construct):
     """A custom resource that sends the requests after each deployment that changes what is served.
 
-    ``requests`` are the recorded requests as JSON. ``target_models`` maps the names of models to archives.
-    They change with the models, so new content of a multi-model endpoint is verified too. ``decrypt`` is the
-    permission to decrypt the requests.
+    ``requests`` are the recorded requests as JSON. ``target_models`` maps the names of models to
+    archives. They change with the models, so new content of a multi-model endpoint is verified too.
+    ``decrypt`` is the permission to decrypt the requests.
     """
 
     def __init__(

@@ -20,11 +20,11 @@ class TritonEndpoint(NewEndpoint):
     ``model_repository``
         The repository that contains the model.
     ``model``
-        The name of the model. Triton loads it before the endpoint is in service. Default: the only model of
-        the repository that is not just a step of an ensemble.
+        The name of the model. Triton loads it before the endpoint is in service. Default: the only
+        model of the repository that is not just a step of an ensemble.
 
-    The other properties are those of ``EndpointOptions``. After an error, nothing has been added to the
-    stack.
+    The other properties are those of ``EndpointOptions``. After an error, nothing has been added to
+    the stack.
 
     Raises:
         TypeError: there is no such property.
@@ -51,13 +51,14 @@ class TritonEnsembleEndpoint(NewEndpoint):
     """An endpoint that serves an ensemble and the models of its steps.
 
     ``model_repository``
-        The repository that contains the ensemble and the models of its steps. They become one archive, or
-        are placed below one prefix.
+        The repository that contains the ensemble and the models of its steps. They become one
+        archive, or are placed below one prefix.
     ``ensemble``
-        The name of the ensemble, which becomes ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``. The image does not
-        start without it when an archive contains several models.
+        The name of the ensemble, which becomes ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``. The image
+        does not start without it when an archive contains several models.
 
-    The other properties are those of ``EndpointOptions``. The errors are those of :class:`TritonEndpoint`.
+    The other properties are those of ``EndpointOptions``. The errors are those of
+    :class:`TritonEndpoint`.
     """
 
     def __init__(
@@ -83,13 +84,15 @@ class TritonMultiModelEndpoint(NewEndpoint):
     """An endpoint that serves all models of a repository and loads each at its first request.
 
     ``model_repository``
-        The repository that contains the models. Each model, and each ensemble with its steps, becomes one
-        archive. ``model_repository.target_models`` contains the ``TargetModel`` of each.
+        The repository that contains the models. Each model, and each ensemble with its steps,
+        becomes one archive. ``model_repository.target_models`` contains the ``TargetModel`` of
+        each.
     ``model_cache_setting``
-        ``"Disabled"`` unloads a model after each request, for many models with few requests each. Default:
-        ``"Enabled"``.
+        ``"Disabled"`` unloads a model after each request, for many models with few requests each.
+        Default: ``"Enabled"``.
 
-    The other properties are those of ``EndpointOptions``. The errors are those of :class:`TritonEndpoint`.
+    The other properties are those of ``EndpointOptions``. The errors are those of
+    :class:`TritonEndpoint`.
     """
 
     _imported_serves_many = True

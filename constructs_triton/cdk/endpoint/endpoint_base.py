@@ -1,4 +1,6 @@
-"""The methods of every endpoint with models, new or imported: grants, metrics, scaling and outputs."""
+"""The methods of every endpoint with models, new or imported: grants, metrics,
+scaling and outputs.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,10 @@ class EndpointBase(SageMakerEndpoint):
 
     @property
     def is_multi_model(self) -> bool:
-        """Whether each request names its model. ``False`` for an imported endpoint of unknown type."""
+        """Whether each request names its model.
+
+        ``False`` for an imported endpoint of unknown type.
+        """
         return bool(self._serves_many)
 
     @property
@@ -72,7 +77,8 @@ class EndpointBase(SageMakerEndpoint):
         """Triton's own metrics of the only variant, with ``container_metrics=True``.
 
         Raises:
-            InvalidValueError: the endpoint does not publish them, is imported, or has several variants.
+            InvalidValueError: the endpoint does not publish them, is imported, or has several
+                variants.
         """
         return self._only_variant().container_metrics
 
@@ -100,17 +106,18 @@ class EndpointBase(SageMakerEndpoint):
     ) -> iam.Grant:
         """Allow a principal to call the endpoint (``sagemaker:InvokeEndpoint``).
 
-        A grant for a model allows its name with any digest, so it stays valid when the content of the model
-        changes.
+        A grant for a model allows its name with any digest, so it stays valid when the content of
+        the model changes.
 
         Args:
             grantee: Who gets the permission.
-            target_models: Models of a multi-model endpoint that may be called. Each is the name of a model in
-                the repository, a ``TargetModel`` such as ``"resnet.tar.gz"``, or a pattern such as
-                ``"tenant-a/*"``. Default: all.
+            target_models: Models of a multi-model endpoint that may be called. Each is the name of
+                a model in the repository, a ``TargetModel`` such as ``"resnet.tar.gz"``, or a
+                pattern such as ``"tenant-a/*"``. Default: all.
 
         Raises:
-            InvalidValueError: the endpoint is asynchronous, serves one model, or no model has such a name.
+            InvalidValueError: the endpoint is asynchronous, serves one model, or no model has such
+                a name.
         """
         self._refuse_asynchronous("grant_invoke")
         return self._grant(
@@ -120,8 +127,8 @@ class EndpointBase(SageMakerEndpoint):
     def grant_invoke_async(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to queue requests and to read the responses from S3.
 
-        The buckets of an imported endpoint are not known, so only ``sagemaker:InvokeEndpointAsync`` is
-        granted.
+        The buckets of an imported endpoint are not known, so only ``sagemaker:InvokeEndpointAsync``
+        is granted.
 
         Args:
             grantee: Who gets the permission.
@@ -147,8 +154,8 @@ class EndpointBase(SageMakerEndpoint):
             grantee: Who gets the permission.
 
         Raises:
-            InvalidValueError: the endpoint is asynchronous, or is a multi-model endpoint. The streaming call
-                has no ``TargetModel`` (botocore sagemaker-runtime service model).
+            InvalidValueError: the endpoint is asynchronous, or is a multi-model endpoint. The
+                streaming call has no ``TargetModel`` (botocore sagemaker-runtime service model).
         """
         self._refuse_asynchronous("grant_invoke_with_response_stream")
         if self._serves_many:
@@ -163,8 +170,8 @@ class EndpointBase(SageMakerEndpoint):
         # SageMaker developer guide, "Asynchronous inference": InvokeEndpoint is refused.
         if self._is_asynchronous:
             raise InvalidValueError(
-                f"{self.node.path}: {method} needs a real-time endpoint, and this one queues its requests; "
-                "use grant_invoke_async"
+                f"{self.node.path}: {method} needs a real-time endpoint, and this one queues its "
+                "requests; use grant_invoke_async"
             )
 
     def _more_operating_statements(self) -> Iterable[Statement]:
@@ -184,7 +191,8 @@ class EndpointBase(SageMakerEndpoint):
             )
         if self._serves_many is False:
             raise InvalidValueError(
-                f'target_models: only multi-model endpoints support it, got "{target_models[0]}"; remove it'
+                "target_models: only multi-model endpoints support it, "
+                f'got "{target_models[0]}"; remove it'
             )
         for name in target_models:
             check_name("target_models", name, limits.TARGET_MODEL)
@@ -204,8 +212,8 @@ class EndpointBase(SageMakerEndpoint):
     ) -> TritonScalableInstanceCount:
         """Let Application Auto Scaling choose the instance count of the only variant.
 
-        SageMaker refuses a later deployment that changes the instance type of a scaled variant or removes
-        it, unless the endpoint has ``scaling_guard=True``.
+        SageMaker refuses a later deployment that changes the instance type of a scaled variant or
+        removes it, unless the endpoint has ``scaling_guard=True``.
 
         Args:
             min_capacity: Minimum number of instances; 0 only on an asynchronous endpoint.
@@ -239,7 +247,8 @@ class EndpointBase(SageMakerEndpoint):
         Args:
             id: Construct id of the alarms.
             actions: At most 5 actions of each alarm.
-            alarm_name_prefix: Prefix of the alarms' names. Default: CloudFormation generates the names.
+            alarm_name_prefix: Prefix of the alarms' names. Default: CloudFormation generates the
+                names.
         """
         from constructs_triton.cdk.monitoring.alarms import TritonAlarms
 
@@ -265,8 +274,8 @@ class EndpointBase(SageMakerEndpoint):
         Args:
             id: Construct id of the dashboard.
             dashboard_name: Name of the dashboard. Default: generated by CloudFormation.
-            model_latency_objective: Latency that is drawn as a line into the latency graphs. Default: no
-                line.
+            model_latency_objective: Latency that is drawn as a line into the latency graphs.
+                Default: no line.
             default_interval: Time range that is shown at first. Default: 3 hours.
         """
         from constructs_triton.cdk.monitoring.dashboard import TritonDashboard
@@ -284,8 +293,8 @@ class EndpointBase(SageMakerEndpoint):
         """Add the endpoint's name and ARN to the outputs of the stack.
 
         Args:
-            export_name_prefix: Other stacks can import the outputs as ``<prefix>-endpoint-name`` and
-                ``<prefix>-endpoint-arn``. Default: they are not exported.
+            export_name_prefix: Other stacks can import the outputs as ``<prefix>-endpoint-name``
+                and ``<prefix>-endpoint-arn``. Default: they are not exported.
         """
         values = {"name": self._endpoint_name, "arn": self._endpoint_arn}
         for what, value in values.items():

@@ -32,8 +32,8 @@ from constructs_triton_core.findings import Finding
 class ModelContainer:
     """A container of a model, of Triton or another one, with its image and its models in the stack.
 
-    ``scope`` is the parent of its resources, ``sizing`` how long it may take to start, and ``definition`` the
-    property of the model.
+    ``scope`` is the parent of its resources, ``sizing`` how long it may take to start, and
+    ``definition`` the property of the model.
     """
 
     scope: Construct
@@ -240,7 +240,10 @@ def _production_variant(
 def render_pools(
     types: Sequence[InstanceType], models: Mapping[int, sagemaker.CfnModel]
 ) -> list[sagemaker.CfnEndpointConfig.InstancePoolProperty]:
-    """Return the pools of a variant; the first type has priority 1. ``models`` are by position, from 0."""
+    """Return the pools of a variant; the first type has priority 1.
+
+    ``models`` are by position, from 0.
+    """
     return [
         sagemaker.CfnEndpointConfig.InstancePoolProperty(
             instance_type=each.name,
@@ -255,7 +258,8 @@ def _routing(
     strategy: str | None, *, uses_queue: bool, serves_many: bool
 ) -> sagemaker.CfnEndpointConfig.RoutingConfigProperty | None:
     if strategy is None:
-        # A multi-model endpoint uses the instances that have loaded the model; an asynchronous one, a queue.
+        # A multi-model endpoint uses the instances that have loaded the model; an asynchronous one,
+        # a queue.
         if serves_many or uses_queue:
             return None
         strategy = "LEAST_OUTSTANDING_REQUESTS"

@@ -39,9 +39,9 @@ _JOBS = "/aws/sagemaker/TransformJobs"
 class ExecutionRole:
     """A role and its permissions.
 
-    SageMaker reads image and archive with the role while it creates the model. The model therefore depends
-    on ``permissions``, which are created after the role. ``permissions`` is ``None`` for an immutable role.
-    ``is_given`` is whether the role was created elsewhere.
+    SageMaker reads image and archive with the role while it creates the model. The model therefore
+    depends on ``permissions``, which are created after the role. ``permissions`` is ``None`` for an
+    immutable role. ``is_given`` is whether the role was created elsewhere.
     """
 
     role: iam.IRole
@@ -52,10 +52,11 @@ class ExecutionRole:
     def make(
         cls, scope: Construct, statements: Sequence[Statement], given: iam.IRole | None
     ) -> ExecutionRole:
-        """Create a role that trusts SageMaker for this account only, or use ``given``, and add permissions.
+        """Create a role that trusts SageMaker for this account only, or use ``given``, and add
+        permissions.
 
-        The permissions are children of the endpoint and not of ``given``, which may belong to several
-        endpoints or to another stack. An immutable role gets none.
+        The permissions are children of the endpoint and not of ``given``, which may belong to
+        several endpoints or to another stack. An immutable role gets none.
         """
         if given is not None:
             check_trust(scope, given)
@@ -69,21 +70,25 @@ class ExecutionRole:
 
     @property
     def created(self) -> list[IConstruct]:
-        """The role and the permissions that were created for the endpoint, which may get more policies."""
+        """The role and the permissions that were created for the endpoint,
+        which may get more policies.
+        """
         permissions: list[IConstruct] = [] if self.permissions is None else [self.permissions]
         return permissions if self.is_given else [*permissions, self.role]
 
     def findings(self) -> Iterator[Finding]:
-        """Yield a warning if the role takes no policies, so that it needs all permissions already."""
+        """Yield a warning if the role takes no policies,
+        so that it needs all permissions already.
+        """
         if self.permissions is None:
             yield Finding(
                 "role-without-policies",
                 Severity.WARNING,
                 "role",
-                "takes no policies (mutable=False or without_policy_updates()), so it gets no permissions "
-                "from this endpoint, nor later when the models or the image change",
-                "give the role the statements of ExecutionPolicy that `cdk synth` shows without it, and "
-                "acknowledge this, or pass a role that takes policies",
+                "takes no policies (mutable=False or without_policy_updates()), so it gets no "
+                "permissions from this endpoint, nor later when the models or the image change",
+                "give the role the statements of ExecutionPolicy that `cdk synth` shows without "
+                "it, and acknowledge this, or pass a role that takes policies",
             )
 
     def add(self, *statements: Statement) -> None:
@@ -122,8 +127,9 @@ def observability_statements(
 ) -> list[Statement]:
     """Permissions to write logs and to publish the instance metrics that scaling uses.
 
-    The containers of inference components write to other log groups, and publish to another namespace too.
-    Those of batch transform jobs share one log group and have a namespace of its name.
+    The containers of inference components write to other log groups, and publish to another
+    namespace too. Those of batch transform jobs share one log group and have a namespace of its
+    name.
     """
     components = [_COMPONENTS] if has_components else []
     jobs = [_JOBS] if has_jobs else []
@@ -173,7 +179,8 @@ def request_statements(requests: RequestOptions) -> list[Statement]:
 
 
 def _trusted_service(scope: Construct) -> iam.ServicePrincipal:
-    # Against the confused deputy: SageMaker may assume the role only on behalf of this account's resources.
+    # Against the confused deputy: SageMaker may assume the role only on behalf of this account's
+    # resources.
     here = environment_of(scope)
     own_resources = f"arn:{here.partition}:sagemaker:{here.region}:{here.account}:*"
     return iam.ServicePrincipal(

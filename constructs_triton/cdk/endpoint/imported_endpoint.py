@@ -23,7 +23,8 @@ _UNKNOWN = InstanceType("the unknown type of an imported endpoint", is_known=Fal
 class ImportedTritonEndpoint(EndpointBase):
     """An endpoint that exists already, with grants, metrics and scaling.
 
-    ``TritonEndpoint.from_endpoint_name``, ``from_endpoint_arn`` and ``from_endpoint_attributes`` return it.
+    ``TritonEndpoint.from_endpoint_name``, ``from_endpoint_arn`` and ``from_endpoint_attributes``
+    return it.
     """
 
     def __init__(

@@ -14,7 +14,8 @@ from constructs_triton_core.tokens import is_token
 def log_group_name(endpoint_name: str) -> str:
     """Return the log group that the containers of an endpoint write to.
 
-    Source: AWS documentation, "Log groups and streams that Amazon SageMaker AI sends to CloudWatch Logs".
+    Source: AWS documentation, "Log groups and streams that Amazon SageMaker AI sends to CloudWatch
+    Logs".
     """
     return f"/aws/sagemaker/Endpoints/{endpoint_name}"
 
@@ -30,18 +31,18 @@ def check_log_retention(
     """Check that a log group with a retention has a name."""
     if retention is not None and (name is None or is_token(name)):
         raise InvalidValueError(
-            f"log_retention: needs an {name_property} that is known at synth, because the name of the log "
-            f"group contains it; set {name_property}, or set the retention after the deployment with "
-            "`aws logs put-retention-policy`"
+            f"log_retention: needs an {name_property} that is known at synth, because the name of "
+            f"the log group contains it; set {name_property}, or set the retention after the "
+            "deployment with `aws logs put-retention-policy`"
         )
 
 
 def keep_log_group_statement(log_group_name: str) -> Statement:
     """Deny the execution role the creation of a log group that the stack creates and deletes.
 
-    SageMaker would create the group again for events that arrive after its deletion, and the next deployment
-    would fail because the group exists. Other statements of a shared role allow all groups, so this one
-    denies.
+    SageMaker would create the group again for events that arrive after its deletion, and the next
+    deployment would fail because the group exists. Other statements of a shared role allow all
+    groups, so this one denies.
     """
     group = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:{log_group_name}"
     return Statement("KeepLogGroup", ["logs:CreateLogGroup"], [group, f"{group}:*"], effect="Deny")
@@ -55,7 +56,9 @@ def make_log_group(
     removal_policy: RemovalPolicy | None,
     writer: CfnResource,
 ) -> None:
-    """Create a log group with a retention before ``writer``, because SageMaker sets no retention."""
+    """Create a log group with a retention before ``writer``,
+    because SageMaker sets no retention.
+    """
     if retention is None:
         return
     group = logs.LogGroup(

@@ -57,7 +57,8 @@ def check_mode(
     """Return warnings for properties that AWS does not list as supported.
 
     Raises:
-        InvalidValueError: AWS excludes a property, or the CDK cannot refer to a bucket of another Region.
+        InvalidValueError: AWS excludes a property, or the CDK cannot refer to a bucket of another
+            Region.
     """
     capture, asynchronous = requests["data_capture"], requests["async_inference"]
     shadow = variants[-1] if variants[-1].is_shadow else None
@@ -85,8 +86,8 @@ def check_off_switch(
     """Check the name of an ``off_switch``, and the other properties of its endpoint.
 
     Raises:
-        InvalidValueError: the stack cannot have such a switch, the endpoint has no literal name, or a
-            property contradicts the deletion.
+        InvalidValueError: the stack cannot have such a switch, the endpoint has no literal name, or
+            a property contradicts the deletion.
     """
     name, switch = resource["endpoint_name"], update["off_switch"]
     if switch is None:
@@ -95,46 +96,49 @@ def check_off_switch(
     _check_switch_name(stack, switch, "" if scope is not stack else id)
     if stack.nested_stack_parent is not None:
         raise InvalidValueError(
-            f"off_switch: not supported in nested stack {stack.node.path}, whose parent sets its parameters; "
-            "use a stack that is not nested"
+            f"off_switch: not supported in nested stack {stack.node.path}, whose parent sets its "
+            "parameters; use a stack that is not nested"
         )
     if stage is not None and any(isinstance(each, Stack) for each in stage.node.scopes):
         # aws-cloudformation/cloudformation-coverage-roadmap#1789: CodePipeline uses the default.
         raise InvalidValueError(
-            f"off_switch: not supported in stage {stage.node.path} of a pipeline, because each of its "
-            "deployments would turn the endpoint on; deploy this stack with `cdk deploy`"
+            f"off_switch: not supported in stage {stage.node.path} of a pipeline, because each of "
+            "its deployments would turn the endpoint on; deploy this stack with `cdk deploy`"
         )
     if name is None or is_token(name):
         raise InvalidValueError(
-            "off_switch: needs an endpoint_name that is known at synth, so that callers can keep it; set "
-            "endpoint_name"
+            "off_switch: needs an endpoint_name that is known at synth, "
+            "so that callers can keep it; set endpoint_name"
         )
     if requests["async_inference"] is not None:
         raise InvalidValueError(
-            "off_switch: not supported together with async_inference, which can have zero instances; remove "
-            "off_switch, and use scale_on_schedule of auto_scale_instance_count(min_capacity=0, ...)"
+            "off_switch: not supported together with async_inference, which can have zero "
+            "instances; remove off_switch, and use scale_on_schedule of "
+            "auto_scale_instance_count(min_capacity=0, ...)"
         )
     if update["adopt_existing"] or is_kept(resource["removal_policy"]):
         which = "adopt_existing" if update["adopt_existing"] else "removal_policy"
         raise InvalidValueError(
-            f"off_switch: not supported together with {which}, which keeps a deleted endpoint; remove {which}"
+            f"off_switch: not supported together with {which}, "
+            f"which keeps a deleted endpoint; remove {which}"
         )
 
 
 def _check_switch_name(stack: Stack, name: str, own_id: str) -> None:
     from constructs_triton.cdk.scaling.off_switch import OffSwitch
 
-    # Source: CloudFormation user guide, "Parameters": the logical id is alphanumeric, at most 255 characters.
+    # Source: CloudFormation user guide, "Parameters": the logical id is alphanumeric, at most 255
+    # characters.
     if is_token(name) or not re.fullmatch("[A-Za-z][A-Za-z0-9]{0,199}", name):
         raise InvalidValueError(
-            f'off_switch: must be letters and digits, since it begins the name of a parameter, got "{name}"; '
-            'write for example "Night"'
+            "off_switch: must be letters and digits, since it begins the name of a parameter, got "
+            f'"{name}"; write for example "Night"'
         )
     found = stack.node.try_find_child(name)
     if name == own_id or not (found is None or isinstance(found, OffSwitch)):
         raise InvalidValueError(
-            f'off_switch: must not be the id of another construct of stack {stack.node.path}, got "{name}"; '
-            f'write for example "{name}Switch"'
+            f"off_switch: must not be the id of another construct of stack {stack.node.path}, got "
+            f'"{name}"; write for example "{name}Switch"'
         )
 
 
@@ -168,7 +172,9 @@ def _unknown_values(
 def _observability_warnings(
     metrics: MetricsConfig | None, variants: Sequence[SettledVariant]
 ) -> Iterator[Finding]:
-    """Yield a warning if detailed observability is asked for, and Triton's own metrics are not published."""
+    """Yield a warning if detailed observability is asked for,
+    and Triton's own metrics are not published.
+    """
     publishes = variants[0].container.models.metrics_name is not None
     if metrics is None or metrics.enable_detailed_observability is not True or publishes:
         return
@@ -178,10 +184,10 @@ def _observability_warnings(
         "detailed-observability-without-triton",
         Severity.WARNING,
         "metrics_config.enable_detailed_observability",
-        "SageMaker reads metrics of the container from /metrics on port 8080, which Triton for SageMaker "
-        "does not serve, so only those of GPUs and hosts are published",
-        "set container_metrics=True for the metrics of Triton, which multi-model endpoints do not support, "
-        "or acknowledge this if those of GPUs and hosts are enough",
+        "SageMaker reads metrics of the container from /metrics on port 8080, which Triton for "
+        "SageMaker does not serve, so only those of GPUs and hosts are published",
+        "set container_metrics=True for the metrics of Triton, which multi-model endpoints do not "
+        "support, or acknowledge this if those of GPUs and hosts are enough",
         source="SageMaker API reference: MetricsConfig, ContainerMetricsConfig; triton server "
         "sagemaker_server.cc",
     )
@@ -195,8 +201,8 @@ def _refuse_on_multi_model(shadow: SettledVariant | None, metrics: MetricsConfig
         )
     if metrics is not None and metrics.enable_enhanced_metrics:
         raise InvalidValueError(
-            "metrics_config.enable_enhanced_metrics: not supported on multi-model endpoints, got True; "
-            "remove it"
+            "metrics_config.enable_enhanced_metrics: "
+            "not supported on multi-model endpoints, got True; remove it"
         )
 
 
@@ -224,7 +230,8 @@ def _too_few(count: float, needed: int) -> Finding:
         "deployment-step-exceeds-fleet",
         Severity.WARNING,
         "deployment",
-        f"a step is at most half of a variant's instances, so it needs {needed} instances, got {count:g}",
+        "a step is at most half of a variant's instances, "
+        f"so it needs {needed} instances, got {count:g}",
         f"set initial_instance_count={needed}, use Deployment.all_at_once(), "
         "or acknowledge this if scaling keeps enough instances",
         source="botocore sagemaker service model: TrafficRoutingConfig, RollingUpdatePolicy",

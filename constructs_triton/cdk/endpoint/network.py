@@ -1,4 +1,6 @@
-"""The VPC of an endpoint: its subnets, whether they have a route to S3, and ``TritonVpcEndpoints``."""
+"""The VPC of an endpoint: its subnets, whether they have a route to S3,
+and ``TritonVpcEndpoints``.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class NetworkIds:
 
 
 def make_connections(scope: Construct, options: HostOptions) -> ec2.Connections | None:
-    """Return the connections of the given security groups or of a new one; ``None`` without a VPC."""
+    """Return the connections of the given security groups or of a new one;
+    ``None`` without a VPC.
+    """
     vpc, groups = options["vpc"], options["security_groups"]
     if vpc is None:
         return None
@@ -36,7 +40,9 @@ def make_connections(scope: Construct, options: HostOptions) -> ec2.Connections 
 
 
 def created_group(scope: Construct) -> list[CfnResource]:
-    """Return the security group that was created for the construct, as a list; empty if it has none."""
+    """Return the security group that was created for the construct, as a list;
+    empty if it has none.
+    """
     group = scope.node.try_find_child("SecurityGroup")
     resource = None if group is None else group.node.default_child
     return [resource] if isinstance(resource, CfnResource) else []
@@ -77,7 +83,8 @@ def _routes(vpc: ec2.IVpc, selected: ec2.SelectedSubnets) -> Iterator[Finding]:
         yield _no_route("these isolated subnets, which have no route to S3")
     if chosen & {subnet.node.path for subnet in vpc.public_subnets}:
         yield _no_route(
-            "these public subnets, where its network interfaces have no public address and so no route to S3"
+            "these public subnets, where its network interfaces "
+            "have no public address and so no route to S3"
         )
 
 
@@ -87,8 +94,8 @@ def _no_route(subnets: str) -> Finding:
         Severity.WARNING,
         "vpc_subnets",
         f"SageMaker downloads the models through {subnets} in this app",
-        "add TritonVpcEndpoints to the VPC before the endpoint, use private subnets with a NAT gateway, or "
-        "acknowledge this if there is another route to S3",
+        "add TritonVpcEndpoints to the VPC before the endpoint, use private subnets with a NAT "
+        "gateway, or acknowledge this if there is another route to S3",
         source="AWS documentation: give SageMaker hosted endpoints access to resources in your VPC",
     )
 
@@ -102,21 +109,23 @@ def _zones(selected: ec2.SelectedSubnets) -> Iterator[Finding]:
             "vpc_subnets",
             "all subnets are in one Availability Zone, so its failure stops the endpoint",
             "select subnets of at least two zones, or acknowledge this",
-            source="AWS documentation: best practices for endpoints, subnets in two Availability Zones",
+            source=(
+                "AWS documentation: best practices for endpoints, subnets in two Availability Zones"
+            ),
         )
 
 
 class TritonVpcEndpoints(Construct):
     """VPC endpoints for SageMaker endpoints in subnets without a route to the internet.
 
-    SageMaker downloads models through the VPC, so the VPC needs a gateway endpoint for S3, which is free.
-    The image and the logs do not use the VPC.
+    SageMaker downloads models through the VPC, so the VPC needs a gateway endpoint for S3, which is
+    free. The image and the logs do not use the VPC.
 
     ``vpc``
         The VPC. The gateway endpoint is added to all its route tables.
     ``runtime_access``
-        Adds an interface endpoint for ``sagemaker.runtime``, so callers in the VPC can call the SageMaker
-        endpoint. AWS charges for it by the hour. Default: ``False``.
+        Adds an interface endpoint for ``sagemaker.runtime``, so callers in the VPC can call the
+        SageMaker endpoint. AWS charges for it by the hour. Default: ``False``.
     """
 
     def __init__(

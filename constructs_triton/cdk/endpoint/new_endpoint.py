@@ -161,11 +161,13 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         """Refer to an endpoint by its name or its ARN.
 
         Args:
-            endpoint_name: Name of an endpoint of this account and Region; instead of ``endpoint_arn``.
+            endpoint_name: Name of an endpoint of this account and Region; instead of
+                ``endpoint_arn``.
             endpoint_arn: ARN of the endpoint; instead of ``endpoint_name``.
             variants: Instance type of each variant, by name. A type may be ``None``; scaling on GPU
                 utilization then needs ``gpu_count``. Default: one variant, ``"AllTraffic"``.
-            is_asynchronous: Whether the endpoint was created with asynchronous inference. Default: not known.
+            is_asynchronous: Whether the endpoint was created with asynchronous inference. Default:
+                not known.
 
         Raises:
             InvalidValueError: both or neither of name and ARN are given, or one of them is invalid.
@@ -187,7 +189,10 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
 
     @property
     def cfn_model(self) -> sagemaker.CfnModel:
-        """The ``AWS::SageMaker::Model`` of the only variant. Each of several variants has its own."""
+        """The ``AWS::SageMaker::Model`` of the only variant.
+
+        Each of several variants has its own.
+        """
         return self._only_variant().cfn_model
 
     @property
@@ -211,11 +216,11 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
     def add_rollback_alarms(self, *alarms: cloudwatch.IAlarm) -> None:
         """Roll a deployment back when one of at most 10 alarms goes into alarm.
 
-        Without a ``deployment`` property, the deployment is blue/green, all at once. If the endpoint has an
-        ``endpoint_name``, the alarms of its stack are created before it. If it has none, an alarm on its
-        metrics is created after it and needs an ``alarm_name``, since endpoint and alarm would otherwise
-        depend on each other. Unless ``verify_update`` is ``False``, a deployment that SageMaker has rolled
-        back then fails.
+        Without a ``deployment`` property, the deployment is blue/green, all at once. If the
+        endpoint has an ``endpoint_name``, the alarms of its stack are created before it. If it has
+        none, an alarm on its metrics is created after it and needs an ``alarm_name``, since
+        endpoint and alarm would otherwise depend on each other. Unless ``verify_update`` is
+        ``False``, a deployment that SageMaker has rolled back then fails.
 
         Raises:
             InvalidValueError: there are more than 10 alarms, or an alarm needs an ``alarm_name``.
@@ -234,8 +239,9 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
     def retain_instance_counts(self) -> None:
         """Keep the present instance counts in each deployment, as on an endpoint that scales.
 
-        Call it in a deployment that removes the scaling, so that the endpoint stays as it is. Without it,
-        SageMaker may set each variant back to ``initial_instance_count``, which has no effect with it.
+        Call it in a deployment that removes the scaling, so that the endpoint stays as it is.
+        Without it, SageMaker may set each variant back to ``initial_instance_count``, which has no
+        effect with it.
         """
         retain_instance_counts(self._cfn_endpoint)
 
@@ -312,7 +318,8 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
 
     def _make_variant(self, settled: SettledVariant, model: sagemaker.CfnModel) -> EndpointVariant:
         return EndpointVariant(
-            # A reference to the resource: scaling is created after the endpoint and deleted before it.
+            # A reference to the resource: scaling is created after the endpoint and deleted before
+            # it.
             VariantOwner(
                 self,
                 self._cfn_endpoint.attr_endpoint_name,

@@ -49,7 +49,9 @@ def component_log_statement(stack: Stack, inference_component_name: str) -> Stat
 def warming_statements(
     contents: RepositoryContents | None, endpoint_arn: str
 ) -> Iterator[Statement]:
-    """Yield the permissions to call the models of a multi-model endpoint and to read their names."""
+    """Yield the permissions to call the models of a multi-model endpoint
+    and to read their names.
+    """
     yield _allow(None, ["InvokeEndpoint"], [endpoint_arn])
     if contents is None:
         return

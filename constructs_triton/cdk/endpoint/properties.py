@@ -1,4 +1,6 @@
-"""The properties that all endpoint constructs share, checked before anything is added to the tree."""
+"""The properties that all endpoint constructs share,
+checked before anything is added to the tree.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,8 @@ class FleetOptions(VariantOptions, InstanceOptions, total=False):
     variant_name: Annotated[
         str | None,
         Value(
-            "Name of the only variant. Keep it for the life of the endpoint: SageMaker keeps traffic and "
-            "scaling by this name. Not supported together with ``variants``.",
+            "Name of the only variant. Keep it for the life of the endpoint: SageMaker keeps "
+            "traffic and scaling by this name. Not supported together with ``variants``.",
             default="AllTraffic",
             limit=limits.VARIANT_NAME,
         ),
@@ -52,7 +54,8 @@ class FleetOptions(VariantOptions, InstanceOptions, total=False):
     variants: Annotated[
         Sequence[TritonVariant] | None,
         Value(
-            "Up to 10 production variants. Each takes from the endpoint what it does not set itself.",
+            "Up to 10 production variants. "
+            "Each takes from the endpoint what it does not set itself.",
             default_text="one variant with the properties of the endpoint",
             example=_VARIANT_EXAMPLE,
             limit=limits.PRODUCTION_VARIANTS,
@@ -61,8 +64,8 @@ class FleetOptions(VariantOptions, InstanceOptions, total=False):
     shadow_variant: Annotated[
         TritonVariant | None,
         Value(
-            "A variant that receives copies of the requests and whose responses are discarded. Needs exactly "
-            "one production variant. Not supported on multi-model endpoints.",
+            "A variant that receives copies of the requests and whose responses are discarded. "
+            "Needs exactly one production variant. Not supported on multi-model endpoints.",
             example=_VARIANT_EXAMPLE,
         ),
     ]
@@ -95,10 +98,10 @@ class UpdateOptions(TypedDict, total=False):
     adopt_existing: Annotated[
         bool | None,
         Value(
-            "Takes over the existing endpoint ``endpoint_name``, which belongs to no stack, instead of "
-            "creating one. A Lambda function updates it to the new configuration; name, ARN, tags and "
-            "instance counts stay. If the deployment fails, it returns the endpoint to the configuration "
-            "that it had. The endpoint is never deleted.",
+            "Takes over the existing endpoint ``endpoint_name``, which belongs to no stack, "
+            "instead of creating one. A Lambda function updates it to the new configuration; name, "
+            "ARN, tags and instance counts stay. If the deployment fails, it returns the endpoint "
+            "to the configuration that it had. The endpoint is never deleted.",
             default=False,
             example="True",
         ),
@@ -106,19 +109,20 @@ class UpdateOptions(TypedDict, total=False):
     off_switch: Annotated[
         str | None,
         Value(
-            "Name of a switch that turns the endpoint off and on, by hand or at night: an update of the "
-            "stack deletes it and creates it again. Endpoints with the same name in a stack are off "
-            "together. Needs an ``endpoint_name``. Not supported together with ``async_inference``, "
-            "``adopt_existing`` and a ``removal_policy`` that keeps the endpoint.",
+            "Name of a switch that turns the endpoint off and on, by hand or at night: an update "
+            "of the stack deletes it and creates it again. Endpoints with the same name in a stack "
+            "are off together. Needs an ``endpoint_name``. Not supported together with "
+            "``async_inference``, ``adopt_existing`` and a "
+            "``removal_policy`` that keeps the endpoint.",
             example='"Night"',
         ),
     ]
     scaling_guard: Annotated[
         bool | None,
         Value(
-            "Lets a deployment change the instance type of a scaled variant, or remove the variant, which "
-            "SageMaker otherwise refuses. A Lambda function deregisters the variant from scaling before the "
-            "update and registers it again afterwards.",
+            "Lets a deployment change the instance type of a scaled variant, or remove the "
+            "variant, which SageMaker otherwise refuses. A Lambda function deregisters the variant "
+            "from scaling before the update and registers it again afterwards.",
             default_text="``False``; ``True`` with ``adopt_existing``",
             example="True",
         ),
@@ -126,9 +130,9 @@ class UpdateOptions(TypedDict, total=False):
     verify_update: Annotated[
         bool | None,
         Value(
-            "Fails a deployment after which the endpoint does not run the new configuration, because "
-            "SageMaker returned to the old one. A Lambda function reads the endpoint's state after the "
-            "update, and CloudFormation then rolls the deployment back.",
+            "Fails a deployment after which the endpoint does not run the new configuration, "
+            "because SageMaker returned to the old one. A Lambda function reads the endpoint's "
+            "state after the update, and CloudFormation then rolls the deployment back.",
             default_text="``True`` if the endpoint has rollback alarms",
             example="True",
         ),
@@ -136,11 +140,11 @@ class UpdateOptions(TypedDict, total=False):
     verify_responses: Annotated[
         str | Path | None,
         Value(
-            "File of recorded requests that each deployment sends to the endpoint, at most 100 requests and "
-            "20 MiB; ``constructs-triton invoke --record`` writes it. A response that differs from the "
-            "recorded one fails the deployment, and CloudFormation rolls it back. Traffic has shifted by "
-            "then. To compare before traffic shifts, use a shadow variant, or a canary deployment with "
-            "alarms. Not supported together with ``async_inference``.",
+            "File of recorded requests that each deployment sends to the endpoint, at most 100 "
+            "requests and 20 MiB; ``constructs-triton invoke --record`` writes it. A response that "
+            "differs from the recorded one fails the deployment, and CloudFormation rolls it back. "
+            "Traffic has shifted by then. To compare before traffic shifts, use a shadow variant, "
+            "or a canary deployment with alarms. Not supported together with ``async_inference``.",
             example='"requests.json"',
         ),
     ]
@@ -154,20 +158,22 @@ class EndpointOptions(
     compression_type: Annotated[
         CompressionType | None,
         Value(
-            "How the models are stored in S3. ``CompressionType.NONE`` stores each file as an object: "
-            "nothing is packed or unpacked, and after a change only the changed files are uploaded. "
-            "Multi-model endpoints need archives.",
-            default_text="``CompressionType.GZIP``, one archive; models that are in S3 stay as they are",
+            "How the models are stored in S3. ``CompressionType.NONE`` stores each file as an "
+            "object: nothing is packed or unpacked, and after a change only the changed files are "
+            "uploaded. Multi-model endpoints need archives.",
+            default_text=(
+                "``CompressionType.GZIP``, one archive; models that are in S3 stay as they are"
+            ),
             example="CompressionType.NONE",
         ),
     ]
     container_metrics: Annotated[
         bool | None,
         Value(
-            "Publishes Triton's own metrics in CloudWatch once a minute: queue and compute time, batch "
-            "sizes, waiting and failed requests of each model. A small model ``_metrics`` in the archive "
-            "prints them. They are custom metrics, which have a price. Not supported on multi-model "
-            "endpoints.",
+            "Publishes Triton's own metrics in CloudWatch once a minute: queue and compute time, "
+            "batch sizes, waiting and failed requests of each model. A small model ``_metrics`` in "
+            "the archive prints them. They are custom metrics, which have a price. Not supported "
+            "on multi-model endpoints.",
             default=False,
             example="True",
         ),
@@ -175,8 +181,9 @@ class EndpointOptions(
     log_retention: Annotated[
         logs.RetentionDays | None,
         Value(
-            "How long CloudWatch keeps the logs of the containers. The log group is created before the "
-            "endpoint, so this needs an ``endpoint_name`` and an endpoint that does not exist yet.",
+            "How long CloudWatch keeps the logs of the containers. The log group is created before "
+            "the endpoint, so this needs an ``endpoint_name`` "
+            "and an endpoint that does not exist yet.",
             default_text="forever, in a log group that SageMaker creates",
             example="logs.RetentionDays.ONE_MONTH",
         ),
@@ -246,25 +253,26 @@ def _check_adoption(options: EndpointOptions) -> None:
     name, deployment = options["endpoint_name"], options["deployment"]
     if name is None:
         raise InvalidValueError(
-            "endpoint_name: is required with adopt_existing; set it to the name of the existing endpoint"
+            "endpoint_name: is required with adopt_existing; "
+            "set it to the name of the existing endpoint"
         )
     if options["log_retention"] is not None:
         raise InvalidValueError(
-            "log_retention: not supported with adopt_existing, because the log group exists already; remove "
-            f"it, and run `aws logs put-retention-policy --log-group-name /aws/sagemaker/Endpoints/{name} "
-            "--retention-in-days 30`"
+            "log_retention: not supported with adopt_existing, because the log group exists "
+            "already; remove it, and run `aws logs put-retention-policy --log-group-name "
+            f"/aws/sagemaker/Endpoints/{name} --retention-in-days 30`"
         )
     if options["removal_policy"] is RemovalPolicy.RETAIN:
         raise InvalidValueError(
-            "removal_policy: RETAIN would leave the endpoint on the new model if the first deployment fails; "
-            "use RETAIN_ON_UPDATE_OR_DELETE"
+            "removal_policy: RETAIN would leave the endpoint on the new model if the first "
+            "deployment fails; use RETAIN_ON_UPDATE_OR_DELETE"
         )
     wait = None if deployment is None else total_wait_seconds(deployment)
     if wait is not None and wait > _LONGEST_WAIT_SECONDS:
         raise InvalidValueError(
-            f"deployment: the waits must take at most {_LONGEST_WAIT_SECONDS} seconds together with "
-            f"adopt_existing, because CloudFormation waits an hour for the update, got {wait:g}; shorten "
-            "wait_interval or termination_wait"
+            f"deployment: the waits must take at most {_LONGEST_WAIT_SECONDS} seconds together "
+            "with adopt_existing, because CloudFormation waits an hour for the update, got "
+            f"{wait:g}; shorten wait_interval or termination_wait"
         )
 
 
@@ -273,8 +281,8 @@ def _check_pooled_variants(options: EndpointOptions) -> None:
     for name in ("variants", "shadow_variant"):
         if options["instance_pools"] is not None and options[name] is not None:
             raise InvalidValueError(
-                f"{name}: not supported together with instance_pools; remove one of them, or replace "
-                "instance_pools with instance_type"
+                f"{name}: not supported together with instance_pools; remove one of them, or "
+                "replace instance_pools with instance_type"
             )
 
 
@@ -287,8 +295,9 @@ def _check_instance_types(options: EndpointOptions) -> None:
     for each in (*options["variants"], *([] if shadow is None else [shadow])):
         if each.instance_type is None:
             raise InvalidValueError(
-                f'variant "{each.variant_name}" instance_type: is required, since the endpoint has none; '
-                f"write instance_type={INSTANCE_TYPE_EXAMPLE} on the variant or on the endpoint"
+                f'variant "{each.variant_name}" instance_type: is required, since the endpoint has '
+                f"none; write instance_type={INSTANCE_TYPE_EXAMPLE} "
+                "on the variant or on the endpoint"
             )
 
 
@@ -298,7 +307,8 @@ def _check_variants(options: EndpointOptions) -> None:
     count = 1 if variants is None else len(variants)
     if options["shadow_variant"] is not None and count != 1:
         raise InvalidValueError(
-            f"shadow_variant: needs exactly one production variant, got {count}; leave one in variants"
+            "shadow_variant: needs exactly one production variant, "
+            f"got {count}; leave one in variants"
         )
     if deployment is not None and deployment.strategy == "ROLLING" and count > 1:
         # AWS documentation: deployment guardrails, exclusions.
@@ -317,5 +327,6 @@ def _check_names(options: EndpointOptions) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InvalidValueError(
-                f'variants: each name must be unique, got "{name}" twice; rename one of these variants'
+                f'variants: each name must be unique, got "{name}" twice; '
+                "rename one of these variants"
             )

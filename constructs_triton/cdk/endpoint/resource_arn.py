@@ -23,8 +23,8 @@ def arn_of(scope: Construct, resource: str, name: str) -> str:
     """
     if not isinstance(name, str):
         raise InvalidValueError(
-            f"{resource.replace('-', '_')}_name: must be a string, got {shown(name)}; write for example "
-            '"digits"'
+            f"{resource.replace('-', '_')}_name: must be a string, "
+            f'got {shown(name)}; write for example "digits"'
         )
     return arn_in_stack(scope, "sagemaker", resource, name)
 
@@ -38,8 +38,8 @@ def name_in_arn(scope: Construct, resource: str, arn: str) -> str:
     form = f"arn:[^:]+(:[^:]*){{3}}:{resource}/.+"
     if not is_token(arn) and not (isinstance(arn, str) and re.fullmatch(form, arn)):
         raise InvalidValueError(
-            f"{resource.replace('-', '_')}_arn: must be the ARN of an {resource.replace('-', ' ')}, "
-            f"got {shown(arn)}; write for example "
+            f"{resource.replace('-', '_')}_arn: must be the ARN of an "
+            f"{resource.replace('-', ' ')}, got {shown(arn)}; write for example "
             f'"arn:aws:sagemaker:eu-west-1:123456789012:{resource}/digits"'
         )
     name = Stack.of(scope).split_arn(arn, ArnFormat.SLASH_RESOURCE_NAME).resource_name

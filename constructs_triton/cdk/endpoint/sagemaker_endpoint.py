@@ -63,9 +63,10 @@ class SageMakerEndpoint(VariantMetrics, Resource):
     def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow what ``constructs-triton status``, ``diagnose``, ``logs`` and ``models warm`` need.
 
-        These are reading calls. On a multi-model endpoint they include ``sagemaker:InvokeEndpoint``, because
-        a call loads the model. On a component endpoint they include the log groups of all components of the
-        account and Region. The stack of an imported endpoint is not known, so its events are not granted.
+        These are reading calls. On a multi-model endpoint they include
+        ``sagemaker:InvokeEndpoint``, because a call loads the model. On a component endpoint they
+        include the log groups of all components of the account and Region. The stack of an imported
+        endpoint is not known, so its events are not granted.
 
         Args:
             grantee: Who gets the permission.
@@ -194,7 +195,8 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
         """
         if self._connections is None:
             raise InvalidValueError(
-                f"{self.node.path}: has no network connections without a VPC; set vpc on the endpoint"
+                f"{self.node.path}: has no network connections without a VPC; "
+                "set vpc on the endpoint"
             )
         return self._connections
 
@@ -208,8 +210,8 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     ) -> sagemaker.CfnEndpoint:
         """Create the endpoint with its configuration, and set its name and ARN.
 
-        ``adopts`` updates the existing endpoint of this name, whose volumes have the key, in place of that.
-        With a switch, name and ARN do not refer to the endpoint, since it may not exist.
+        ``adopts`` updates the existing endpoint of this name, whose volumes have the key, in place
+        of that. With a switch, name and ARN do not refer to the endpoint, since it may not exist.
         """
         endpoint = sagemaker.CfnEndpoint(
             self,

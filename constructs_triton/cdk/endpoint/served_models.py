@@ -1,4 +1,6 @@
-"""The models of an endpoint: one archive loaded at start, or a prefix of archives loaded on demand."""
+"""The models of an endpoint: one archive loaded at start,
+or a prefix of archives loaded on demand.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class ServedModels(ABC):
 
     @property
     def called_models(self) -> tuple[str, ...]:
-        """The models that the server must load besides the default model, because Python models call them."""
+        """The models that the server must load besides the default model,
+        because Python models call them.
+        """
         return ()
 
     @property
@@ -110,10 +114,12 @@ class ServedModels(ABC):
 
 @dataclass(frozen=True, slots=True)
 class SingleModel(ServedModels):
-    """One model with the models that it needs, which Triton loads before the endpoint is in service.
+    """One model with the models that it needs, which Triton loads before the endpoint is in
+    service.
 
     ``compression_type`` is how the models are stored in S3 (default: as the source decides). With a
-    ``metrics_name``, the archive also contains the model that publishes Triton's metrics under this name.
+    ``metrics_name``, the archive also contains the model that publishes Triton's metrics under this
+    name.
     """
 
     repository: TritonModelRepository
@@ -220,8 +226,8 @@ class MultipleModels(ServedModels):
         if self.compression_type is CompressionType.NONE:
             # SageMaker API reference: ContainerDefinition, ModelDataSource.
             raise InvalidValueError(
-                "compression_type: not supported on multi-model endpoints, which load archives only, got "
-                "CompressionType.NONE; remove it, or serve the model with TritonEndpoint"
+                "compression_type: not supported on multi-model endpoints, which load archives "
+                "only, got CompressionType.NONE; remove it, or serve the model with TritonEndpoint"
             )
         check_spelling("model_cache_setting", self.model_cache_setting, CACHE_SETTINGS)
 
@@ -236,8 +242,8 @@ class MultipleModels(ServedModels):
     ) -> MultipleModels:
         if model is not None:
             raise InvalidValueError(
-                f'model: a multi-model endpoint serves all models of its repository, got "{model}"; '
-                "remove it, or set model_repository on the variant"
+                "model: a multi-model endpoint serves all models of its repository, got "
+                f'"{model}"; remove it, or set model_repository on the variant'
             )
         return self if repository is None else replace(self, repository=repository)
 
@@ -254,12 +260,14 @@ class MultipleModels(ServedModels):
 
 
 def check_kept_models(models: ServedModels, policy: RemovalPolicy | None) -> None:
-    """Check that the stack does not delete the models of an endpoint or a component that it keeps."""
+    """Check that the stack does not delete the models of an endpoint or a
+    component that it keeps.
+    """
     if is_kept(policy) and models.is_in_bucket and models.contents.prefix.is_deleted_with_stack:
         raise InvalidValueError(
-            "removal_policy: RETAIN keeps the instances in service, but the repository deletes their models "
-            "together with the stack; set removal_policy=RemovalPolicy.RETAIN on the TritonModelRepository "
-            "too, or remove removal_policy here"
+            "removal_policy: RETAIN keeps the instances in service, but the repository deletes "
+            "their models together with the stack; set removal_policy=RemovalPolicy.RETAIN on the "
+            "TritonModelRepository too, or remove removal_policy here"
         )
 
 
@@ -277,8 +285,8 @@ def _check_environment(repository: TritonModelRepository, scope: Construct, endp
     there, here = Stack.of(repository).environment, Stack.of(scope).environment
     if there != here:
         raise InvalidValueError(
-            f"model_repository: its bucket must be in the account and Region of the {endpoint}, {here}, "
-            f"got {there}; create a TritonModelRepository in a stack of {here}"
+            f"model_repository: its bucket must be in the account and Region of the {endpoint}, "
+            f"{here}, got {there}; create a TritonModelRepository in a stack of {here}"
         )
 
 
@@ -286,8 +294,8 @@ def _check_region(bucket: s3.IBucket, stack: Stack, endpoint: str) -> None:
     there, here = bucket.env.region, stack.region
     if there != here and not is_token(there) and not is_token(here):
         raise InvalidValueError(
-            f"model_repository: its bucket must be in the Region of the {endpoint}, {here}, got {there}; "
-            f"use a bucket in {here}"
+            f"model_repository: its bucket must be in the Region of the {endpoint}, {here}, got "
+            f"{there}; use a bucket in {here}"
         )
 
 
@@ -295,7 +303,8 @@ def _check_model(property: str, repository: TritonModelRepository, model: str) -
     _check_repository(repository)
     if not isinstance(model, str):
         raise InvalidValueError(
-            f"{property}: must be a string, got {shown(model)}; write the name of a model of the repository"
+            f"{property}: must be a string, got {shown(model)}; "
+            "write the name of a model of the repository"
         )
     try:
         contents_of(repository).folder_of(model)

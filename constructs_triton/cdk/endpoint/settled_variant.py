@@ -32,7 +32,9 @@ from constructs_triton_core.tokens import is_token
 
 @dataclass(frozen=True, slots=True)
 class SettledPool:
-    """One of several instance types, with its container; ``has_own_models`` if not the variant's models."""
+    """One of several instance types, with its container;
+    ``has_own_models`` if not the variant's models.
+    """
 
     instance_type: InstanceType
     container: SettledContainer
@@ -50,9 +52,9 @@ class SettledPool:
 class SettledVariant:
     """One variant: its name, its container, and its other properties.
 
-    ``options`` are the endpoint's, with those that the variant sets itself. ``is_only`` is whether the
-    endpoint has no list of variants; the variant's resources are then children of the endpoint itself.
-    ``pools`` are its instance types in order of priority, if it has several.
+    ``options`` are the endpoint's, with those that the variant sets itself. ``is_only`` is whether
+    the endpoint has no list of variants; the variant's resources are then children of the endpoint
+    itself. ``pools`` are its instance types in order of priority, if it has several.
     """
 
     variant_name: str
@@ -124,8 +126,8 @@ def _pooled_variant(
     if models.serves_many:
         # AWS documents pools for endpoints of one model, asynchronous ones and components.
         raise InvalidValueError(
-            "instance_pools: not supported on multi-model endpoints; set instance_type, or serve the model "
-            "with TritonEndpoint"
+            "instance_pools: not supported on multi-model endpoints; set instance_type, or serve "
+            "the model with TritonEndpoint"
         )
     settled, errors = dict[InstanceType, SettledPool](), dict[InstanceType, ConstructsTritonError]()
     for pool in pools:

@@ -1,7 +1,8 @@
 """Volume size and timeouts that are derived from the size of the models.
 
-SageMaker publishes neither its default timeouts nor how fast it loads models. The timeouts are therefore
-assumptions, and generous ones: a timeout that is too long costs nothing if the deployment succeeds.
+SageMaker publishes neither its default timeouts nor how fast it loads models. The timeouts are
+therefore assumptions, and generous ones: a timeout that is too long costs nothing if the deployment
+succeeds.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ _DEFAULT_VOLUME_GIB = 30
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """Volume size in GiB and timeouts in seconds of a variant. ``None`` uses SageMaker's default."""
+    """Volume size in GiB and timeouts in seconds of a variant.
+
+    ``None`` uses SageMaker's default.
+    """
 
     volume_size_gib: float | None
     model_data_download_timeout: float | None
@@ -47,10 +51,11 @@ class Sizing:
     ) -> Sizing:
         """Return the values that are set, and derive the others from the size of the archive.
 
-        Each timeout is 10 minutes, plus one for each 3 GB: of the archive for the download, of its content
-        for the start. The volume size is set if archive and content do not fit on the default volume.
-        Instance types with local NVMe storage have no volume. Multi-model endpoints get no timeouts. A model
-        that downloads its weights gets the longest timeout for the start, since their size is not known.
+        Each timeout is 10 minutes, plus one for each 3 GB: of the archive for the download, of its
+        content for the start. The volume size is set if archive and content do not fit on the
+        default volume. Instance types with local NVMe storage have no volume. Multi-model endpoints
+        get no timeouts. A model that downloads its weights gets the longest timeout for the start,
+        since their size is not known.
         """
         longest = _LONGEST if location.downloads_weights else _timeout(location.unpacked_size_bytes)
         volume, findings = _volume(location, instance_type, volume_size)
@@ -65,9 +70,11 @@ class Sizing:
 
     @classmethod
     def of_pools(cls, sizings: Sequence[Sizing]) -> Sizing:
-        """Return one sizing for all instance types of a variant: its longest timeouts, and its volume size.
+        """Return one sizing for all instance types of a variant: its longest timeouts, and its
+        volume size.
 
-        Types with local NVMe storage do not support a volume size that others need; the result is a warning.
+        Types with local NVMe storage do not support a volume size that others need; the result is a
+        warning.
         """
         # A token is one that was given, so it is the same for all.
         first = sizings[0].volume_size_gib
@@ -84,7 +91,8 @@ class Sizing:
 
 
 def _longest(timeouts: Iterable[float | None]) -> float | None:
-    # A timeout that is not derived, because a size is not known, leaves SageMaker's default for all.
+    # A timeout that is not derived, because a size is not known, leaves SageMaker's default for
+    # all.
     given = list(timeouts)
     known = [each for each in given if each is not None]
     if any(is_token(each) for each in known):
@@ -97,8 +105,8 @@ def _different_volumes(needed: float) -> Finding:
         "instance-pools-volume-size",
         Severity.WARNING,
         "instance_pools",
-        f"the models need a volume of {needed:g} GiB on types without local NVMe storage, and the other "
-        "types support no volume size",
+        f"the models need a volume of {needed:g} GiB on types without local NVMe storage, and the "
+        "other types support no volume size",
         "use types that all have local NVMe storage, or none",
         source="SageMaker: 'VolumeSize parameter is not allowed for the selected Instance type'",
     )
@@ -117,7 +125,8 @@ def _volume(
         return volume_size.to_gibibytes(), ()
     if instance_type.supports_volume_size is not True or location.unpacked_size_bytes is None:
         return None, ()
-    # While an archive is unpacked, the volume holds archive and content; a tenth more for everything else.
+    # While an archive is unpacked, the volume holds archive and content; a tenth more for
+    # everything else.
     archive = (location.size_bytes or 0) if location.is_compressed else 0
     needed = (archive + location.unpacked_size_bytes) * 11 // 10 // _GIB + 1
     most = int(limits.VOLUME_SIZE_GB.maximum or needed)

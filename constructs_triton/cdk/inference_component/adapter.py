@@ -1,4 +1,6 @@
-"""``LoraAdapter``: an adapter of a language model, which the container of a base component loads."""
+"""``LoraAdapter``: an adapter of a language model,
+which the container of a base component loads.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ from triton_model_check.model_repository.packing import pack_folder
 
 AdapterSource = str | PathLike[str] | ModelSource
 
-# github aws/model-hosting-container-standards docs/sagemaker/05_lora_adapter_management.md (vLLM), and
-# deepjavalibrary/djl-serving vllm_user_guide.md (LMI).
+# github aws/model-hosting-container-standards docs/sagemaker/05_lora_adapter_management.md (vLLM),
+# and deepjavalibrary/djl-serving vllm_user_guide.md (LMI).
 _VLLM, _LMI = ("SM_VLLM_ENABLE_LORA", "VLLM_ALLOW_RUNTIME_LORA_UPDATING"), ("OPTION_ENABLE_LORA",)
 # github vllm-project/vllm vllm/config/lora.py: MaxLoRARanks, and the default of max_lora_rank.
 _MAX_RANKS, _DEFAULT_MAX_RANK = (1, 8, 16, 32, 64, 128, 256, 320, 512), "16"
@@ -46,8 +48,8 @@ _CONFIG, _WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapte
 class LoraAdapter(InferenceComponentBase):
     """An adapter on a base component, created by ``ContainerInferenceComponent.add_adapter``.
 
-    It has a name, grants and metrics of its own, and uses the copies of its base: it reserves nothing and
-    does not scale. New files update it in place.
+    It has a name, grants and metrics of its own, and uses the copies of its base: it reserves
+    nothing and does not scale. New files update it in place.
     """
 
     def __init__(
@@ -78,8 +80,9 @@ class LoraAdapter(InferenceComponentBase):
             url, statements = self._place(source)
             permissions = host_of(base.endpoint).role.permit(base, statements)
         component = sagemaker.CfnInferenceComponent
-        # Without a variant and requirements, which are those of the base. A new base needs a new adapter, so
-        # the logical id depends on it: no source says that an update can change the base.
+        # Without a variant and requirements, which are those of the base. A new base needs a new
+        # adapter, so the logical id depends on it: no source says that an update can change the
+        # base.
         base_id = Stack.of(self).get_logical_id(base.cfn_inference_component)
         self._component = component(
             self,
@@ -124,8 +127,8 @@ class LoraAdapter(InferenceComponentBase):
             InvalidValueError: always.
         """
         raise InvalidValueError(
-            f"{self.node.path}: an adapter uses the copies of its base component; call auto_scale_copy_count "
-            f"of {self._base.node.path}"
+            f"{self.node.path}: an adapter uses the copies of its base component; call "
+            f"auto_scale_copy_count of {self._base.node.path}"
         )
 
     def _place(self, source: AdapterSource) -> tuple[str, Sequence[Statement]]:
@@ -150,9 +153,9 @@ def _check(path: str, source: AdapterSource, environment: Mapping[str, str]) -> 
     is_vllm = _is_on(environment, _VLLM)
     if not is_vllm and not _is_on(environment, _LMI):
         raise InvalidValueError(
-            f"{path}: the containers of the base component do not load adapters while they run; set "
-            f'environment={{"{_VLLM[0]}": "true", "{_VLLM[1]}": "true"}} on the base (image of vLLM), or '
-            f'{{"{_LMI[0]}": "true"}} (image of LMI)'
+            f"{path}: the containers of the base component do not load adapters while they run; "
+            f'set environment={{"{_VLLM[0]}": "true", "{_VLLM[1]}": "true"}} on the base (image of '
+            f'vLLM), or {{"{_LMI[0]}": "true"}} (image of LMI)'
         )
     if not isinstance(source, ModelSource):
         name = "SM_VLLM_MAX_LORA_RANK" if is_vllm else "OPTION_MAX_LORA_RANK"
@@ -162,8 +165,8 @@ def _check(path: str, source: AdapterSource, environment: Mapping[str, str]) -> 
     stored = stored_models(source)
     if stored is None or isinstance(stored, UncompressedModels):
         raise InvalidValueError(
-            "source: SageMaker loads an adapter from one .tar.gz archive; use the path of a folder on your "
-            "machine, or ModelSource.from_bucket"
+            "source: SageMaker loads an adapter from one .tar.gz archive; use the path of a folder "
+            "on your machine, or ModelSource.from_bucket"
         )
 
 
@@ -182,8 +185,8 @@ def _check_rank(rank: int, name: str, highest: str) -> None:
         else "train it with a rank up to 512"
     )
     raise InvalidValueError(
-        f"source: the rank of the adapter must be at most {name} of the base component, {highest}, got "
-        f'"r": {rank} in {_CONFIG}; {hint}'
+        f"source: the rank of the adapter must be at most {name} of the base component, {highest}, "
+        f'got "r": {rank} in {_CONFIG}; {hint}'
     )
 
 
@@ -193,20 +196,20 @@ def _rank_of(folder: Path) -> int:
         config = read_json(folder / _CONFIG)
     except (OSError, ValueError) as error:
         raise InvalidValueError(
-            f'source: must be a folder with {_CONFIG} of PEFT, got "{folder}" ({error}); write the path to '
-            "which save_pretrained wrote the adapter"
+            f'source: must be a folder with {_CONFIG} of PEFT, got "{folder}" ({error}); write the '
+            "path to which save_pretrained wrote the adapter"
         ) from None
     rank, kind = (
         (config.get("r"), config.get("peft_type")) if isinstance(config, dict) else (None, None)
     )
     if kind != "LORA" or type(rank) is not int or rank < 1:
         raise InvalidValueError(
-            f'source: {_CONFIG} must have "peft_type": "LORA" and a rank "r", got {kind!r} and {rank!r}; '
-            "train the adapter with LoraConfig of PEFT"
+            f'source: {_CONFIG} must have "peft_type": "LORA" and a rank "r", got {kind!r} and '
+            f"{rank!r}; train the adapter with LoraConfig of PEFT"
         )
     if not any((folder / each).is_file() for each in _WEIGHTS):
         raise InvalidValueError(
-            f'source: the adapter must have {" or ".join(_WEIGHTS)}, got none in "{folder}"; copy it from '
-            "the folder of the training"
+            f'source: the adapter must have {" or ".join(_WEIGHTS)}, got none in "{folder}"; copy '
+            "it from the folder of the training"
         )
     return rank

@@ -60,21 +60,21 @@ class _TritonContainer:
 class TritonInferenceComponent(CreatedInferenceComponent):
     """A model or an ensemble with its own copies on the shared instances of an endpoint.
 
-    The model has the role, the VPC and the network isolation of the endpoint. A new name, endpoint or variant
-    replaces the component: CloudFormation creates the new one before it deletes the old one. After an error,
-    nothing has been added to the stack.
+    The model has the role, the VPC and the network isolation of the endpoint. A new name, endpoint
+    or variant replaces the component: CloudFormation creates the new one before it deletes the old
+    one. After an error, nothing has been added to the stack.
 
     Args:
         endpoint: A ``TritonComponentEndpoint``, created in this app or imported with its role.
         model_repository: The repository that contains the model.
-        model: The name of the model. Default: the repository's only model that is not just a step of an
-            ensemble.
+        model: The name of the model. Default: the repository's only model that is not just a step
+            of an ensemble.
         ensemble: The name of an ensemble, in place of ``model``.
 
     Raises:
         TypeError: there is no such property.
-        InvalidValueError: a property has the wrong type, is out of range, or the copies do not fit on the
-            instances of the endpoint.
+        InvalidValueError: a property has the wrong type, is out of range, or the copies do not fit
+            on the instances of the endpoint.
         RepositoryError: Triton would not load the models with these GPUs and this image.
     """
 

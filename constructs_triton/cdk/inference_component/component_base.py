@@ -78,8 +78,8 @@ class InferenceComponentBase(ComponentMetrics, Resource):
     def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to call this component (``sagemaker:InvokeEndpoint``).
 
-        The grant names the endpoint and the component, as AWS's own solutions do. Calls of other components
-        of the endpoint are not allowed by it.
+        The grant names the endpoint and the component, as AWS's own solutions do. Calls of other
+        components of the endpoint are not allowed by it.
 
         Args:
             grantee: Who gets the permission.
@@ -111,16 +111,17 @@ class InferenceComponentBase(ComponentMetrics, Resource):
     ) -> TritonScalableCopyCount:
         """Let Application Auto Scaling choose the number of copies.
 
-        With ``min_capacity=0``, a request to a component without copies fails, and starts the first copy.
-        That takes minutes. The instances go to zero when all components of the endpoint have no copies and
-        its ``min_instance_count`` is 0. Add policies to the result.
+        With ``min_capacity=0``, a request to a component without copies fails, and starts the first
+        copy. That takes minutes. The instances go to zero when all components of the endpoint have
+        no copies and its ``min_instance_count`` is 0. Add policies to the result.
 
         Args:
             min_capacity: Minimum number of copies, 0 or more.
             max_capacity: Maximum number of copies.
 
         Raises:
-            InvalidValueError: bounds out of range, an initial copy count outside of them, or a second call.
+            InvalidValueError: bounds out of range, an initial copy count outside of them, or a
+                second call.
         """
         check_capacity(min_capacity, max_capacity, limits.MIN_CAPACITY_COMPONENT)
         self._check_environment()
@@ -152,8 +153,8 @@ class InferenceComponentBase(ComponentMetrics, Resource):
         Args:
             id: Construct id of the alarms.
             actions: At most 5 actions of each alarm.
-            alarm_name_prefix: Prefix of the alarms' names. Alarms that roll updates back need it. Default:
-                CloudFormation generates the names.
+            alarm_name_prefix: Prefix of the alarms' names. Alarms that roll updates back need it.
+                Default: CloudFormation generates the names.
         """
         return TritonComponentAlarms(
             self,
@@ -193,9 +194,10 @@ class InferenceComponentBase(ComponentMetrics, Resource):
     def _check_environment(self) -> None:
         if is_elsewhere(self, self.stack):
             raise InvalidValueError(
-                f"{self.node.path}: Application Auto Scaling scales components of its account and Region, "
-                f"{self.stack.account} and {self.stack.region}, got {self.env.account} and "
-                f"{self.env.region}; call auto_scale_copy_count in a stack of that account and Region"
+                f"{self.node.path}: Application Auto Scaling scales components of its account and "
+                f"Region, {self.stack.account} and {self.stack.region}, got {self.env.account} and "
+                f"{self.env.region}; "
+                "call auto_scale_copy_count in a stack of that account and Region"
             )
 
     def _grant_on_both(self, grantee: iam.IGrantable, actions: list[str]) -> iam.Grant:

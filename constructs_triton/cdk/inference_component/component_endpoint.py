@@ -60,14 +60,14 @@ _PREFIX_AWARE = "PREFIX_AWARE"
 class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], ComponentEndpointBase):
     """An endpoint whose instances several models share, each a ``TritonInferenceComponent``.
 
-    SageMaker adds instances when copies of components do not fit, and removes them when they are idle. With
-    ``min_instance_count=0`` and components that scale to zero, nothing runs at night. After an error, nothing
-    has been added to the stack.
+    SageMaker adds instances when copies of components do not fit, and removes them when they are
+    idle. With ``min_instance_count=0`` and components that scale to zero, nothing runs at night.
+    After an error, nothing has been added to the stack.
 
     Raises:
         TypeError: there is no such property.
-        InvalidValueError: a property has the wrong type, is out of range, or is not supported on endpoints
-            with components.
+        InvalidValueError: a property has the wrong type, is out of range, or is not supported on
+            endpoints with components.
     """
 
     def __init__(
@@ -111,12 +111,13 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
     ) -> ImportedComponentEndpoint:
         """Refer to an endpoint by its name or its ARN.
 
-        To add components, set ``instance_type``, ``role`` and, as they are on the endpoint, ``vpc``,
-        ``vpc_subnets``, ``security_groups`` and ``enable_network_isolation``: the models of the components
-        must have the same.
+        To add components, set ``instance_type``, ``role`` and, as they are on the endpoint,
+        ``vpc``, ``vpc_subnets``, ``security_groups`` and ``enable_network_isolation``: the models
+        of the components must have the same.
 
         Args:
-            endpoint_name: Name of an endpoint of this account and Region; instead of ``endpoint_arn``.
+            endpoint_name: Name of an endpoint of this account and Region; instead of
+                ``endpoint_arn``.
             endpoint_arn: ARN of the endpoint; instead of ``endpoint_name``.
             variant_name: Name of its variant.
             instance_type: Type of the instances. Default: not known.

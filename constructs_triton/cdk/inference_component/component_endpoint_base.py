@@ -1,4 +1,6 @@
-"""The methods of every component endpoint, and checks of the endpoint that a component is added to."""
+"""The methods of every component endpoint, and checks of the endpoint that
+a component is added to.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ class ComponentEndpointBase(SageMakerEndpoint):
     """An endpoint without a model, on whose instances components are placed.
 
     To allow calls, use ``grant_invoke`` of a component. The endpoint does not implement
-    ``aws_sagemaker.IEndpoint``: constructs that take one call it without the name of a component, which
-    SageMaker refuses.
+    ``aws_sagemaker.IEndpoint``: constructs that take one call it without the name of a component,
+    which SageMaker refuses.
     """
 
     _host: ComponentHost
@@ -64,13 +66,15 @@ def check_endpoint(endpoint: object) -> None:
     reason = "serves a model" if hasattr(endpoint, "cfn_model") else "is not a component endpoint"
     got = endpoint.node.path if hasattr(endpoint, "node") else shown(endpoint)
     raise InvalidValueError(
-        f"endpoint: SageMaker creates components only on endpoints without a model, got {got}, which "
-        f"{reason}; create a TritonComponentEndpoint"
+        f"endpoint: SageMaker creates components only on endpoints without a model, got {got}, "
+        f"which {reason}; create a TritonComponentEndpoint"
     )
 
 
 def check_environment(scope: Construct, endpoint: ComponentEndpointBase) -> None:
-    """Check that an endpoint is in the account and Region of the stack of ``scope``; tokens pass."""
+    """Check that an endpoint is in the account and Region of the stack of ``scope``;
+    tokens pass.
+    """
     stack = Stack.of(scope)
     if is_elsewhere(endpoint, stack):
         raise InvalidValueError(
@@ -93,9 +97,10 @@ def check_kept(
         return
     if resource.cfn_options.deletion_policy in (None, CfnDeletionPolicy.DELETE):
         raise InvalidValueError(
-            f"removal_policy: RETAIN keeps the component, but its stack deletes {endpoint.node.path}, which "
-            "SageMaker refuses while the endpoint has components; set removal_policy=RemovalPolicy.RETAIN on "
-            "the endpoint too, or remove removal_policy here"
+            "removal_policy: RETAIN keeps the component, but its stack deletes "
+            f"{endpoint.node.path}, which SageMaker refuses while the endpoint has components; set "
+            "removal_policy=RemovalPolicy.RETAIN on the endpoint too, "
+            "or remove removal_policy here"
         )
 
 

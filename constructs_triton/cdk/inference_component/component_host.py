@@ -35,8 +35,8 @@ from triton_model_check.facts.inference_ami import InferenceAmi, default_inferen
 class PlacedComponent:
     """A component that was created on the endpoint.
 
-    ``initial`` has the copies of the first deployment. ``deployment`` decides how many copies an update adds.
-    ``sequence_models`` keep state between requests.
+    ``initial`` has the copies of the first deployment. ``deployment`` decides how many copies an
+    update adds. ``sequence_models`` keep state between requests.
     """
 
     initial: ComponentCopies
@@ -63,9 +63,10 @@ class PlacedComponent:
 class ComponentHost:
     """The instances, the role and the network that an endpoint gives to its components.
 
-    ``path`` is the endpoint's path in messages. ``identity`` is the name of the endpoint if it was set: with
-    another one, CloudFormation replaces the endpoint. ``image`` is that of components that do not set their
-    own. ``known_type`` and ``known_role`` are ``None`` if an imported endpoint was given none.
+    ``path`` is the endpoint's path in messages. ``identity`` is the name of the endpoint if it was
+    set: with another one, CloudFormation replaces the endpoint. ``image`` is that of components
+    that do not set their own. ``known_type`` and ``known_role`` are ``None`` if an imported
+    endpoint was given none.
     """
 
     path: str
@@ -87,8 +88,8 @@ class ComponentHost:
         """The type of the instances."""
         if self.known_type is None:
             raise InvalidValueError(
-                f"{self.path}: the instance type decides what fits, and is not known; set instance_type "
-                "in TritonComponentEndpoint.from_endpoint_attributes"
+                f"{self.path}: the instance type decides what fits, and is not known; set "
+                "instance_type in TritonComponentEndpoint.from_endpoint_attributes"
             )
         return self.known_type
 
@@ -102,19 +103,28 @@ class ComponentHost:
         """The execution role, which the models of the components must have too."""
         if self.known_role is None:
             raise InvalidValueError(
-                f"{self.path}: a component's model must have the role of its endpoint, which is not known; "
-                "set role in TritonComponentEndpoint.from_endpoint_attributes"
+                f"{self.path}: a component's model must have the role of its endpoint, which is "
+                "not known; set role in TritonComponentEndpoint.from_endpoint_attributes"
             )
         return self.known_role
 
     def check(self, component: ComponentCopies) -> None:
-        """Check that a further component fits. The instances of an imported endpoint are not known."""
+        """Check that a further component fits.
+
+        The instances of an imported endpoint are not known.
+        """
 
     def check_image(self, image: TritonImage) -> None:
-        """Check that all instance types can run an image. The AMI of an imported endpoint is not known."""
+        """Check that all instance types can run an image.
+
+        The AMI of an imported endpoint is not known.
+        """
 
     def check_triton(self) -> None:
-        """Check that the endpoint can have a component of Triton. The routing of an import is not known."""
+        """Check that the endpoint can have a component of Triton.
+
+        The routing of an import is not known.
+        """
 
     def add(self, component: PlacedComponent, image: TritonImage | ServingImage) -> None:
         """Note a component that was created on the endpoint, and the image of its container."""
@@ -124,9 +134,9 @@ class ComponentHost:
 class CreatedHost(ComponentHost):
     """An endpoint of this app: its instances are known, and all its components.
 
-    ``pools`` are its instance types, if it has several. ``images`` are those of Triton that need the GPU
-    driver of the AMI, and ``amis`` those that other images need. ``changed`` is called when the AMI may have
-    become another one.
+    ``pools`` are its instance types, if it has several. ``images`` are those of Triton that need
+    the GPU driver of the AMI, and ``amis`` those that other images need. ``changed`` is called when
+    the AMI may have become another one.
     """
 
     known_type: InstanceType
@@ -160,8 +170,8 @@ class CreatedHost(ComponentHost):
         if shortage is not None:
             raise InvalidValueError(
                 f"{self.path}: the first copies of its components {shortage.reason}; raise "
-                "max_instance_count, use a larger instance type, or lower copy_count or the reservations:\n"
-                f"{shortage.table}"
+                "max_instance_count, use a larger instance type, or lower copy_count or the "
+                f"reservations:\n{shortage.table}"
             )
 
     @property
@@ -173,13 +183,16 @@ class CreatedHost(ComponentHost):
         """Check that the endpoint can have a component of Triton."""
         if self.routes_by_prefix:
             raise InvalidValueError(
-                f"{self.path}: routing_strategy PREFIX_AWARE compares the beginnings of bodies, which are "
-                "prompts for containers of language models, and names and shapes of tensors for Triton; use "
-                "LEAST_OUTSTANDING_REQUESTS, or a second TritonComponentEndpoint for this component"
+                f"{self.path}: routing_strategy PREFIX_AWARE compares the beginnings of bodies, "
+                "which are prompts for containers of language models, and names and shapes of "
+                "tensors for Triton; use LEAST_OUTSTANDING_REQUESTS, or a second "
+                "TritonComponentEndpoint for this component"
             )
 
     def add(self, component: PlacedComponent, image: TritonImage | ServingImage) -> None:
-        """Note a component that was created on the endpoint, and choose the AMI for all images again."""
+        """Note a component that was created on the endpoint,
+        and choose the AMI for all images again.
+        """
         self.components.append(component)
         if component.construct.uses_gpus is not False:  # the AMI matters for its GPU driver only
             if isinstance(image, TritonImage):
@@ -193,7 +206,9 @@ class CreatedHost(ComponentHost):
         return self._versions(self.images)[self.known_type]
 
     def check_image(self, image: TritonImage) -> None:
-        """Check that one AMI supports the image, and those of the other components, on all types."""
+        """Check that one AMI supports the image, and those of the other components,
+        on all types.
+        """
         for _ in ami_findings(self.given_ami, self._versions([*self.images, image])):
             pass  # a warning is one of the endpoint
 
@@ -240,8 +255,9 @@ class CreatedHost(ComponentHost):
                 choice.finding.code,
                 choice.finding.severity,
                 "image",
-                f"it is not known which inference AMI {f'image {version}' if version else 'an image'} needs; "
-                f"it runs on {chosen}, which another component needs",
+                "it is not known which inference AMI "
+                f"{f'image {version}' if version else 'an image'} needs; it runs on {chosen}, "
+                "which another component needs",
                 "set triton_version of the image, or inference_ami_version of the endpoint",
                 source=choice.finding.source,
             )
@@ -252,14 +268,18 @@ def _different_amis(needed: str, chosen: str | None) -> Finding:
         "component-images-need-different-amis",
         Severity.WARNING,
         "image",
-        f"{needed}, and another component needs {chosen or 'that SageMaker chooses'}, but all components of "
-        "an endpoint have the same",
+        f"{needed}, and another component needs {chosen or 'that SageMaker chooses'}, but all "
+        "components of an endpoint have the same",
         "use images of the same CUDA version, or a second TritonComponentEndpoint",
-        source="packages/check/src/triton_model_check/facts/inference_ami.json: AMIs by image version",
+        source=(
+            "packages/check/src/triton_model_check/facts/inference_ami.json: AMIs by image version"
+        ),
     )
 
 
 def _newest(images: list[TritonImage]) -> str | None:
-    """The newest known Triton release of the images; drivers are newer than what older releases need."""
+    """The newest known Triton release of the images;
+    drivers are newer than what older releases need.
+    """
     versions = [image.triton_version for image in images]
     return max((each for each in versions if each is not None and not is_token(each)), default=None)

@@ -1,4 +1,6 @@
-"""A component on every instance type of its endpoint: its checks, and its specification for each type."""
+"""A component on every instance type of its endpoint: its checks,
+and its specification for each type.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ def component_models(
     """
     if model is not None and ensemble is not None:
         raise InvalidValueError(
-            f'model: cannot be combined with ensemble, got "{model}" and "{ensemble}"; remove one of them'
+            "model: cannot be combined with ensemble, "
+            f'got "{model}" and "{ensemble}"; remove one of them'
         )
     if ensemble is not None:
         return SingleModel.of_ensemble(repository, ensemble, compression_type)
@@ -62,7 +65,8 @@ def settle_component(
 ) -> SettledContainer:
     """Check models, image and variables of a component as those of an endpoint's variant.
 
-    ``instance_type`` has the GPUs of one copy. ``shared_with`` are all types that load the same models.
+    ``instance_type`` has the GPUs of one copy. ``shared_with`` are all types that load the same
+    models.
     """
     check_kept_models(models, options["removal_policy"])
     return settle_container(
@@ -83,7 +87,9 @@ _Settled = tuple[ComputeRequirements, SettledContainer]
 
 @dataclass(frozen=True, slots=True)
 class SettledComponent:
-    """What a component reserves, its container, and those of types with their own models, by type."""
+    """What a component reserves, its container, and those of types with
+    their own models, by type.
+    """
 
     requirements: ComputeRequirements
     container: SettledContainer
@@ -96,8 +102,8 @@ def settle_on_host(
     """Check a component for every instance type of its endpoint.
 
     Raises:
-        InvalidValueError: an instance type does not have what a copy reserves, or SageMaker would refuse a
-            value.
+        InvalidValueError: an instance type does not have what a copy reserves, or SageMaker would
+            refuse a value.
         RepositoryError: Triton would not load the models.
     """
     host.check_image(options["image"] or host.image)
@@ -162,14 +168,15 @@ def _own_pools(
             raise InvalidValueError(f'instance_pools: {problem}, got "{name}"; remove it')
         if not has_own_models(pool):
             raise InvalidValueError(
-                f'instance_pools: "{name}" has no models of its own; set model_repository or model on it, or '
-                "remove it"
+                f'instance_pools: "{name}" has no models of its own; '
+                "set model_repository or model on it, or remove it"
             )
         found[name] = pool
     if len(found) == len(names):
         raise InvalidValueError(
             "instance_pools: no instance type uses the model_repository of the component; set the "
-            f"component's model_repository to that of {names[0]}, and remove {names[0]} from the list"
+            f"component's model_repository to that of {names[0]}, "
+            f"and remove {names[0]} from the list"
         )
     return found
 
@@ -177,7 +184,8 @@ def _own_pools(
 def bind_component(
     scope: Construct, settled: SettledComponent, options: ContainerOptions
 ) -> tuple[ModelContainer, dict[str, ModelContainer]]:
-    """Add what the container needs to the stack, and what types with their own models need, by type.
+    """Add what the container needs to the stack, and what types with their own models need, by
+    type.
 
     The timeouts are the longest of all.
     """
@@ -203,7 +211,10 @@ def render_specifications(
     specification: sagemaker.CfnInferenceComponent.InferenceComponentSpecificationProperty,
     models: Mapping[str, sagemaker.CfnModel],
 ) -> list[sagemaker.CfnInferenceComponent.InferenceComponentSpecificationForInstanceTypeProperty]:
-    """Return the specification for each type, which differs in its model only. ``models`` are by type."""
+    """Return the specification for each type, which differs in its model only.
+
+    ``models`` are by type.
+    """
     return [
         _Component.InferenceComponentSpecificationForInstanceTypeProperty(
             instance_type=each.name,

@@ -16,7 +16,8 @@ from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.tokens import is_token
 
-# The reservation that was refused in the only published measurement, as a part of the instance's memory.
+# The reservation that was refused in the only published measurement, as a part of the instance's
+# memory.
 _REFUSED_PART = 1 / 4
 
 
@@ -48,7 +49,9 @@ class ComputeRequirements:
         return requirements
 
     def part_of(self, instance_type: InstanceType) -> InstanceType:
-        """Return the instance type with the GPUs of one copy, which the container numbers from 0."""
+        """Return the instance type with the GPUs of one copy,
+        which the container numbers from 0.
+        """
         if is_token(self.gpus) or is_token(instance_type.name):
             return instance_type
         return replace(instance_type, gpus=int(self.gpus))
@@ -67,12 +70,14 @@ class ComputeRequirements:
                 Severity.WARNING,
                 "min_memory",
                 f"SageMaker may not place a copy that reserves {self.memory_mib:g} MiB of the "
-                f"{memory:g} MiB of {instance_type}; how much of an instance components can reserve is not "
-                "published, and the only published measurement is of ml.g5.xlarge, where SageMaker accepted "
-                "1024 MiB of 16 GiB for a component and refused 4096 MiB",
+                f"{memory:g} MiB of {instance_type}; how much of an instance components can "
+                "reserve is not published, and the only published measurement is of ml.g5.xlarge, "
+                "where SageMaker accepted 1024 MiB of 16 GiB for a component and refused 4096 MiB",
                 f"set min_memory below {refused:g} MiB (it is a reservation and not a limit), or "
                 "acknowledge this if you have deployed it",
-                source="Hugging Face cloud skills, measured on ml.g5.xlarge in us-east-1 in July 2026",
+                source=(
+                    "Hugging Face cloud skills, measured on ml.g5.xlarge in us-east-1 in July 2026"
+                ),
             )
         ]
 
@@ -106,8 +111,8 @@ class ComputeRequirements:
         check_range("max_memory", most, limits.MEMORY_MIB)
         if not (is_token(most) or is_token(self.memory_mib)) and most < self.memory_mib:
             raise InvalidValueError(
-                f"max_memory: must not be below min_memory {self.memory_mib:g} MiB, got {most:g} MiB; "
-                "raise it"
+                f"max_memory: must not be below min_memory {self.memory_mib:g} MiB, "
+                f"got {most:g} MiB; raise it"
             )
 
     def _check_cores(self, instance_type: InstanceType) -> None:
@@ -130,8 +135,8 @@ def _gpus(given: float | None, instance_type: InstanceType) -> float:
         if is_token_type or not instance_type.has_gpu:
             return 0
         raise InvalidValueError(
-            f"number_of_accelerator_devices: is required on {instance_type}, which has GPUs; set the GPUs "
-            "that each copy uses, or 0 if all models of the component run on the CPU"
+            f"number_of_accelerator_devices: is required on {instance_type}, which has GPUs; set "
+            "the GPUs that each copy uses, or 0 if all models of the component run on the CPU"
         )
     if is_token(given) or given == 0:
         return given
@@ -139,8 +144,8 @@ def _gpus(given: float | None, instance_type: InstanceType) -> float:
     if instance_type.gpus is not None and given > instance_type.gpus:
         raise InvalidValueError(
             f"number_of_accelerator_devices: must fit on one {instance_type}, which has "
-            f"{instance_type.gpus} GPU{'s' if instance_type.gpus > 1 else ''}, got {given:g}; lower it, "
-            "or use a larger instance type"
+            f"{instance_type.gpus} GPU{'s' if instance_type.gpus > 1 else ''}, got {given:g}; "
+            "lower it, or use a larger instance type"
         )
     return given
 
@@ -151,8 +156,9 @@ def _check_whole_gpus(given: float) -> None:
     )
     if is_number and (given != int(given) or given < 1):
         raise InvalidValueError(
-            f"number_of_accelerator_devices: each copy has whole GPUs, at least 1, got {given:g}; round it. "
-            "For several models on one GPU, put them into one repository, or use TritonMultiModelEndpoint"
+            f"number_of_accelerator_devices: each copy has whole GPUs, at least 1, got {given:g}; "
+            "round it. For several models on one GPU, put them into one repository, or use "
+            "TritonMultiModelEndpoint"
         )
     check_range("number_of_accelerator_devices", given, limits.ACCELERATOR_DEVICES)
 

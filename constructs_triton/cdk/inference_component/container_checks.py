@@ -1,8 +1,9 @@
-"""Checks the environment of a container of a language model, by the table ``facts/containers.json``.
+"""Checks the environment of a container of a language model, by the table
+``facts/containers.json``.
 
-The table has a row for each kind of AWS's images: the variables that its start script reads, and what it does
-with their values. An error is reported only where AWS's script leaves no other result. Images of your own may
-have another script, so they get warnings.
+The table has a row for each kind of AWS's images: the variables that its start script reads, and
+what it does with their values. An error is reported only where AWS's script leaves no other result.
+Images of your own may have another script, so they get warnings.
 """
 
 from __future__ import annotations
@@ -208,7 +209,10 @@ def _hub(container: _Container) -> Iterator[Finding]:
             return
     for name in names if given.is_isolated else ():
         if _HUB.fullmatch(container.value(name)):
-            message = f'"{container.value(name)}" would be downloaded, and the endpoint has network isolation'
+            message = (
+                f'"{container.value(name)}" would be downloaded, '
+                "and the endpoint has network isolation"
+            )
             yield container.problem("hub-model", name, message, fix)
 
 
@@ -228,7 +232,10 @@ def _triton(container: ContainerUnderCheck) -> Iterator[Finding]:
     """Find variables of Triton's start script, which an image of your own may have."""
     for name in container.environment:
         if name.startswith("SAGEMAKER_TRITON_"):
-            hint = "remove it, use TritonInferenceComponent, or acknowledge this if your image reads it"
+            hint = (
+                "remove it, use TritonInferenceComponent, "
+                "or acknowledge this if your image reads it"
+            )
             message, source = "is a variable of Triton", "triton server docker/sagemaker/serve"
             path = f'environment["{name}"]'
             yield Finding("container-of-triton", Severity.ERROR, path, message, hint, source)

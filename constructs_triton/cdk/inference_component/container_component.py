@@ -72,8 +72,8 @@ class ContainerComponentOptions(CopyOptions, total=False):
     model_data: Annotated[
         ModelSource | None,
         Value(
-            "What SageMaker copies to ``/opt/ml/model``: ``ModelSource.from_s3_prefix`` for files, or "
-            "``ModelSource.from_bucket`` for an archive. It is not read at synth.",
+            "What SageMaker copies to ``/opt/ml/model``: ``ModelSource.from_s3_prefix`` for files, "
+            "or ``ModelSource.from_bucket`` for an archive. It is not read at synth.",
             default_text="none: the image contains the model, or downloads it when it starts",
             example='ModelSource.from_s3_prefix(bucket, "llama/")',
         ),
@@ -89,8 +89,8 @@ class ContainerComponentOptions(CopyOptions, total=False):
     container_startup_health_check_timeout: Annotated[
         Duration | None,
         Value(
-            "How long the container may take until its health check succeeds: 60 seconds to 1 hour. A "
-            "deployment of a container that does not start waits for it.",
+            "How long the container may take until its health check succeeds: 60 seconds to 1 "
+            "hour. A deployment of a container that does not start waits for it.",
             default_text="1 hour, since the size of the model is not known at synth",
             example=TEN_MINUTES,
             limit=limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS,
@@ -135,7 +135,8 @@ def _check_environment(environment: Mapping[str, str]) -> None:
     for name, value in environment.items():
         if not isinstance(value, str):
             raise InvalidValueError(
-                f'environment["{name}"]: must be a string, got {value!r}; write "{str(value).lower()}"'
+                f'environment["{name}"]: must be a string, got {value!r}; write '
+                f'"{str(value).lower()}"'
             )
     check_limits(environment)
 
@@ -148,11 +149,11 @@ class _OpenAiAccess(InferenceComponentBase):
 
     @property
     def openai_base_url(self) -> str:
-        """The ``base_url`` of OpenAI's clients for this component. It has ``/chat/completions`` only."""
-        return (
-            f"https://runtime.sagemaker.{self.env.region}.{Aws.URL_SUFFIX}/endpoints/"
-            f"{self._endpoint.endpoint_name}/inference-components/{self._inference_component_name}/openai/v1"
-        )
+        """The ``base_url`` of OpenAI's clients for this component.
+
+        It has ``/chat/completions`` only.
+        """
+        return f"https://runtime.sagemaker.{self.env.region}.{Aws.URL_SUFFIX}/endpoints/{self._endpoint.endpoint_name}/inference-components/{self._inference_component_name}/openai/v1"
 
     def grant_invoke_openai(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to call :attr:`openai_base_url`.
@@ -177,20 +178,20 @@ class ImportedContainerComponent(_OpenAiAccess, ImportedInferenceComponent):
 class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
     """A container that is not Triton, with its own copies on the instances of an endpoint.
 
-    It can share the endpoint with components of Triton: each has its own container. The model has the role,
-    the VPC and the network isolation of the endpoint. A new name, endpoint or variant replaces the component.
-    Synth checks the environment of AWS's images of vLLM, LMI, SGLang and llama.cpp: a setting that cannot
-    work is an error. Images of your own get warnings. The container does not run on your machine. After an
-    error, nothing has been added to the stack.
+    It can share the endpoint with components of Triton: each has its own container. The model has
+    the role, the VPC and the network isolation of the endpoint. A new name, endpoint or variant
+    replaces the component. Synth checks the environment of AWS's images of vLLM, LMI, SGLang and
+    llama.cpp: a setting that cannot work is an error. Images of your own get warnings. The
+    container does not run on your machine. After an error, nothing has been added to the stack.
 
     Args:
         endpoint: A ``TritonComponentEndpoint``, created in this app or imported with its role.
 
     Raises:
         TypeError: there is no such property.
-        InvalidValueError: a property has the wrong type, is out of range, the copies do not fit on the
-            instances of the endpoint, the image needs an AMI that is not known, or it would refuse or ignore
-            a variable of ``environment``.
+        InvalidValueError: a property has the wrong type, is out of range, the copies do not fit on
+            the instances of the endpoint, the image needs an AMI that is not known, or it would
+            refuse or ignore a variable of ``environment``.
     """
 
     def __init__(
@@ -220,9 +221,10 @@ class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
 
         Args:
             id: Construct id of the adapter.
-            source: Folder that PEFT's ``save_pretrained`` wrote, or ``ModelSource.from_bucket`` of a
-                ``.tar.gz`` with such files at its root, which is not read at synth.
-            inference_component_name: Name of the adapter. Default: a name that CloudFormation generates.
+            source: Folder that PEFT's ``save_pretrained`` wrote, or ``ModelSource.from_bucket`` of
+                a ``.tar.gz`` with such files at its root, which is not read at synth.
+            inference_component_name: Name of the adapter. Default: a name that CloudFormation
+                generates.
 
         Raises:
             InvalidValueError: the containers do not load adapters, or not this one.
@@ -295,8 +297,9 @@ def _check_ami(place: ComponentPlace, image: ServingImage) -> None:
     gpus = place.requirements.gpus
     if image.ami is None and place.host.chooses_ami and (is_token(gpus) or gpus > 0):
         raise InvalidValueError(
-            "image: its CUDA version decides the inference AMI that all components of the endpoint share; "
-            'set cuda_version of the ServingImage, such as cuda_version="13.0", or inference_ami_version'
+            "image: its CUDA version decides the inference AMI that all components of the endpoint "
+            "share; set cuda_version of the ServingImage, "
+            'such as cuda_version="13.0", or inference_ami_version'
         )
 
 
@@ -329,5 +332,6 @@ _CANNOT_DOWNLOAD = Finding(
     Severity.WARNING,
     "model_data",
     "the endpoint has network isolation, so the container cannot download a model",
-    "set model_data to the files of the model in S3, or acknowledge this if the image contains them",
+    "set model_data to the files of the model in S3, "
+    "or acknowledge this if the image contains them",
 )

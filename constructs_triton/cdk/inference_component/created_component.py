@@ -82,7 +82,9 @@ class ComponentContainer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ComponentPlace:
-    """Where a component runs and what its copies reserve, checked before anything is in the tree."""
+    """Where a component runs and what its copies reserve,
+    checked before anything is in the tree.
+    """
 
     endpoint: ComponentEndpointBase
     host: ComponentHost
@@ -180,8 +182,8 @@ class CreatedInferenceComponent(InferenceComponentBase):
         An alarm that is created in this app needs an ``alarm_name``.
 
         Raises:
-            InvalidValueError: there are no alarms or more than 10, an alarm has no name, or the deployment
-                is all at once.
+            InvalidValueError: there are no alarms or more than 10, an alarm has no name, or the
+                deployment is all at once.
         """
         if self._deployment.maximum_batch_size is None:
             raise InvalidValueError(
@@ -248,15 +250,16 @@ class CreatedInferenceComponent(InferenceComponentBase):
         )
         self.node.default_child = component
         self._inference_component_arn = component.attr_inference_component_arn
-        # CloudFormation has no attribute for the name. Taken from the ARN, it refers to the resource, so
-        # what uses it is created later.
+        # CloudFormation has no attribute for the name. Taken from the ARN, it refers to the
+        # resource, so what uses it is created later.
         self._inference_component_name = Fn.select(
             1, Fn.split("inference-component/", component.attr_inference_component_arn)
         )
         return component
 
     def _identity(self) -> str:
-        """A digest of what SageMaker cannot change; as part of the logical id, it makes a new component.
+        """A digest of what SageMaker cannot change; as part of the logical id, it makes a new
+        component.
 
         CloudFormation would update the component in place, but the API has no such update.
         """
@@ -331,5 +334,6 @@ def fixed_name(name: str) -> Finding:
         "inference_component_name",
         f"a new endpoint or variant replaces the component, and the new one cannot have {words} "
         "while the old one exists",
-        "remove it, or acknowledge this and change the name together with the endpoint or the variant",
+        "remove it, or acknowledge this and change the "
+        "name together with the endpoint or the variant",
     )

@@ -48,8 +48,8 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
         Annotated[
             float,
             Value(
-                "Minimum number of instances. With 0, the endpoint costs nothing while all components have "
-                "no copies.",
+                "Minimum number of instances. With 0, the endpoint costs nothing while all "
+                "components have no copies.",
                 example="0",
                 limit=limits.MANAGED_MIN_INSTANCE_COUNT,
             ),
@@ -100,7 +100,8 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     scale_in_cooldown: Annotated[
         Duration | None,
         Value(
-            "How long after the last operation of the endpoint ``CONSOLIDATION`` begins: 5 minutes to a day.",
+            "How long after the last operation of the endpoint "
+            "``CONSOLIDATION`` begins: 5 minutes to a day.",
             default_text="SageMaker's, 20 minutes",
             example="Duration.minutes(20)",
         ),
@@ -116,8 +117,8 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     inference_ami_version: Annotated[
         InferenceAmi | str | None,
         Value(
-            "The Amazon Machine Image of the instances, which contains the GPU driver for the images of all "
-            "components. ``None`` uses SageMaker's default.",
+            "The Amazon Machine Image of the instances, which contains the GPU driver for the "
+            "images of all components. ``None`` uses SageMaker's default.",
             default=DERIVED,
             default_text="the one that the newest image of the components needs",
             example='InferenceAmi.of("...")',
@@ -126,8 +127,8 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     volume_size: Annotated[
         Size | None,
         Value(
-            "Size of the storage volume of each instance, which contains the models of all components. Not "
-            "supported by instance types with local NVMe storage.",
+            "Size of the storage volume of each instance, which contains the models of all "
+            "components. Not supported by instance types with local NVMe storage.",
             default_text="SageMaker's",
             example="Size.gibibytes(50)",
             limit=limits.VOLUME_SIZE_GB,
@@ -136,8 +137,9 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     routing_strategy: Annotated[
         ComponentRoutingStrategy | None,
         Value(
-            "How SageMaker chooses a copy of the component for a request: ``LEAST_OUTSTANDING_REQUESTS``, "
-            "``RANDOM``, or ``PREFIX_AWARE``, which sends requests with the same beginning to the same copy. "
+            "How SageMaker chooses a copy of the component for a request: "
+            "``LEAST_OUTSTANDING_REQUESTS``, ``RANDOM``, or ``PREFIX_AWARE``, which sends requests "
+            "with the same beginning to the same copy. "
             "``PREFIX_AWARE`` is for endpoints without components of Triton.",
             default="LEAST_OUTSTANDING_REQUESTS",
         ),
@@ -145,9 +147,9 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     prefix_length: Annotated[
         float | None,
         Value(
-            "How many bytes of the body, or characters of OpenAI messages, ``PREFIX_AWARE`` compares. It "
-            "should cover shared instructions and some text that is not shared. Required with "
-            "``PREFIX_AWARE``.",
+            "How many bytes of the body, or characters of OpenAI messages, ``PREFIX_AWARE`` "
+            "compares. It should cover shared instructions and some text that is not shared. "
+            "Required with ``PREFIX_AWARE``.",
             default_text="none",
             limit=limits.PREFIX_LENGTH,
         ),
@@ -155,8 +157,8 @@ class ComponentEndpointOptions(HostOptions, InstanceOptions, ResourceOptions, to
     concurrency_threshold: Annotated[
         float | None,
         Value(
-            "How many requests a copy processes at a time before ``PREFIX_AWARE`` chooses another copy. "
-            "Required with ``PREFIX_AWARE``.",
+            "How many requests a copy processes at a time before ``PREFIX_AWARE`` chooses another "
+            "copy. Required with ``PREFIX_AWARE``.",
             default_text="none",
             limit=limits.CONCURRENCY_THRESHOLD,
         ),
@@ -191,8 +193,8 @@ def _check_pools(options: ComponentEndpointOptions) -> None:
     for each in options["instance_pools"] or ():
         if has_own_models(each):
             raise InvalidValueError(
-                f"instance_pools: an endpoint with components has no models, got some on {each}; set "
-                "instance_pools on the TritonInferenceComponent"
+                f"instance_pools: an endpoint with components has no models, got some on {each}; "
+                "set instance_pools on the TritonInferenceComponent"
             )
 
 
@@ -223,16 +225,16 @@ def _check_counts(options: ComponentEndpointOptions) -> None:
         )
     if not is_token(initial) and not is_token(least) and not max(least, 1) <= initial <= most:
         raise InvalidValueError(
-            f"initial_instance_count: must be from {max(least, 1):g} to max_instance_count {most:g}, "
-            f"got {initial:g}; change it"
+            f"initial_instance_count: must be from {max(least, 1):g} to max_instance_count "
+            f"{most:g}, got {initial:g}; change it"
         )
 
 
 def _check_routing(strategy: str | None) -> None:
     if strategy == "KV_AWARE":
         raise InvalidValueError(
-            "routing_strategy: only some containers for language models support it, and it needs properties "
-            f'that this library does not have, got "{strategy}"; use PREFIX_AWARE, or '
+            "routing_strategy: only some containers for language models support it, and it needs "
+            f'properties that this library does not have, got "{strategy}"; use PREFIX_AWARE, or '
             "cfn_endpoint_config.add_property_override"
         )
     check_spelling("routing_strategy", strategy, _STRATEGIES)
@@ -248,8 +250,8 @@ def _check_prefix(options: ComponentEndpointOptions) -> None:
             )
         if not is_needed and value is not None:
             raise InvalidValueError(
-                f'{name}: only for routing_strategy="PREFIX_AWARE", got {value:g}; remove it, or set '
-                "the strategy"
+                f'{name}: only for routing_strategy="PREFIX_AWARE", '
+                f"got {value:g}; remove it, or set the strategy"
             )
 
 
@@ -295,6 +297,6 @@ def _check_volume(options: ComponentEndpointOptions) -> None:
     for instance_type in instance_types_of(options):
         if options["volume_size"] is not None and instance_type.supports_volume_size is False:
             raise InvalidValueError(
-                f'volume_size: "{instance_type}" has {instance_type.local_storage_gb} GB of local NVMe and '
-                "does not support a volume size; remove it"
+                f'volume_size: "{instance_type}" has {instance_type.local_storage_gb} GB of local '
+                "NVMe and does not support a volume size; remove it"
             )

@@ -60,8 +60,8 @@ class FleetWarnings:
                 Severity.WARNING,
                 "max_instance_count",
                 f"the copies that scaling may ask for {shortage.reason}",
-                "raise max_instance_count or lower max_capacity, or acknowledge this if the components are "
-                f"not busy at the same time:\n{shortage.table}",
+                "raise max_instance_count or lower max_capacity, or acknowledge this if the "
+                f"components are not busy at the same time:\n{shortage.table}",
             )
 
     def _no_room_for_an_update(self) -> Iterator[Finding]:
@@ -76,11 +76,13 @@ class FleetWarnings:
                 "component-update-without-room",
                 Severity.WARNING,
                 "max_instance_count",
-                f"an update starts new copies beside the old ones, and{when} there is no room for those of "
-                f"{', '.join(names)}",
-                "raise max_instance_count, or acknowledge this if you delete the component before you "
-                "change it",
-                source="AWS Machine Learning Blog, 2025-03-26: rolling updates of inference components",
+                f"an update starts new copies beside the old ones, and{when} there is no room for "
+                f"those of {', '.join(names)}",
+                "raise max_instance_count, or acknowledge this if "
+                "you delete the component before you change it",
+                source=(
+                    "AWS Machine Learning Blog, 2025-03-26: rolling updates of inference components"
+                ),
             )
 
     def _without_room(self, copies: list[ComponentCopies]) -> list[str]:
@@ -106,7 +108,8 @@ class FleetWarnings:
                 Severity.WARNING,
                 "min_instance_count",
                 f"0 instances are never reached, because {', '.join(names)} always has a copy",
-                "call auto_scale_copy_count(min_capacity=0) on each component, or set min_instance_count=1",
+                "call auto_scale_copy_count(min_capacity=0) on each component, "
+                "or set min_instance_count=1",
                 source="SageMaker developer guide: scale an endpoint to zero instances",
             )
 
@@ -121,7 +124,8 @@ def region_warnings(scope: Construct, min_instance_count: float) -> Iterator[Fin
             "component-region",
             Severity.WARNING,
             "region",
-            f"CloudFormation had no inference components in {region} when this library was released",
+            "CloudFormation had no inference components "
+            f"in {region} when this library was released",
             "use another Region, or acknowledge this if CloudFormation has them now",
             source="cfn-lint: Regions of AWS::SageMaker::InferenceComponent",
         )

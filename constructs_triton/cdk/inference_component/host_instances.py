@@ -86,7 +86,9 @@ class HostInstances:
     def _totals(
         self, components: Sequence[ComponentCopies]
     ) -> list[tuple[str, float, float | None]]:
-        """What all copies need of each resource, and what the instances have; ``None`` if not known."""
+        """What all copies need of each resource, and what the instances have;
+        ``None`` if not known.
+        """
         needs: tuple[tuple[str, Callable[[ComputeRequirements], float], float | None], ...] = (
             ("GPUs", lambda each: each.gpus, self.instance_type.gpus),
             ("vCPUs", lambda each: each.cpu_cores or 0, self.instance_type.vcpus),

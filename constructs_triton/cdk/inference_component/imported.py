@@ -66,7 +66,8 @@ class ImportedComponentEndpoint(ComponentEndpointBase):
 class ImportedInferenceComponent(InferenceComponentBase):
     """An inference component that exists already, with grants, metrics and scaling.
 
-    ``TritonInferenceComponent.from_inference_component_name`` and ``from_inference_component_arn`` return it.
+    ``TritonInferenceComponent.from_inference_component_name`` and ``from_inference_component_arn``
+    return it.
     """
 
     def __init__(

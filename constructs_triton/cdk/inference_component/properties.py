@@ -28,14 +28,17 @@ _STRATEGIES = ("SPREAD", "BINPACK")
 
 
 class CopyOptions(TypedDict, total=False):
-    """The properties of all inference components: what each copy reserves, how many, and how they change."""
+    """The properties of all inference components: what each copy reserves, how many,
+    and how they change.
+    """
 
     min_memory: Required[
         Annotated[
             Size,
             Value(
-                "Main memory that each copy reserves, at least 128 MiB. It is not the memory of GPUs, and "
-                "not a limit. SageMaker can place less than the memory of the instance type.",
+                "Main memory that each copy reserves, at least 128 MiB. It is not the memory of "
+                "GPUs, and not a limit. "
+                "SageMaker can place less than the memory of the instance type.",
                 example="Size.mebibytes(4096)",
             ),
         ]
@@ -51,8 +54,8 @@ class CopyOptions(TypedDict, total=False):
     number_of_accelerator_devices: Annotated[
         float | None,
         Value(
-            "Whole GPUs that each copy reserves. Required on instance types with GPUs, where 0 is for models "
-            "that run on the CPU. Not supported on other types.",
+            "Whole GPUs that each copy reserves. Required on instance types with GPUs, where 0 is "
+            "for models that run on the CPU. Not supported on other types.",
             default_text="none",
             example="1",
         ),
@@ -64,7 +67,8 @@ class CopyOptions(TypedDict, total=False):
     copy_count: Annotated[
         float | None,
         Value(
-            "Number of copies at the first deployment, at least 1. With scaling, do not change it later.",
+            "Number of copies at the first deployment, at least 1. "
+            "With scaling, do not change it later.",
             default=1,
             limit=limits.COPY_COUNT,
         ),
@@ -73,15 +77,17 @@ class CopyOptions(TypedDict, total=False):
         str | None,
         Value(
             "Name of the component, unique in the account and Region.",
-            default_text="a name that CloudFormation generates, so that the component can be replaced",
+            default_text=(
+                "a name that CloudFormation generates, so that the component can be replaced"
+            ),
             limit=limits.INFERENCE_COMPONENT_NAME,
         ),
     ]
     enable_caching: Annotated[
         bool | None,
         Value(
-            "Whether each instance keeps the image and the models, so that further copies start sooner. "
-            "SageMaker always does this on types with more than 232 GiB of local NVMe.",
+            "Whether each instance keeps the image and the models, so that further copies start "
+            "sooner. SageMaker always does this on types with more than 232 GiB of local NVMe.",
             default_text="SageMaker's",
             example="True",
         ),
@@ -96,7 +102,8 @@ class CopyOptions(TypedDict, total=False):
     max_zone_imbalance: Annotated[
         float | None,
         Value(
-            "By how many copies Availability Zones may differ, with a ``placement_strategy``: 0 to 100.",
+            "By how many copies Availability Zones may differ, "
+            "with a ``placement_strategy``: 0 to 100.",
             default=0,
             limit=limits.MAX_IMBALANCE,
         ),
@@ -112,7 +119,8 @@ class CopyOptions(TypedDict, total=False):
     log_retention: Annotated[
         logs.RetentionDays | None,
         Value(
-            "How long CloudWatch keeps the logs of the containers. Needs an ``inference_component_name``.",
+            "How long CloudWatch keeps the logs of the containers. Needs an "
+            "``inference_component_name``.",
             default_text="forever, in a log group that SageMaker creates",
             example="logs.RetentionDays.ONE_MONTH",
         ),
@@ -133,8 +141,8 @@ class InferenceComponentOptions(ContainerOptions, CopyOptions, total=False):
     instance_pools: Annotated[
         Sequence[InstancePool] | None,
         Value(
-            "Other models on some instance types of an endpoint with ``instance_pools``, such as TensorRT "
-            "plans for their GPUs.",
+            "Other models on some instance types of an endpoint with ``instance_pools``, such as "
+            "TensorRT plans for their GPUs.",
             default_text="the same models on every type",
             example=f"{INSTANCE_POOL_EXAMPLE[:-1]}, model_repository=...)",
         ),
@@ -142,9 +150,11 @@ class InferenceComponentOptions(ContainerOptions, CopyOptions, total=False):
     compression_type: Annotated[
         CompressionType | None,
         Value(
-            "How the models are stored in S3. ``CompressionType.NONE`` stores each file as an object, so "
-            "further copies start sooner: nothing is unpacked.",
-            default_text="``CompressionType.GZIP``, one archive; models that are in S3 stay as they are",
+            "How the models are stored in S3. ``CompressionType.NONE`` stores each file as an "
+            "object, so further copies start sooner: nothing is unpacked.",
+            default_text=(
+                "``CompressionType.GZIP``, one archive; models that are in S3 stay as they are"
+            ),
             example="CompressionType.NONE",
         ),
     ]
@@ -192,8 +202,8 @@ def _check_copy_count(copy_count: object) -> None:
         return  # another check refuses what is not a number
     if copy_count == 0:
         raise InvalidValueError(
-            "copy_count: SageMaker creates a component with at least 1 copy, got 0; set 1, and call "
-            "auto_scale_copy_count(min_capacity=0) to let it scale to zero"
+            "copy_count: SageMaker creates a component with at least 1 copy, got 0; set 1, and "
+            "call auto_scale_copy_count(min_capacity=0) to let it scale to zero"
         )
     if copy_count != int(copy_count):
         raise InvalidValueError(

@@ -19,8 +19,9 @@ from constructs_triton_core.findings import Finding
 class SharedRole:
     """A role and the statements that the endpoint and its components have added to it.
 
-    AWS documentation, "Model and endpoint compatibility": a model of a component must have the role of its
-    endpoint. Managed policies are few, so the components of the endpoint's stack share those of the endpoint.
+    AWS documentation, "Model and endpoint compatibility": a model of a component must have the role
+    of its endpoint. Managed policies are few, so the components of the endpoint's stack share those
+    of the endpoint.
     """
 
     def __init__(
@@ -60,7 +61,8 @@ class SharedRole:
             return found
         if not accepts_policies(scope, self.role):
             return None
-        # A reference from the endpoint's stack to the component's would be a cycle between the stacks.
+        # A reference from the endpoint's stack to the component's would be a cycle between the
+        # stacks.
         return RolePermissions(scope, "ExecutionPolicy", role=self.role, statements=statements)
 
     def _permit_here(self, statements: Sequence[Statement]) -> RolePermissions | None:
@@ -79,7 +81,8 @@ class SharedRole:
         if self.permissions is not None:
             self._execution.add(*self._register(statements))
         elif accepts_policies(self._scope, self.role):
-            # An imported endpoint needs no permissions itself, so its first component creates the policy.
+            # An imported endpoint needs no permissions itself, so its first component creates the
+            # policy.
             permissions = RolePermissions(
                 self._scope,
                 "ExecutionPolicy",

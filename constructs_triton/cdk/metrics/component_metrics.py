@@ -1,7 +1,7 @@
 """CloudWatch metrics of an inference component.
 
-Sources: SageMaker developer guide, "Amazon SageMaker AI metrics in Amazon CloudWatch" and "Scale an endpoint
-to zero instances".
+Sources: SageMaker developer guide, "Amazon SageMaker AI metrics in Amazon CloudWatch" and "Scale an
+endpoint to zero instances".
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ def copy_count_metric(
 
 
 class ComponentMetrics:
-    """The ``metric`` methods of an inference component. Each takes the options of ``MetricOptions``."""
+    """The ``metric`` methods of an inference component.
+
+    Each takes the options of ``MetricOptions``.
+    """
 
     def _metric_component_name(self) -> str:
         raise NotImplementedError
@@ -85,7 +88,10 @@ class ComponentMetrics:
         return self.metric("Invocation5XXErrors", **options)
 
     def metric_invocation_model_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Number of requests without a 2xx response of the container. ``"Average"`` gives a share, 0 to 1."""
+        """Number of requests without a 2xx response of the container.
+
+        ``"Average"`` gives a share, 0 to 1.
+        """
         return self.metric("InvocationModelErrors", **options)
 
     def metric_model_latency(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
@@ -105,7 +111,9 @@ class ComponentMetrics:
         return self.metric("GPUMemoryUtilizationNormalized", **options)
 
     def metric_cpu_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """CPU utilization in percent of the reserved vCPUs, or of the limit without a reservation."""
+        """CPU utilization in percent of the reserved vCPUs,
+        or of the limit without a reservation.
+        """
         return self.metric("CPUUtilizationNormalized", **options)
 
     def metric_memory_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:

@@ -53,9 +53,11 @@ def _of_model(method: _Method) -> _Method:
 
 @dataclass(frozen=True, slots=True)
 class ContainerMetrics:
-    """Triton's own metrics of one variant. Each belongs to one model, because an ensemble contains its steps.
+    """Triton's own metrics of one variant. Each belongs to one model, because an ensemble contains
+    its steps.
 
-    All instances of the variant publish into the same metrics. Times are in microseconds, as SageMaker's.
+    All instances of the variant publish into the same metrics. Times are in microseconds, as
+    SageMaker's.
 
     Args:
         endpoint: The dimension ``Endpoint``: the endpoint's name, or its stack and path.
@@ -73,7 +75,10 @@ class ContainerMetrics:
     def queue_time(
         self, model: str, *, period: Duration | None = None
     ) -> cloudwatch.MathExpression:
-        """Average time that a request waited in the queue of a model. Of an ensemble, read its steps."""
+        """Average time that a request waited in the queue of a model.
+
+        Of an ensemble, read its steps.
+        """
         return self._average("queue", model, period).to_cdk()
 
     @_of_model
@@ -96,10 +101,11 @@ class ContainerMetrics:
         """Return a metric as it is published.
 
         Args:
-            name: ``Requests``, ``Failures``, ``Inferences``, ``Executions``, ``QueueTime``, ``ComputeTime``,
-                ``Pending``, ``CacheHits`` or ``CacheMisses``.
+            name: ``Requests``, ``Failures``, ``Inferences``, ``Executions``, ``QueueTime``,
+                ``ComputeTime``, ``Pending``, ``CacheHits`` or ``CacheMisses``.
             model: Name of a model of the archive.
-            statistic: CloudWatch's name; for ``Pending``, ``"Maximum"`` or ``"Average"``. Default: ``"Sum"``.
+            statistic: CloudWatch's name; for ``Pending``, ``"Maximum"`` or ``"Average"``. Default:
+                ``"Sum"``.
             period: Time over which values are aggregated. Default: one minute.
 
         Raises:
@@ -128,7 +134,8 @@ class ContainerMetrics:
         )
 
     def reporting_instances(self, *, period: Duration | None = None) -> cloudwatch.MathExpression:
-        """Number of instances that publish, also without requests. A deployment doubles it for a while.
+        """Number of instances that publish, also without requests. A deployment doubles it for a
+        while.
 
         Args:
             period: Time over which values are aggregated. Default: 5 minutes.
@@ -144,8 +151,8 @@ class ContainerMetrics:
 
     def _average(self, what: str, model: str, period: Duration | None = None) -> ExpressionValue:
         numerator, denominator = _AVERAGES[what]
-        # A quotient of sums weighs each request alike; an average of quotients would not. The ids are unique,
-        # so that one graph can show several models.
+        # A quotient of sums weighs each request alike; an average of quotients would not. The ids
+        # are unique, so that one graph can show several models.
         divided, by = (
             self._metric(name, model, period=period) for name in (numerator, denominator)
         )

@@ -23,9 +23,9 @@ _load = facts_of(__package__)
 class MetricDefinition:
     """Namespace, default statistic and unit of a metric.
 
-    CloudWatch filters by ``unit``; it is ``None`` if the documentation has no unit. ``has_variant_dimension``
-    is false for the queue of an asynchronous endpoint, which all variants share: CloudWatch has no data for
-    its metrics with a ``VariantName``.
+    CloudWatch filters by ``unit``; it is ``None`` if the documentation has no unit.
+    ``has_variant_dimension`` is false for the queue of an asynchronous endpoint, which all variants
+    share: CloudWatch has no data for its metrics with a ``VariantName``.
     """
 
     namespace: str
@@ -46,7 +46,9 @@ def _definitions() -> dict[str, MetricDefinition]:
 
 
 def metric_definition(metric_name: str) -> MetricDefinition:
-    """Return the definition of a metric; a metric that is not in the table is a sum over invocations."""
+    """Return the definition of a metric; a metric that is not in the table is
+    a sum over invocations.
+    """
     return _definitions().get(metric_name, MetricDefinition("AWS/SageMaker", "Sum"))
 
 
@@ -54,14 +56,16 @@ class MetricOptions(TypedDict, total=False):
     """Options of every ``metric`` method.
 
     ``statistic``
-        CloudWatch's name, such as ``"Average"``, ``"Sum"`` or ``"p99"``. Default: the usual statistic of the
-        metric.
+        CloudWatch's name, such as ``"Average"``, ``"Sum"`` or ``"p99"``. Default: the usual
+        statistic of the metric.
     ``period``
-        Time over which values are aggregated. Default: one minute, the interval at which SageMaker publishes.
+        Time over which values are aggregated. Default: one minute, the interval at which SageMaker
+        publishes.
     ``label``, ``color``
         Label and color in graphs. Default: chosen by CloudWatch.
     ``instance_type``
-        Name of one instance type of an endpoint with ``instance_pools``. Default: all types together.
+        Name of one instance type of an endpoint with ``instance_pools``. Default: all types
+        together.
     """
 
     statistic: str | None

@@ -1,4 +1,6 @@
-"""CloudWatch metrics as values, which become objects of the CDK where the CDK or a user needs them."""
+"""CloudWatch metrics as values, which become objects of the CDK where the
+CDK or a user needs them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from constructs_triton.cdk.validation.read_once import duration_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricValue:
-    """The properties of a metric of the CDK. ``period`` is in seconds, or the duration that a user gave."""
+    """The properties of a metric of the CDK.
+
+    ``period`` is in seconds, or the duration that a user gave.
+    """
 
     namespace: str
     metric_name: str
@@ -71,7 +76,9 @@ def converted(metric: MetricValue, id: str, factor: str, label: str | None) -> E
 
 
 def graph_metrics(left: Iterable[Metric], right: Iterable[Metric] = ()) -> list[list[Any]]:
-    """Return the property ``metrics`` of a graph, whose lines differ; expressions may share a metric's id."""
+    """Return the property ``metrics`` of a graph, whose lines differ;
+    expressions may share a metric's id.
+    """
     lines: list[list[Any]] = []
     known: set[str] = set()
 
@@ -89,7 +96,9 @@ def graph_metrics(left: Iterable[Metric], right: Iterable[Metric] = ()) -> list[
 
 
 def _line(metric: Metric, axis: str | None, id: str | None) -> list[Any]:
-    """Return a line with its options in the order of the CDK; one without an axis is only used by another."""
+    """Return a line with its options in the order of the CDK;
+    one without an axis is only used by another.
+    """
     looks: dict[str, Any] = {"id": id, "visible": None if axis else False}
     side = {"yAxis": None if axis == "left" else axis}
     period = {"period": None if metric.period == 300 else metric.period}

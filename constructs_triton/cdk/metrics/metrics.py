@@ -42,8 +42,9 @@ def instance_count_metric(
     """Return metric math for the number of instances of a variant.
 
     SageMaker publishes no such metric. Each invocation adds 1 to ``Invocations`` and 1/instances to
-    ``InvocationsPerInstance``, so the quotient is the number of instances. For asynchronous endpoints
-    (``from_queue``) the same is true of the backlog. A minute without invocations has no value.
+    ``InvocationsPerInstance``, so the quotient is the number of instances. For asynchronous
+    endpoints (``from_queue``) the same is true of the backlog. A minute without invocations has no
+    value.
     """
     total, share = "Invocations", "InvocationsPerInstance"
     if from_queue:
@@ -78,7 +79,8 @@ class VariantMetrics:
         return self._metric(metric_name, **options).to_cdk()
 
     def _metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> MetricValue:
-        # The queue belongs to the endpoint, so an endpoint with several variants has its metrics too.
+        # The queue belongs to the endpoint, so an endpoint with several variants has its metrics
+        # too.
         has_variant = metric_definition(metric_name).has_variant_dimension
         return variant_metric(
             metric_name,
@@ -90,19 +92,27 @@ class VariantMetrics:
     # Traffic and errors.
 
     def metric_invocations(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Number of invocations, summed over ``period``. Not published for asynchronous endpoints."""
+        """Number of invocations, summed over ``period``.
+
+        Not published for asynchronous endpoints.
+        """
         return self.metric("Invocations", **options)
 
     def metric_invocations_per_instance(
         self, **options: Unpack[MetricOptions]
     ) -> cloudwatch.Metric:
-        """Number of invocations per instance, summed over ``period``. Not for asynchronous endpoints."""
+        """Number of invocations per instance, summed over ``period``.
+
+        Not for asynchronous endpoints.
+        """
         return self.metric("InvocationsPerInstance", **options)
 
     def metric_concurrent_requests_per_model(
         self, **options: Unpack[MetricOptions]
     ) -> cloudwatch.Metric:
-        """Maximum number of concurrent requests per model, queued ones included; published every 10 s."""
+        """Maximum number of concurrent requests per model, queued ones included;
+        published every 10 s.
+        """
         return self.metric("ConcurrentRequestsPerModel", **options)
 
     def metric_invocation_4xx_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
@@ -114,7 +124,10 @@ class VariantMetrics:
         return self.metric("Invocation5XXErrors", **options)
 
     def metric_invocation_model_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Number of requests without a 2xx response of the container. ``"Average"`` gives a share, 0 to 1."""
+        """Number of requests without a 2xx response of the container.
+
+        ``"Average"`` gives a share, 0 to 1.
+        """
         return self.metric("InvocationModelErrors", **options)
 
     def metric_mid_stream_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
@@ -132,8 +145,8 @@ class VariantMetrics:
         """Time until the container responded, in **microseconds**. Default statistic: p99.
 
         Args:
-            unit: ``Unit.MILLISECONDS`` or ``Unit.SECONDS``, to which metric math converts the values.
-                Default: microseconds.
+            unit: ``Unit.MILLISECONDS`` or ``Unit.SECONDS``, to which metric math converts the
+                values. Default: microseconds.
 
         Raises:
             InvalidValueError: another unit.
@@ -155,8 +168,9 @@ class VariantMetrics:
         """Time to a stream's first chunk, in **microseconds**.
 
         Not settled: AWS documents the metrics of first chunks for bidirectional streams. Whether
-        ``InvokeEndpointWithResponseStream`` publishes them is not known, so no alarm of this library uses
-        them. They have no dimension for components. The arguments are those of :meth:`metric_model_latency`.
+        ``InvokeEndpointWithResponseStream`` publishes them is not known, so no alarm of this
+        library uses them. They have no dimension for components. The arguments are those of
+        :meth:`metric_model_latency`.
         """
         return _in_unit(self._metric("FirstChunkLatency", **or_p99(options)), unit)
 
@@ -260,7 +274,9 @@ class VariantMetrics:
     def metric_approximate_backlog_size_per_instance(
         self, **options: Unpack[MetricOptions]
     ) -> cloudwatch.Metric:
-        """Number of requests that are queued or being processed, divided by the number of instances."""
+        """Number of requests that are queued or being processed,
+        divided by the number of instances.
+        """
         return self.metric("ApproximateBacklogSizePerInstance", **options)
 
     def metric_approximate_age_of_oldest_request(
@@ -296,7 +312,8 @@ def _in_unit(
         return metric.to_cdk()
     if unit.name not in _MICROSECONDS_IN:
         raise InvalidValueError(
-            f"unit: must be MICROSECONDS, MILLISECONDS or SECONDS, got {unit.name}; choose one of them"
+            "unit: must be MICROSECONDS, MILLISECONDS or SECONDS, "
+            f"got {unit.name}; choose one of them"
         )
     name = re.sub(r"\W", "_", f"m_{metric.metric_name}_{metric.statistic}")
     label = f"{metric.metric_name} ({unit.name.lower()})" if metric.label is None else metric.label

@@ -1,4 +1,6 @@
-"""``MetricsConfig``: how often and in what detail SageMaker publishes the metrics of an endpoint."""
+"""``MetricsConfig``: how often and in what detail SageMaker publishes the
+metrics of an endpoint.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +18,20 @@ _FREQUENCIES_SECONDS = (10, 30, 60, 120, 180, 240, 300)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsConfig:
-    """Properties of ``MetricsConfig`` in the endpoint configuration; ``None`` means SageMaker's default.
+    """Properties of ``MetricsConfig`` in the endpoint configuration; ``None`` means SageMaker's
+    default.
 
     ``metric_publish_frequency``
-        Duration of 10, 30, 60, 120, 180, 240 or 300 seconds. Default: 60 seconds. It applies to utilization,
-        and with ``enable_enhanced_metrics`` to invocations too. CloudWatch keeps data with a period below one
-        minute for three hours.
+        Duration of 10, 30, 60, 120, 180, 240 or 300 seconds. Default: 60 seconds. It applies to
+        utilization, and with ``enable_enhanced_metrics`` to invocations too. CloudWatch keeps data
+        with a period below one minute for three hours.
     ``enable_enhanced_metrics``
         Whether metrics of each instance and accelerator are published. Not supported on multi-model
         endpoints. Default: no.
     ``enable_detailed_observability``
-        Whether SageMaker collects metrics of the GPUs, the hosts and the container. Default: yes for new
-        endpoint configurations. Containers must serve Prometheus metrics on port 8080, which Triton does not;
-        ``container_metrics=True`` publishes them.
+        Whether SageMaker collects metrics of the GPUs, the hosts and the container. Default: yes
+        for new endpoint configurations. Containers must serve Prometheus metrics on port 8080,
+        which Triton does not; ``container_metrics=True`` publishes them.
 
     Raises:
         InvalidValueError: another frequency.

@@ -1,4 +1,6 @@
-"""``TritonModel``: the SageMaker model of a repository, for batch jobs and endpoints of other programs."""
+"""``TritonModel``: the SageMaker model of a repository,
+for batch jobs and endpoints of other programs.
+"""
 
 from __future__ import annotations
 
@@ -48,15 +50,15 @@ from triton_model_check.facts.published import load
 class TritonModel(Construct):
     """A SageMaker model that is checked and packed like that of an endpoint, without an endpoint.
 
-    A batch transform job names it in ``ModelName``, and so can an endpoint configuration that another program
-    creates. CloudFormation has no resource for the job itself. The model has a new name after each change, so
-    read it from :attr:`model_name`.
+    A batch transform job names it in ``ModelName``, and so can an endpoint configuration that
+    another program creates. CloudFormation has no resource for the job itself. The model has a new
+    name after each change, so read it from :attr:`model_name`.
 
     ``model_repository``
         The repository that contains the model.
     ``instance_type``
-        Type of the job's instances, which the models are checked for. A warning says if batch transform does
-        not have the type, or has no driver for the CUDA of the image.
+        Type of the job's instances, which the models are checked for. A warning says if batch
+        transform does not have the type, or has no driver for the CUDA of the image.
     ``model``
         The name of the model. Default: the only model that is not just a step of an ensemble.
     ``ensemble``
@@ -66,11 +68,12 @@ class TritonModel(Construct):
     ``environment``
         A ``TritonEnvironment``, or a mapping of names to strings.
     ``compression_type``
-        ``CompressionType.NONE`` places files in place of an archive. Batch transform refuses such a model,
-        and a warning says so.
+        ``CompressionType.NONE`` places files in place of an archive. Batch transform refuses such a
+        model, and a warning says so.
     ``role``
-        Execution role. Default: a new role with least privilege. The job reads its input and writes its
-        output with the same role; grant it both, for example with ``bucket.grant_read_write(model)``.
+        Execution role. Default: a new role with least privilege. The job reads its input and writes
+        its output with the same role; grant it both, for example with
+        ``bucket.grant_read_write(model)``.
     ``vpc``, ``vpc_subnets``, ``security_groups``
         VPC that the containers are attached to. Default: none.
     ``enable_network_isolation``
@@ -187,7 +190,8 @@ _UNCOMPRESSED = Finding(
     "batch-transform-uncompressed",
     Severity.WARNING,
     "compression_type",
-    "SageMaker's batch transform refuses this model, because it has ModelDataSource (uncompressed files)",
+    "SageMaker's batch transform refuses this model, "
+    "because it has ModelDataSource (uncompressed files)",
     f"serve the models from an archive for batch jobs, or {_ONLY_ENDPOINTS}",
     source="sagemaker-python-sdk issues #4777 and #5160",
 )
@@ -195,7 +199,9 @@ _SOURCE = "packages/check/src/triton_model_check/facts/batch_transform.json"
 
 
 def _machine_findings(instance_type: InstanceType, image_version: str | None) -> Iterator[Finding]:
-    """Yield warnings about what batch transform lacks: the instance type, and a driver for the image."""
+    """Yield warnings about what batch transform lacks: the instance type,
+    and a driver for the image.
+    """
     facts = load("batch_transform")
     if instance_type.is_known and instance_type.name not in facts["instance_types"]:
         yield Finding(
@@ -217,9 +223,9 @@ def _machine_findings(instance_type: InstanceType, image_version: str | None) ->
                 "batch-transform-driver",
                 Severity.WARNING,
                 "image",
-                f"batch transform has no driver for CUDA {needed}, which is in image {image_version}; the "
-                f"newest one is {row['driver']}, for CUDA {row['cuda']}",
-                f'use TritonImage.dlc("{older}") with TransformAmiVersion "{ami}" in the job, or an '
-                f"asynchronous endpoint, or {_ONLY_ENDPOINTS}",
+                f"batch transform has no driver for CUDA {needed}, which is in image "
+                f"{image_version}; the newest one is {row['driver']}, for CUDA {row['cuda']}",
+                f'use TritonImage.dlc("{older}") with TransformAmiVersion "{ami}" in the job, or '
+                f"an asynchronous endpoint, or {_ONLY_ENDPOINTS}",
                 source=_SOURCE,
             )

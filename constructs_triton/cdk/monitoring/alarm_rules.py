@@ -47,7 +47,8 @@ class AlarmThresholds(SharedThresholds, total=False):
     disk_percent: Annotated[
         float | None,
         Value(
-            "Maximum percentage, 0 to 100, of the disk space in use on any instance, for five minutes.",
+            "Maximum percentage, 0 to 100, of the disk space "
+            "in use on any instance, for five minutes.",
             default=85,
             limit=PERCENT,
         ),
@@ -65,8 +66,8 @@ class AlarmThresholds(SharedThresholds, total=False):
     model_loading_wait: Annotated[
         Duration | None,
         Value(
-            "Maximum average time that requests of a multi-model endpoint wait for their model, for "
-            "15 minutes.",
+            "Maximum average time that requests of a multi-model "
+            "endpoint wait for their model, for 15 minutes.",
             default=DurationDefault(10, "seconds"),
             example=TEN_MINUTES,
         ),
@@ -92,7 +93,8 @@ class AlarmThresholds(SharedThresholds, total=False):
     oldest_request_age: Annotated[
         Duration | None,
         Value(
-            "Maximum age of the oldest request in the queue of an asynchronous endpoint, for five minutes.",
+            "Maximum age of the oldest request in the queue "
+            "of an asynchronous endpoint, for five minutes.",
             default=DurationDefault(1, "hours"),
             example=TEN_MINUTES,
         ),
@@ -109,9 +111,9 @@ class AlarmThresholds(SharedThresholds, total=False):
     container_metrics_missing_for: Annotated[
         Duration | None,
         Value(
-            "Time without Triton's metrics, of an endpoint with ``container_metrics=True``, 1 minute "
-            "to 7 days: the model that publishes them may have ended, which nothing else shows. Not "
-            "for asynchronous endpoints, which may have no instances.",
+            "Time without Triton's metrics, of an endpoint with ``container_metrics=True``, 1 "
+            "minute to 7 days: the model that publishes them may have ended, which nothing else "
+            "shows. Not for asynchronous endpoints, which may have no instances.",
             default=DurationDefault(30, "minutes"),
             example=TEN_MINUTES,
             limit=_WINDOW_SECONDS,
@@ -150,7 +152,9 @@ def endpoint_rules(endpoint: ITritonEndpoint, thresholds: AlarmThresholds) -> It
     if endpoint.is_asynchronous and age is not None:
         yield AlarmRule(
             name="OldestRequest",
-            description="A request has been queued for a long time: instances are too few, or fail.",
+            description=(
+                "A request has been queued for a long time: instances are too few, or fail."
+            ),
             metric=endpoint.variants[0]._metric("ApproximateAgeOfOldestRequest"),
             threshold=age.to_seconds(),
         )
@@ -190,7 +194,9 @@ def _loading_rules(
     if percent is not None:
         yield AlarmRule(
             name="ModelCacheHit",
-            description="Too many requests find their model not loaded: memory is too small for the models.",
+            description=(
+                "Too many requests find their model not loaded: memory is too small for the models."
+            ),
             metric=variant._metric("ModelCacheHit", period=duration_of(300)),
             threshold=product("model_cache_hit_percent", percent, 0.01),
             comparison=_Comparison.LESS_THAN_THRESHOLD,

@@ -35,8 +35,8 @@ class SharedThresholds(TypedDict, total=False):
     error_rate_percent: Annotated[
         float | None,
         Value(
-            "Maximum percentage, 0 to 100, of requests with a 5xx response, or without a 2xx response of the "
-            "container, in three of five minutes.",
+            "Maximum percentage, 0 to 100, of requests with a 5xx response, or without a 2xx "
+            "response of the container, in three of five minutes.",
             default=1,
             limit=PERCENT,
         ),
@@ -71,7 +71,9 @@ class AlarmRule:
     def create(
         self, scope: Construct, id: str, alarm_name: str | None, whose: str
     ) -> cloudwatch.Alarm:
-        """Create the alarm. ``whose`` ends its description, which is all that an email or a pager shows."""
+        """Create the alarm. ``whose`` ends its description,
+        which is all that an email or a pager shows.
+        """
         return cloudwatch.Alarm(
             scope,
             id,
@@ -87,7 +89,9 @@ class AlarmRule:
 
 
 class AlarmSet(Construct):
-    """An alarm for each rule, whose name becomes the id and follows the prefix of the alarm's name."""
+    """An alarm for each rule, whose name becomes the id and follows the prefix
+    of the alarm's name.
+    """
 
     def __init__(
         self,
@@ -115,7 +119,9 @@ class AlarmSet(Construct):
 
     @property
     def alarms(self) -> MappingProxyType[str, cloudwatch.Alarm]:
-        """The alarms by name: the rule's, after the variant's if it has one, such as ``"AllTrafficDisk"``."""
+        """The alarms by name: the rule's, after the variant's if it has one,
+        such as ``"AllTrafficDisk"``.
+        """
         return MappingProxyType(self._alarms)
 
     @property
@@ -133,7 +139,8 @@ def check_alarm_options(
     """Check the actions and the prefix of alarms.
 
     Raises:
-        InvalidValueError: more than 5 actions, an action of the wrong type, or a prefix that is too long.
+        InvalidValueError: more than 5 actions, an action of the wrong type, or a prefix that is too
+            long.
     """
     check_type("actions", actions, (Sequence, "[aws_cloudwatch_actions.SnsAction(topic)]"))
     check_count("actions", actions, _ACTIONS)
@@ -166,7 +173,9 @@ def latency_rules(metrics: PublishedMetric, objective: Duration | None) -> Itera
     if objective is not None:
         yield AlarmRule(
             name="ModelLatency",
-            description="More than one request in a hundred takes longer than the latency objective.",
+            description=(
+                "More than one request in a hundred takes longer than the latency objective."
+            ),
             metric=metrics("ModelLatency", statistic="p99"),
             threshold=microseconds("model_latency_objective", objective),
             datapoints_to_alarm=3,

@@ -31,18 +31,21 @@ class TritonAlarms(AlarmSet):
     """Alarms on errors, latency, memory, disk, model loading, capacity and idleness of an endpoint.
 
     ``endpoint``
-        A Triton endpoint, created in this app or imported. Set up its scaling first: only then is there an
-        alarm on its capacity.
+        A Triton endpoint, created in this app or imported. Set up its scaling first: only then is
+        there an alarm on its capacity.
     ``actions``
-        At most 5 actions of each alarm, such as ``aws_cloudwatch_actions.SnsAction(topic)``. Default: none.
+        At most 5 actions of each alarm, such as ``aws_cloudwatch_actions.SnsAction(topic)``.
+        Default: none.
     ``alarm_name_prefix``
-        Prefix of the alarms' names, 1 to 150 characters. Default: CloudFormation generates the names.
+        Prefix of the alarms' names, 1 to 150 characters. Default: CloudFormation generates the
+        names.
 
-    The other properties are the thresholds of ``AlarmThresholds``. Set a threshold to ``None`` to leave its
-    alarm out.
+    The other properties are the thresholds of ``AlarmThresholds``. Set a threshold to ``None`` to
+    leave its alarm out.
 
     Raises:
-        InvalidValueError: a threshold out of range, more than 5 actions, or a property of the wrong type.
+        InvalidValueError: a threshold out of range, more than 5 actions, or a property of the wrong
+            type.
     """
 
     def __init__(
@@ -61,7 +64,8 @@ class TritonAlarms(AlarmSet):
         name = literal_endpoint_name(endpoint.node, endpoint.endpoint_name)
         whose = f"Find the cause: constructs-triton diagnose {name or endpoint.endpoint_name}"
         super().__init__(scope, id, rules, actions, alarm_name_prefix, whose=whose)
-        # A literal name does not refer to the endpoint's resource, so the endpoint may refer to the alarm.
+        # A literal name does not refer to the endpoint's resource, so the endpoint may refer to the
+        # alarm.
         self._has_literal_endpoint_name = name is not None
 
     @property
@@ -71,13 +75,13 @@ class TritonAlarms(AlarmSet):
         Pass them to ``endpoint.add_rollback_alarms``, of the same endpoint or another one.
 
         Raises:
-            InvalidValueError: neither the endpoint nor the alarms have a literal name, so they would depend
-                on each other.
+            InvalidValueError: neither the endpoint nor the alarms have a literal name, so they
+                would depend on each other.
         """
         if not self._has_literal_endpoint_name and self._prefix is None:
             raise InvalidValueError(
-                f"{self.node.path}: rollback alarms and the endpoint would depend on each other; set "
-                "alarm_name_prefix on the alarms, or endpoint_name on the endpoint"
+                f"{self.node.path}: rollback alarms and the endpoint would depend on each other; "
+                "set alarm_name_prefix on the alarms, or endpoint_name on the endpoint"
             )
         return super().rollback_alarms
 

@@ -36,7 +36,8 @@ class ComponentAlarmThresholds(SharedThresholds, total=False):
     gpu_memory_percent: Annotated[
         float | None,
         Value(
-            "Maximum percentage, 0 to 100, of the memory of the reserved GPUs in use, for five minutes.",
+            "Maximum percentage, 0 to 100, of the memory of "
+            "the reserved GPUs in use, for five minutes.",
             default=90,
             limit=PERCENT,
         ),
@@ -44,8 +45,8 @@ class ComponentAlarmThresholds(SharedThresholds, total=False):
     no_capacity_minutes: Annotated[
         float | None,
         Value(
-            "Number of minutes of the last hour in which requests found no copy, 1 to 60. A component "
-            "that scales from zero needs about ten to wake up.",
+            "Number of minutes of the last hour in which requests found no copy, 1 to 60. A "
+            "component that scales from zero needs about ten to wake up.",
             default=30,
             limit=RangeLimit(1, 60, "minutes"),
         ),
@@ -59,15 +60,17 @@ class TritonComponentAlarms(AlarmSet):
     ``component``
         An inference component, created in this app or imported.
     ``actions``
-        At most 5 actions of each alarm, such as ``aws_cloudwatch_actions.SnsAction(topic)``. Default: none.
+        At most 5 actions of each alarm, such as ``aws_cloudwatch_actions.SnsAction(topic)``.
+        Default: none.
     ``alarm_name_prefix``
-        Prefix of the alarms' names, 1 to 150 characters. Alarms that roll updates back need it. Default:
-        CloudFormation generates the names.
+        Prefix of the alarms' names, 1 to 150 characters. Alarms that roll updates back need it.
+        Default: CloudFormation generates the names.
 
     The other properties are the thresholds of ``ComponentAlarmThresholds``.
 
     Raises:
-        InvalidValueError: a threshold out of range, more than 5 actions, or a property of the wrong type.
+        InvalidValueError: a threshold out of range, more than 5 actions, or a property of the wrong
+            type.
     """
 
     def __init__(
@@ -107,7 +110,9 @@ def _rules(
     if minutes is not None:
         yield AlarmRule(
             name="NoCapacity",
-            description="Requests find no copy of the component: it does not wake up, or has no instances.",
+            description=(
+                "Requests find no copy of the component: it does not wake up, or has no instances."
+            ),
             metric=metric("NoCapacityInvocationFailures"),
             threshold=0,
             evaluation_periods=60,

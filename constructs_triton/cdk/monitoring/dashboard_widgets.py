@@ -91,7 +91,9 @@ def _by_type(
 
 
 def container_row(variant: EndpointVariant) -> _Row:
-    """Time that requests wait and are computed in each model, and the batches and failures of each."""
+    """Time that requests wait and are computed in each model,
+    and the batches and failures of each.
+    """
     metrics = variant.container_metrics
     times = [
         replace(each, expression=f"({each.expression}) / 1000")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class ITritonEndpoint(Protocol):
     """The interface of every Triton endpoint, new or imported.
 
-    Use it to annotate parameters. The constructs also implement ``aws_sagemaker.IEndpoint``, so other
-    constructs of the CDK accept them, for example the tasks of Step Functions.
+    Use it to annotate parameters. The constructs also implement ``aws_sagemaker.IEndpoint``, so
+    other constructs of the CDK accept them, for example the tasks of Step Functions.
     """
 
     @property
@@ -57,7 +57,8 @@ class ITritonEndpoint(Protocol):
 
         Args:
             grantee: Who gets the permission.
-            target_models: Models, archives or patterns of archives that may be called. Default: all.
+            target_models: Models, archives or patterns of archives that may be called. Default:
+                all.
         """
 
     def grant_invoke_async(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -94,7 +95,10 @@ class ITritonEndpoint(Protocol):
 
 @runtime_checkable
 class IInferenceComponent(Protocol):
-    """The interface of every inference component, new or imported. Use it to annotate parameters."""
+    """The interface of every inference component, new or imported.
+
+    Use it to annotate parameters.
+    """
 
     @property
     def node(self) -> Node:

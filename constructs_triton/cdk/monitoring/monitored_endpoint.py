@@ -21,14 +21,18 @@ _UNITS = {
 
 
 def literal_endpoint_name(node: Node, endpoint_name: str) -> str | None:
-    """Return the endpoint's name if it is set in the code, so using it does not refer to the resource."""
+    """Return the endpoint's name if it is set in the code,
+    so using it does not refer to the resource.
+    """
     resource = node.default_child
     name = resource.endpoint_name if isinstance(resource, sagemaker.CfnEndpoint) else endpoint_name
     return None if name is None or is_token(name) else name
 
 
 def construct_names(endpoint: ITritonEndpoint) -> list[str]:
-    """Return a name for construct ids for each variant; if its name is a token, its position is used."""
+    """Return a name for construct ids for each variant; if its name is a token,
+    its position is used.
+    """
     return [
         f"Variant{position}" if is_token(each.variant_name) else each.variant_name
         for position, each in enumerate(endpoint.variants)
@@ -38,8 +42,8 @@ def construct_names(endpoint: ITritonEndpoint) -> list[str]:
 def metric_units(variant: EndpointVariant, metric_name: str) -> float | None:
     """Return the number of GPUs or vCPUs that a utilization metric adds up, 1 for other metrics.
 
-    Returns ``None`` for an unknown instance type, unless a scaling policy was given the number, for 0 GPUs,
-    and for several instance types with different numbers.
+    Returns ``None`` for an unknown instance type, unless a scaling policy was given the number, for
+    0 GPUs, and for several instance types with different numbers.
     """
     if metric_name not in _UNITS:
         return 1

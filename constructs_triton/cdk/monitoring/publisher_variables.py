@@ -1,4 +1,6 @@
-"""The variables of a container that publishes Triton's own metrics, what excludes them, and their price."""
+"""The variables of a container that publishes Triton's own metrics, what excludes them,
+and their price.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ _REFUSED_ARGUMENTS = (
 def metrics_name(scope: Construct, id: str, endpoint_name: str | None) -> str:
     """Return the name under which an endpoint publishes metrics.
 
-    A generated name is not known when the model is created, so the stack and the path in it replace it.
+    A generated name is not known when the model is created, so the stack and the path in it replace
+    it.
     """
     if endpoint_name is not None:
         return endpoint_name
@@ -49,7 +52,8 @@ def metrics_name(scope: Construct, id: str, endpoint_name: str | None) -> str:
 def with_publisher_variables(
     given: Environment | None, image: TritonImage | None, endpoint: str, variant: str
 ) -> Environment:
-    """Return an environment below that of the user, which turns metrics on and has their dimensions.
+    """Return an environment below that of the user, which turns metrics on and has their
+    dimensions.
 
     Raises:
         InvalidValueError: the image cannot turn metrics on.
@@ -60,8 +64,8 @@ def with_publisher_variables(
     )
     if version is not None and not is_token(version) and not is_at_least(version, since):
         raise InvalidValueError(
-            f"container_metrics: needs an image of version {since} or later, which can turn Triton's metrics "
-            f"on, got {version}; use a later image, or remove container_metrics"
+            f"container_metrics: needs an image of version {since} or later, which can turn "
+            f"Triton's metrics on, got {version}; use a later image, or remove container_metrics"
         )
     own = TritonEnvironment(
         allow_metrics=True, extra={ENDPOINT_VARIABLE: endpoint, VARIANT_VARIABLE: variant}
@@ -85,8 +89,8 @@ def check_publisher_variables(environment: Mapping[str, str]) -> None:
     for word in environment.get(arguments, "").split():
         if any(refused in word for refused in _REFUSED_ARGUMENTS):
             raise InvalidValueError(
-                f'container_metrics: reads all latencies at 127.0.0.1, got the argument "{word}" in '
-                "environment; remove it, or set metrics_port to choose the port"
+                f'container_metrics: reads all latencies at 127.0.0.1, got the argument "{word}" '
+                "in environment; remove it, or set metrics_port to choose the port"
             )
     _check_interval(environment.get(INTERVAL_VARIABLE, "60"))
 
@@ -100,7 +104,8 @@ def _check_interval(text: str) -> None:
         is_valid = False
     if not is_valid:
         raise InvalidValueError(
-            f'environment["{INTERVAL_VARIABLE}"]: must be 1 to 3600 seconds, got "{text}"; write "60"'
+            f'environment["{INTERVAL_VARIABLE}"]: must be 1 to 3600 seconds, '
+            f'got "{text}"; write "60"'
         )
 
 
@@ -112,8 +117,8 @@ def price_of_metrics(model_count: int, environment: Mapping[str, str]) -> Findin
         "container-metrics-price",
         Severity.WARNING,
         "container_metrics",
-        f"{model_count} {'model publishes' if model_count == 1 else 'models publish'} {count} custom "
-        f"metrics, about ${count * _DOLLARS_A_MONTH:.2f} a month for each variant at "
+        f"{model_count} {'model publishes' if model_count == 1 else 'models publish'} {count} "
+        f"custom metrics, about ${count * _DOLLARS_A_MONTH:.2f} a month for each variant at "
         f"${_DOLLARS_A_MONTH:.2f} a metric, for any number of instances",
         "acknowledge this warning if you accept the price, or remove container_metrics",
         source="CloudWatch pricing page, us-east-1",

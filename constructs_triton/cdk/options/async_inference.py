@@ -33,15 +33,18 @@ class AsyncInferenceConfig:
     """Makes an endpoint asynchronous. Only ``InvokeEndpointAsync`` can call it.
 
     ``bucket``, ``output_prefix``, ``failure_prefix``
-        Where responses and failures are written. Default: ``"async/output"`` and ``"async/failure"``.
+        Where responses and failures are written. Default: ``"async/output"`` and
+        ``"async/failure"``.
     ``input_bucket``, ``input_prefix``
-        Where callers put their requests. Default: the same bucket and ``"async/input"``. The execution role
-        and the callers (``grant_invoke_async``) get permissions for these prefixes only.
+        Where callers put their requests. Default: the same bucket and ``"async/input"``. The
+        execution role and the callers (``grant_invoke_async``) get permissions for these prefixes
+        only.
     ``encryption_key``
         KMS key of the responses. Default: the encryption of the bucket.
     ``previous_encryption_keys``
-        Further KMS keys that requests, responses and topics may have while a key changes. S3 does not encrypt
-        existing objects again. The execution role and the callers may use these keys, too.
+        Further KMS keys that requests, responses and topics may have while a key changes. S3 does
+        not encrypt existing objects again. The execution role and the callers may use these keys,
+        too.
     ``success_topic``, ``error_topic``
         SNS topics that receive a message for each response and each failure.
     ``include_inference_response_in``
@@ -82,13 +85,13 @@ class AsyncInferenceConfig:
             if name not in _TOPICS:
                 known = " or ".join(f'"{each}"' for each in _TOPICS)
                 raise InvalidValueError(
-                    f'async_inference.include_inference_response_in: must contain {known}, got "{name}"; '
-                    f"{did_you_mean(name, _TOPICS, 'write one of them')}"
+                    f"async_inference.include_inference_response_in: must contain {known}, got "
+                    f'"{name}"; {did_you_mean(name, _TOPICS, "write one of them")}'
                 )
             if _TOPICS[name] not in self._topics:
                 raise InvalidValueError(
-                    f'async_inference.include_inference_response_in: the topic of "{name}" is not set; '
-                    f"set {_TOPICS[name]}, or remove the entry"
+                    f'async_inference.include_inference_response_in: the topic of "{name}" is not '
+                    f"set; set {_TOPICS[name]}, or remove the entry"
                 )
 
     @property
@@ -148,7 +151,8 @@ def async_bucket_findings(scope: Construct, config: AsyncInferenceConfig) -> Ite
     """Yield a warning for each bucket of another Region than the stack's, where the CDK knows both.
 
     Raises:
-        InvalidValueError: such a bucket belongs to the app and has no name, so the CDK cannot refer to it.
+        InvalidValueError: such a bucket belongs to the app and has no name, so the CDK cannot refer
+            to it.
     """
     stack = Stack.of(scope)
     here = stack.region
@@ -166,7 +170,10 @@ def async_bucket_findings(scope: Construct, config: AsyncInferenceConfig) -> Ite
             "AWS does not say that the bucket may be in another Region than the endpoint, "
             f"{here}, got {there}",
             f"use a bucket in {here}, or acknowledge this if you have tested it",
-            source="not settled: the AWS documentation of asynchronous inference names no Region of buckets",
+            source=(
+                "not settled: the AWS documentation of asynchronous "
+                "inference names no Region of buckets"
+            ),
         )
 
 

@@ -18,10 +18,11 @@ _ARN = re.compile(r"arn:aws[a-z\-]*:sagemaker:[a-z0-9\-]*:[0-9]{12}:[a-z0-9\-]{1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityReservationConfig:
-    """A reservation whose instances a variant uses, such as a SageMaker training plan for inference.
+    """A reservation whose instances a variant uses, such as a SageMaker training plan for
+    inference.
 
-    SageMaker starts instances of the variant in this reservation only. If it has no capacity left, they do
-    not start, so the variant cannot scale above the reservation. Source: API reference,
+    SageMaker starts instances of the variant in this reservation only. If it has no capacity left,
+    they do not start, so the variant cannot scale above the reservation. Source: API reference,
     ProductionVariantCapacityReservationConfig.
 
     ``ml_reservation_arn``
@@ -40,8 +41,9 @@ class CapacityReservationConfig:
         arn = self.ml_reservation_arn
         if not is_token(arn) and not (isinstance(arn, str) and _ARN.fullmatch(arn)):
             raise InvalidValueError(
-                f"capacity_reservation.ml_reservation_arn: must be the ARN of a reservation, got {arn!r}; "
-                'write it as "arn:aws:sagemaker:us-east-1:123456789012:training-plan/name"'
+                "capacity_reservation.ml_reservation_arn: must be the ARN of a reservation, got "
+                f"{arn!r}; write it as "
+                '"arn:aws:sagemaker:us-east-1:123456789012:training-plan/name"'
             )
         name = "capacity_reservation.capacity_reservation_preference"
         check_spelling(name, self.capacity_reservation_preference, PREFERENCES)

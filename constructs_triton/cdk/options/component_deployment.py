@@ -46,7 +46,8 @@ class CopySize:
 
     @classmethod
     def copies(cls, count: float) -> CopySize:
-        """A number of copies. SageMaker compares it with the copies that run, which scaling changes.
+        """A number of copies. SageMaker compares it with the copies that run, which scaling
+        changes.
 
         Args:
             count: The number, at least 1.
@@ -67,18 +68,19 @@ def _listed(alarms: Sequence[cloudwatch.IAlarm]) -> tuple[cloudwatch.IAlarm, ...
 class ComponentDeployment:
     """How an update replaces the copies. Create it with :meth:`rolling` or :meth:`all_at_once`.
 
-    SageMaker uses it for updates only, and refuses an update of nothing else. So set it at the first
-    deployment, and change it only together with the model, the image or another property.
+    SageMaker uses it for updates only, and refuses an update of nothing else. So set it at the
+    first deployment, and change it only together with the model, the image or another property.
 
     Args:
-        maximum_batch_size: Copies that are replaced at a time, 5 to 50 percent. ``None`` replaces them
-            together.
-        rollback_maximum_batch_size: Copies that a rollback replaces at a time. Default: 100 percent.
+        maximum_batch_size: Copies that are replaced at a time, 5 to 50 percent. ``None`` replaces
+            them together.
+        rollback_maximum_batch_size: Copies that a rollback replaces at a time. Default: 100
+            percent.
         wait_interval: How long the alarms are monitored after each batch, at most 1 hour.
-        maximum_execution_timeout: Time after which the update has failed, 10 minutes to 8 hours. Default:
-            SageMaker's.
-        alarms: Alarms that roll the update back, at most 10. An alarm that is created in this app needs an
-            ``alarm_name``.
+        maximum_execution_timeout: Time after which the update has failed, 10 minutes to 8 hours.
+            Default: SageMaker's.
+        alarms: Alarms that roll the update back, at most 10. An alarm that is created in this app
+            needs an ``alarm_name``.
 
     Raises:
         InvalidValueError: SageMaker would refuse a size, a duration or the number of alarms.
@@ -103,9 +105,10 @@ class ComponentDeployment:
         """Replace the copies in batches. The instances need room for one batch more.
 
         Args:
-            maximum_batch_size: Copies that are replaced at a time, 5 to 50 percent. Default: 50 percent.
-            wait_interval: How long the alarms are monitored after each batch, at most 1 hour. Default: 1
-                minute.
+            maximum_batch_size: Copies that are replaced at a time, 5 to 50 percent. Default: 50
+                percent.
+            wait_interval: How long the alarms are monitored after each batch, at most 1 hour.
+                Default: 1 minute.
         """
         return cls(
             maximum_batch_size=CopySize.percent(50)
@@ -165,7 +168,9 @@ def batch_size(deployment: ComponentDeployment, copies: float) -> float:
 def render_component_deployment(
     deployment: ComponentDeployment, alarm_names: Sequence[str]
 ) -> sagemaker.CfnInferenceComponent.InferenceComponentDeploymentConfigProperty | None:
-    """Return the property of the component, with the names of the alarms that roll an update back."""
+    """Return the property of the component, with the names of the alarms
+    that roll an update back.
+    """
     size, rollback_size = deployment.maximum_batch_size, deployment.rollback_maximum_batch_size
     if size is None:
         return None

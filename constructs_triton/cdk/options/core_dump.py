@@ -18,8 +18,8 @@ from constructs_triton.cdk.permissions.statements import Statement
 class CoreDump:
     """Where SageMaker writes the core dump of a container that crashed.
 
-    A core dump contains the memory of the process, including weights and requests, so restrict access to the
-    bucket.
+    A core dump contains the memory of the process, including weights and requests, so restrict
+    access to the bucket.
 
     Args:
         bucket: Bucket of the core dumps.

@@ -40,10 +40,11 @@ class DataCapture:
     ``encryption_key``
         KMS key of the objects. Default: the encryption of the bucket.
     ``previous_encryption_keys``
-        Further KMS keys that the bucket may have while its key changes. The execution role may encrypt with
-        these, too.
+        Further KMS keys that the bucket may have while its key changes. The execution role may
+        encrypt with these, too.
     ``json_content_types``, ``csv_content_types``
-        Content types that are written as text. Others are written as base64, as is Triton's binary format.
+        Content types that are written as text. Others are written as base64, as is Triton's binary
+        format.
     ``enable_capture``
         ``False`` keeps the settings and captures nothing. Default: ``True``.
 
@@ -74,7 +75,8 @@ class DataCapture:
         )
         if not self.capture_modes:
             raise InvalidValueError(
-                f"data_capture.capture_modes: must be some of {', '.join(_MODES)}, got none; use at least one"
+                f"data_capture.capture_modes: must be some of {', '.join(_MODES)}, "
+                "got none; use at least one"
             )
         for mode in self.capture_modes:
             check_spelling("data_capture.capture_modes", mode, _MODES)

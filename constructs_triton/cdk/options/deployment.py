@@ -62,12 +62,12 @@ class Deployment:
         size: Share of the traffic, or of the instances, in each step.
         rollback_size: Batch of instances of a rollback. Default: 100 percent.
         wait_interval: How long the alarms are monitored after each part or batch, at most 1 hour.
-        termination_wait: How long the old fleet is kept after the traffic has shifted, at most 1 hour.
-            Default: 0 seconds.
-        maximum_execution_timeout: Time after which the update has failed, 10 minutes to 8 hours. It must be
-            longer than all waits together. Default: SageMaker's.
-        alarms: Alarms that roll the update back. An alarm on the endpoint's own metrics is created after the
-            endpoint: pass it to ``endpoint.add_rollback_alarms`` instead.
+        termination_wait: How long the old fleet is kept after the traffic has shifted, at most 1
+            hour. Default: 0 seconds.
+        maximum_execution_timeout: Time after which the update has failed, 10 minutes to 8 hours. It
+            must be longer than all waits together. Default: SageMaker's.
+        alarms: Alarms that roll the update back. An alarm on the endpoint's own metrics is created
+            after the endpoint: pass it to ``endpoint.add_rollback_alarms`` instead.
 
     Raises:
         InvalidValueError: SageMaker would refuse a size or a duration.
@@ -132,7 +132,8 @@ class Deployment:
         maximum_execution_timeout: Duration | None = None,
         alarms: Sequence[cloudwatch.IAlarm] = (),
     ) -> Deployment:
-        """Blue/green: shift the traffic in equal steps. All waits together must take less than 8 hours.
+        """Blue/green: shift the traffic in equal steps. All waits together must take less than 8
+        hours.
 
         Args:
             step_size: Part that is shifted in each step, 10 to 50 percent. Default: 25 percent.
@@ -162,10 +163,12 @@ class Deployment:
         All waits together must take less than 8 hours.
 
         Args:
-            maximum_batch_size: Instances that are replaced at a time, 5 to 50 percent. Default: 25 percent.
-            wait_interval: How long the alarms are monitored after each batch, at most 1 hour. Default: 5
-                minutes.
-            rollback_maximum_batch_size: Instances that a rollback replaces at a time. Default: 100 percent.
+            maximum_batch_size: Instances that are replaced at a time, 5 to 50 percent. Default: 25
+                percent.
+            wait_interval: How long the alarms are monitored after each batch, at most 1 hour.
+                Default: 5 minutes.
+            rollback_maximum_batch_size: Instances that a rollback replaces at a time. Default: 100
+                percent.
         """
         return cls(
             strategy="ROLLING",
@@ -199,21 +202,23 @@ class Deployment:
         self._check_total_wait()
 
     def _check_total_wait(self) -> None:
-        # botocore sagemaker service model, BlueGreenUpdatePolicy: larger than the total waiting time.
+        # botocore sagemaker service model, BlueGreenUpdatePolicy: larger than the total waiting
+        # time.
         count, total = _wait_count(self), total_wait_seconds(self)
         longest = limits.MAXIMUM_EXECUTION_TIMEOUT_SECONDS.maximum
         if total is None or longest is None:
             return
         if total >= longest:
             raise InvalidValueError(
-                f"deployment.wait_interval: the {count} waits of this deployment take {total:g} seconds "
-                f"together, but must take less than {longest:g} seconds; shorten it, or use larger steps"
+                f"deployment.wait_interval: the {count} waits of this deployment take {total:g} "
+                f"seconds together, but must take less than {longest:g} seconds; "
+                "shorten it, or use larger steps"
             )
         timeout = seconds(self.maximum_execution_timeout)
         if timeout is not None and not is_token(timeout) and timeout <= total:
             raise InvalidValueError(
-                f"deployment.maximum_execution_timeout: must be longer than the waits of {total:g} seconds "
-                f"together, got {timeout:g} seconds; raise it"
+                f"deployment.maximum_execution_timeout: must be longer than the waits of {total:g} "
+                f"seconds together, got {timeout:g} seconds; raise it"
             )
 
 

@@ -1,7 +1,7 @@
 """The environment variables of the Triton container, as typed keywords.
 
-``facts/environment.json`` lists what each variable does and which releases read it. This module reports
-values that the image would refuse, ignore or misread.
+``facts/environment.json`` lists what each variable does and which releases read it. This module
+reports values that the image would refuse, ignore or misread.
 """
 
 from __future__ import annotations
@@ -43,36 +43,42 @@ class TritonEnvironment:
     """Environment variables of the Triton container. ``None`` uses the default of the image.
 
     Args:
-        default_model_name: Model that is loaded and that answers ``/invocations``. Single-model endpoints
-            only.
+        default_model_name: Model that is loaded and that answers ``/invocations``. Single-model
+            endpoints only.
         ping_mode: What health checks wait for: ``"ready"`` (all models) or ``"live"`` (the server).
             Multi-model endpoints use ``"live"`` by default.
-        inference_type: What ``/invocations`` calls. Image 25.03 or later, single-model endpoints only.
-        model_namespacing: Whether several archives may contain models of the same name. (The variable is
-            called ``..._DISABLE_MODEL_NAMESPACING``, but ``true`` enables namespacing.)
+        inference_type: What ``/invocations`` calls. Image 25.03 or later, single-model endpoints
+            only.
+        model_namespacing: Whether several archives may contain models of the same name. (The
+            variable is called ``..._DISABLE_MODEL_NAMESPACING``, but ``true`` enables namespacing.)
         thread_count: Number of threads that answer requests.
         buffer_manager_thread_count: Number of threads that copy tensors.
-        model_load_gpu_limit: Fraction of the memory of each GPU, 0 to 1. Above it, no further model is
-            loaded.
-        shm_default_byte_size: Initial shared memory of each instance of a Python backend model, at least 1
-            MiB. ``Size.mebibytes(64)``, or a number of bytes.
+        model_load_gpu_limit: Fraction of the memory of each GPU, 0 to 1. Above it, no further model
+            is loaded.
+        shm_default_byte_size: Initial shared memory of each instance of a Python backend model, at
+            least 1 MiB. ``Size.mebibytes(64)``, or a number of bytes.
         shm_growth_byte_size: Step by which that memory grows.
-        log_verbose: Verbose logging. Default: ``False``. The image's default is on, which logs every request.
+        log_verbose: Verbose logging. Default: ``False``. The image's default is on, which logs
+            every request.
         log_info: Whether Triton logs information. Default: yes.
         log_warning: Whether Triton logs warnings. Default: yes.
         log_error: Whether Triton logs errors. Default: yes.
-        allow_metrics: Whether Triton serves metrics inside the container; SageMaker does not expose the port.
+        allow_metrics: Whether Triton serves metrics inside the container; SageMaker does not expose
+            the port.
         metrics_port: Port of the metrics.
-        allow_grpc: Whether Triton serves gRPC inside the container; SageMaker does not expose the port.
+        allow_grpc: Whether Triton serves gRPC inside the container; SageMaker does not expose the
+            port.
         grpc_port: Port of gRPC.
         tensorflow_version: 1 or 2. Images from 25.03 on contain no TensorFlow and ignore it.
-        additional_models: Further models to load besides the default model. They must be in its archive:
-            ``calls`` of the repository adds them. Single-model endpoints only.
-        additional_args: Further arguments of ``tritonserver``, without white space: the image cannot quote.
+        additional_models: Further models to load besides the default model. They must be in its
+            archive: ``calls`` of the repository adds them. Single-model endpoints only.
+        additional_args: Further arguments of ``tritonserver``, without white space: the image
+            cannot quote.
         extra: Any other variable.
 
     Raises:
-        InvalidValueError: the image would refuse a value. Strings that are CDK tokens are not checked.
+        InvalidValueError: the image would refuse a value. Strings that are CDK tokens are not
+            checked.
     """
 
     default_model_name: str | None = None
@@ -119,8 +125,8 @@ class TritonEnvironment:
         """Return what an image would refuse, ignore or misread.
 
         Args:
-            image_version: Version such as ``"26.05"``. Without it, or with a token, rules about versions are
-                not checked.
+            image_version: Version such as ``"26.05"``. Without it, or with a token, rules about
+                versions are not checked.
             multi_model: Whether the endpoint is a multi-model endpoint.
         """
         known_version = None if image_version is None or is_token(image_version) else image_version
@@ -175,8 +181,9 @@ class TritonEnvironment:
     def _ping_variables(self, multi_model: bool) -> dict[str, str]:
         """Return the variable that passes the ping mode to the server.
 
-        The script of the image sets this variable, but exports it only if it exists already. Without it, one
-        model that fails to load makes the health check of a multi-model endpoint fail permanently.
+        The script of the image sets this variable, but exports it only if it exists already.
+        Without it, one model that fails to load makes the health check of a multi-model endpoint
+        fail permanently.
         """
         mode = self.ping_mode or ("live" if multi_model else None)
         return {_SERVER_PING_MODE: mode} if mode else {}
@@ -295,7 +302,8 @@ def _append_arguments(
     row = variables()["additional_args"]
     if _reads(row, image_version):
         return {**rendered, row.name: arguments}
-    # Older scripts have no variable for arguments, but add this value, unquoted, to the command line.
+    # Older scripts have no variable for arguments, but add this value, unquoted, to the command
+    # line.
     log_info = variables()["log_info"].name
     return {**rendered, log_info: f"{rendered.get(log_info, 'true')} {arguments}"}
 

@@ -1,4 +1,6 @@
-"""The environment of a container: the endpoint's, the variant's over it, and what the models need."""
+"""The environment of a container: the endpoint's, the variant's over it,
+and what the models need.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +46,13 @@ def settle_environment(
 ) -> tuple[dict[str, str], list[Finding]]:
     """Return the variables of a container of one of our images, and what the checks find in them.
 
-    ``called_models`` are loaded at the start of the server, because others call them. ``packed_models`` are
-    the models in the archive, the default model first; ``None`` if they are not known.
+    ``called_models`` are loaded at the start of the server, because others call them.
+    ``packed_models`` are the models in the archive, the default model first; ``None`` if they are
+    not known.
 
     Raises:
-        InvalidValueError: the image or SageMaker would refuse a value, or the archive lacks a model to load.
+        InvalidValueError: the image or SageMaker would refuse a value, or the archive lacks a model
+            to load.
     """
     layers = given if isinstance(given, EnvironmentLayers) else EnvironmentLayers.of(given)
     environment, overrides = _flatten(layers)
@@ -99,7 +103,8 @@ def _split(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     for name, value in given.items():
         if not isinstance(value, str):
             raise InvalidValueError(
-                f'environment["{name}"]: must be a string, got {value!r}; write "{str(value).lower()}"'
+                f'environment["{name}"]: must be a string, got {value!r}; write '
+                f'"{str(value).lower()}"'
             )
     keywords = {row.name for row in variables().values()} | {_SERVER_PING_MODE}
     others = {name: value for name, value in given.items() if name not in keywords}

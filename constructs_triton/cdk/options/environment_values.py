@@ -1,4 +1,6 @@
-"""Checks of the values of ``TritonEnvironment``: ranges, choices and types, and findings about them."""
+"""Checks of the values of ``TritonEnvironment``: ranges, choices and types,
+and findings about them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class ByteSize(Protocol):
 
 
 _PORT = RangeLimit(1, 65535)
-# The script adds everything to one command line without quotes: spaces split, and the shell expands globs.
+# The script adds everything to one command line without quotes: spaces split, and the shell expands
+# globs.
 _ONE_WORD = TextLimit(1024, r"[^\s*?\[\]]+", "one word without white space, *, ? or brackets", 1)
 
 _RANGES = {
@@ -160,7 +163,8 @@ def no_number(path: str, value: str) -> Finding:
         "environment-size-not-a-number",
         path,
         f'Triton reads a number of bytes and ignores a unit, got "{value}"',
-        "write the number of bytes, such as 16777216, or use TritonEnvironment with Size.mebibytes(16)",
+        "write the number of bytes, such as 16777216, "
+        "or use TritonEnvironment with Size.mebibytes(16)",
     )
 
 

@@ -68,7 +68,8 @@ class HostOptions(TypedDict, total=False):
     encryption_key: Annotated[
         kms.IKey | None,
         Value(
-            "KMS key of the storage volume. The hardware encrypts local NVMe storage with its own key.",
+            "KMS key of the storage volume. "
+            "The hardware encrypts local NVMe storage with its own key.",
             example='kms.Key.from_key_arn(self, "Key", "...")',
         ),
     ]
@@ -79,7 +80,8 @@ def check_subnets_need_vpc(options: HostOptions) -> None:
     subnets, groups = options["vpc_subnets"], options["security_groups"]
     if options["vpc"] is None and (subnets is not None or groups is not None):
         raise InvalidValueError(
-            "vpc: is required with vpc_subnets or security_groups; set vpc to the VPC that contains them"
+            "vpc: is required with vpc_subnets or security_groups; "
+            "set vpc to the VPC that contains them"
         )
 
 
@@ -89,16 +91,17 @@ class InstanceOptions(TypedDict, total=False):
     instance_type: Annotated[
         InstanceType | None,
         Value(
-            "Instance type of the endpoint. Not required with ``instance_pools``, or if each variant sets "
-            "its own.",
+            "Instance type of the endpoint. Not required with ``instance_pools``, "
+            "or if each variant sets its own.",
             example=INSTANCE_TYPE_EXAMPLE,
         ),
     ]
     instance_pools: Annotated[
         Sequence[InstancePool] | None,
         Value(
-            "Up to 5 instance types in order of priority, in place of ``instance_type``. If SageMaker has no "
-            "capacity for one, it uses the next. Not supported on multi-model endpoints.",
+            "Up to 5 instance types in order of priority, in place of ``instance_type``. If "
+            "SageMaker has no capacity for one, it uses the next. "
+            "Not supported on multi-model endpoints.",
             example=INSTANCE_POOL_EXAMPLE,
             limit=limits.INSTANCE_POOLS,
         ),
@@ -112,7 +115,9 @@ class ResourceOptions(TypedDict, total=False):
         str | None,
         Value(
             "Name of the endpoint.",
-            default_text="a name that CloudFormation generates, so that the endpoint can be replaced",
+            default_text=(
+                "a name that CloudFormation generates, so that the endpoint can be replaced"
+            ),
             limit=limits.ENDPOINT_NAME,
         ),
     ]
@@ -127,9 +132,9 @@ class ResourceOptions(TypedDict, total=False):
     removal_policy: Annotated[
         RemovalPolicy | None,
         Value(
-            "``RETAIN_ON_UPDATE_OR_DELETE`` keeps the endpoint and everything it needs when it is removed "
-            "from the stack. ``RETAIN`` also keeps it if its creation fails. Inference components have their "
-            "own.",
+            "``RETAIN_ON_UPDATE_OR_DELETE`` keeps the endpoint and everything it needs when it is "
+            "removed from the stack. ``RETAIN`` also keeps it if its creation fails. Inference "
+            "components have their own.",
             default_text="``DESTROY``",
             example="RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE",
         ),

@@ -45,31 +45,35 @@ class ContainerImage:
 
 
 class TritonImage(ABC):
-    """The container image that serves the models. Create it with :meth:`dlc` or a ``from_*`` function.
+    """The container image that serves the models. Create it with :meth:`dlc` or a ``from_*``
+    function.
 
-    ``triton_version`` is the Triton release in the image, such as ``"26.05"``, or ``None`` if it is not
-    known. The checks of the models and the default ``inference_ami_version`` depend on it.
+    ``triton_version`` is the Triton release in the image, such as ``"26.05"``, or ``None`` if it is
+    not known. The checks of the models and the default ``inference_ami_version`` depend on it.
     """
 
     triton_version: str | None
 
     def _given_tag(self) -> str | None:
-        """The tag of an image of your own; ``None`` for a digest, and for images that the library names."""
+        """The tag of an image of your own; ``None`` for a digest,
+        and for images that the library names.
+        """
         return None
 
     @staticmethod
     def dlc(version: str = images.DEFAULT_VERSION) -> TritonImage:
         """The prebuilt Triton image of AWS. The instance type decides between GPU and CPU image.
 
-        The template of an environment-agnostic stack contains a mapping of all Regions that have the version.
-        CloudFormation refuses to deploy it to other Regions ("Unable to get mapping").
+        The template of an environment-agnostic stack contains a mapping of all Regions that have
+        the version. CloudFormation refuses to deploy it to other Regions ("Unable to get mapping").
 
         Args:
             version: Version of the image, ``YY.MM``.
 
         Raises:
             InvalidValueError: the version is a token or does not have the form ``YY.MM``.
-            FactNotFoundError: no Region has the version, or, when the endpoint is created, not the stack's.
+            FactNotFoundError: no Region has the version, or, when the endpoint is created, not the
+                stack's.
         """
         if is_token(version):
             raise InvalidValueError(
@@ -90,10 +94,10 @@ class TritonImage(ABC):
 
         Args:
             repository: Repository of the image.
-            tag_or_digest: Tag or ``sha256:...`` digest. ``latest`` is a warning, because a new image under
-                the same tag changes no template.
-            triton_version: Version of the Triton image it is built on, ``YY.MM``, for checks. Default: not
-                known.
+            tag_or_digest: Tag or ``sha256:...`` digest. ``latest`` is a warning, because a new
+                image under the same tag changes no template.
+            triton_version: Version of the Triton image it is built on, ``YY.MM``, for checks.
+                Default: not known.
         """
         _check_version(triton_version)
         return _EcrImage(triton_version, repository, tag_or_digest)
@@ -104,8 +108,8 @@ class TritonImage(ABC):
 
         Args:
             uri: Full URI, without white space.
-            triton_version: Version of the Triton image it is built on, ``YY.MM``, for checks. Default: not
-                known.
+            triton_version: Version of the Triton image it is built on, ``YY.MM``, for checks.
+                Default: not known.
 
         Raises:
             InvalidValueError: SageMaker would refuse the URI.
@@ -122,8 +126,8 @@ class TritonImage(ABC):
 
         Args:
             directory: Folder with the ``Dockerfile``.
-            triton_version: Version of the Triton image it is built on, ``YY.MM``, for checks. Default: not
-                known.
+            triton_version: Version of the Triton image it is built on, ``YY.MM``, for checks.
+                Default: not known.
 
         Raises:
             InvalidValueError: the folder contains no ``Dockerfile``.
@@ -131,7 +135,8 @@ class TritonImage(ABC):
         _check_version(triton_version)
         if not Path(directory, "Dockerfile").is_file():
             raise InvalidValueError(
-                f'image: must be a folder with a Dockerfile, got "{fspath(directory)}"; add a Dockerfile'
+                "image: must be a folder with a Dockerfile, "
+                f'got "{fspath(directory)}"; add a Dockerfile'
             )
         return _AssetImage(triton_version, fspath(directory))
 
@@ -165,12 +170,15 @@ def _require_regions(version: str) -> None:
         else "AWS publishes no Triton image of this release"
     )
     raise FactNotFoundError(
-        f'image_version: {reason}, got "{version}"; use "{images.DEFAULT_VERSION}", or your own image'
+        f'image_version: {reason}, got "{version}"; '
+        f'use "{images.DEFAULT_VERSION}", or your own image'
     )
 
 
 def moving_tag(image: TritonImage) -> Finding | None:
-    """Return a warning if the tag of an image is ``latest``, under which another image may be pushed."""
+    """Return a warning if the tag of an image is ``latest``,
+    under which another image may be pushed.
+    """
     given = image._given_tag()
     if given is None or is_token(given) or given != _LATEST:
         return None
@@ -178,9 +186,10 @@ def moving_tag(image: TritonImage) -> Finding | None:
         "image-tag-latest",
         Severity.WARNING,
         "image",
-        'the tag is "latest", so a new image under this tag changes no template and is not deployed, and the '
-        "next deployment of something else may deploy it",
-        'push images under tags that never change, and name one: from_ecr_repository(repository, "26.05-1")',
+        'the tag is "latest", so a new image under this tag changes no template and is not '
+        "deployed, and the next deployment of something else may deploy it",
+        "push images under tags that never change, and name one: "
+        'from_ecr_repository(repository, "26.05-1")',
         source="SageMaker API reference: DeployedImage, ResolvedImage",
     )
 
@@ -194,7 +203,9 @@ def is_cpu_image(image: TritonImage, instance_type: InstanceType) -> bool | None
 
 
 def bind_image(image: TritonImage, scope: Construct, instance_type: InstanceType) -> ContainerImage:
-    """Return the image for an endpoint with instances of a type, below which its assets are created."""
+    """Return the image for an endpoint with instances of a type,
+    below which its assets are created.
+    """
     return image._bind(scope, instance_type)
 
 

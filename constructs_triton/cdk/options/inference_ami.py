@@ -1,4 +1,6 @@
-"""The choice of an inference AMI: the one that was given, and the one that the container's CUDA needs."""
+"""The choice of an inference AMI: the one that was given,
+and the one that the container's CUDA needs.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,8 @@ def cuda_mismatch(
 ) -> Finding | None:
     """Return a warning if a chosen AMI is for another major version of CUDA than a Triton image.
 
-    A driver that is too old cannot run the image. AWS reports failures without logs for newer ones, too: its
-    tests choose the AMI with the CUDA major version of the container.
+    A driver that is too old cannot run the image. AWS reports failures without logs for newer ones,
+    too: its tests choose the AMI with the CUDA major version of the container.
 
     Args:
         version: Name of the chosen AMI; ``None`` for SageMaker's default.
@@ -56,8 +58,10 @@ def cuda_mismatch(
     effect = (
         "needs a newer driver, so the container does not start"
         if is_older
-        else "may not start on it: AWS reports endpoints that stay in Creating, without logs, for other "
-        "containers of that version"
+        else (
+            "may not start on it: AWS reports endpoints that stay in Creating, without logs, for "
+            "other containers of that version"
+        )
     )
     return Finding(
         "inference-ami-of-other-cuda",
@@ -66,8 +70,11 @@ def cuda_mismatch(
         f"{ami} is for CUDA {ami.cuda}, and image {image} with CUDA {needed} {effect}",
         f"remove inference_ami_version, or set it to {right}"
         + ("" if is_older else ", or acknowledge this if the endpoint starts"),
-        source="github aws/deep-learning-containers test/test_utils/constants.py: the AMI that matches the "
-        "container's CUDA major version; pull request 6187; NVIDIA: CUDA compatibility",
+        source=(
+            "github aws/deep-learning-containers test/test_utils/constants.py: the AMI that "
+            "matches the container's CUDA major version; pull request 6187; "
+            "NVIDIA: CUDA compatibility"
+        ),
     )
 
 
@@ -99,8 +106,9 @@ def cuda_major_of_image(version: str) -> int:
 def ami_of_cuda(cuda_version: str) -> InferenceAmi:
     """Return the AMI for a container with a CUDA version, such as ``"13.0"``.
 
-    It is the newest AMI of the same CUDA major version: NVIDIA supports containers of any minor version on a
-    driver of the same major version. If there is none, it is that of the next major version.
+    It is the newest AMI of the same CUDA major version: NVIDIA supports containers of any minor
+    version on a driver of the same major version. If there is none, it is that of the next major
+    version.
 
     Raises:
         InvalidValueError: not a version, or one that is newer than all AMIs of the table.
@@ -108,7 +116,8 @@ def ami_of_cuda(cuda_version: str) -> InferenceAmi:
     match = _CUDA.fullmatch(cuda_version)
     if match is None:
         raise InvalidValueError(
-            f'cuda_version: must be the CUDA version of the image, got "{cuda_version}"; write it as "13.0"'
+            "cuda_version: must be the CUDA version of the image, "
+            f'got "{cuda_version}"; write it as "13.0"'
         )
     known = [each for each in map(InferenceAmi.of, inference_ami_names()) if each.cuda is not None]
     fitting = [each for each in known if _cuda_major(each) >= int(match[1])]
@@ -126,5 +135,8 @@ def _cuda_major(ami: InferenceAmi) -> int:
 
 
 def newest_ami(amis: Sequence[InferenceAmi]) -> InferenceAmi:
-    """Return the AMI with the newest driver. One that is not in the table is newer than the table."""
+    """Return the AMI with the newest driver.
+
+    One that is not in the table is newer than the table.
+    """
     return max(amis, key=lambda ami: float(ami.driver or 0) if ami.is_known else float("inf"))

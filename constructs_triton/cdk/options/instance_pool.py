@@ -26,14 +26,15 @@ INSTANCE_POOL_EXAMPLE = f"InstancePool({INSTANCE_TYPE_EXAMPLE})"
 class InstancePool:
     """One instance type of an endpoint with several. The position in the list is its priority.
 
-    SageMaker uses the next type only if it has no capacity for a type. It does not if a container fails.
+    SageMaker uses the next type only if it has no capacity for a type. It does not if a container
+    fails.
 
     Args:
         instance_type: Type of the instances.
-        model_repository: Another repository on instances of this type, such as TensorRT plans for its GPU.
-            Default: that of the endpoint. Not supported on component endpoints.
-        model: Another model of the repository on instances of this type. Default: that of the endpoint. Not
-            supported on component endpoints.
+        model_repository: Another repository on instances of this type, such as TensorRT plans for
+            its GPU. Default: that of the endpoint. Not supported on component endpoints.
+        model: Another model of the repository on instances of this type. Default: that of the
+            endpoint. Not supported on component endpoints.
 
     Raises:
         InvalidValueError: a value of the wrong type.
@@ -82,8 +83,8 @@ def check_instances(options: Any) -> None:
         return
     if given is not None:
         raise InvalidValueError(
-            f"instance_type: not supported together with instance_pools, got {given}; remove it, since the "
-            "first pool is used first"
+            f"instance_type: not supported together with instance_pools, got {given}; remove it, "
+            "since the first pool is used first"
         )
     _check_types([each.instance_type for each in pools])
     if all(has_own_models(each) for each in pools):
@@ -93,8 +94,8 @@ def check_instances(options: Any) -> None:
         )
     if options.get("capacity_reservation") is not None:
         raise InvalidValueError(
-            "capacity_reservation: not supported together with instance_pools, since a reservation is of one "
-            "instance type; remove one of them"
+            "capacity_reservation: not supported together with instance_pools, since a reservation "
+            "is of one instance type; remove one of them"
         )
     if len(pools) == 1:
         # Whether SageMaker accepts a list of one is not known.
@@ -106,15 +107,16 @@ def _check_types(types: Sequence[InstanceType]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InvalidValueError(
-                f'instance_pools: each instance type must be unique, got "{name}" twice; remove one of them'
+                "instance_pools: each instance type must be unique, "
+                f'got "{name}" twice; remove one of them'
             )
     known = [each for each in types if not is_token(each.name)]
     with_gpu = [each.name for each in known if each.has_gpu]
     without = [each.name for each in known if not each.has_gpu]
     if with_gpu and without:
         raise InvalidValueError(
-            "instance_pools: all types must have GPUs or none, since their container images differ, got "
-            f'"{with_gpu[0]}" and "{without[0]}"; remove one of them'
+            "instance_pools: all types must have GPUs or none, since their container images "
+            f'differ, got "{with_gpu[0]}" and "{without[0]}"; remove one of them'
         )
 
 
@@ -132,7 +134,8 @@ def instance_types_of(options: Any) -> tuple[InstanceType, ...]:
 def merged_findings(found: Mapping[InstanceType, Iterable[Finding]]) -> tuple[Finding, ...]:
     """Return the findings of all types, one for each place of each check.
 
-    A finding of all types stays as it is. Otherwise its message names the types, in order of priority.
+    A finding of all types stays as it is. Otherwise its message names the types, in order of
+    priority.
     """
     groups: dict[tuple[Any, ...], dict[InstanceType, Finding]] = {}
     for instance_type, findings in found.items():
@@ -168,7 +171,8 @@ def raise_of_pools(errors: Mapping[InstanceType, ConstructsTritonError]) -> None
 
 
 def ami_findings(given: object, versions: Mapping[InstanceType, str | None]) -> Iterator[Finding]:
-    """Yield a warning if SageMaker's default AMI was chosen for types whose default drivers may differ.
+    """Yield a warning if SageMaker's default AMI was chosen for types whose default drivers may
+    differ.
 
     ``versions`` are the AMIs that each type needs by default, or the one that was chosen.
 
@@ -186,9 +190,9 @@ def ami_findings(given: object, versions: Mapping[InstanceType, str | None]) -> 
             f"{each}: {version or 'not known'}" for each, version in versions.items()
         )
         raise InvalidValueError(
-            "inference_ami_version: is required, since all instance_pools use one AMI and their defaults "
-            f'differ ({needed}); set it to one that supports all of them, such as "al2023-ami-sagemaker-'
-            'inference-gpu-4-1"'
+            "inference_ami_version: is required, since all instance_pools use one AMI and their "
+            f"defaults differ ({needed}); set it to one that supports all of them, such as "
+            '"al2023-ami-sagemaker-inference-gpu-4-1"'
         )
     yield Finding(
         "instance-pools-default-ami",
@@ -196,7 +200,8 @@ def ami_findings(given: object, versions: Mapping[InstanceType, str | None]) -> 
         "inference_ami_version",
         "SageMaker's default AMI has another GPU driver for each family of instance types, got "
         f"{', '.join(sorted(families))}",
-        "set inference_ami_version to one AMI, or acknowledge this if the image works with all drivers",
+        "set inference_ami_version to one AMI, "
+        "or acknowledge this if the image works with all drivers",
         source="AWS documentation: GPU drivers of inference instances",
     )
 
@@ -211,6 +216,9 @@ def pool_region_findings(scope: Construct) -> Iterator[Finding]:
         Severity.WARNING,
         "instance_pools",
         f"AWS did not list {region} for instance pools when this library was released",
-        "use another Region or instance_type, or acknowledge this if SageMaker accepts them there now",
-        source="aws-samples/sagemaker-genai-hosting-examples, 03-features/capacity-aware-instance-pool",
+        "use another Region or instance_type, "
+        "or acknowledge this if SageMaker accepts them there now",
+        source=(
+            "aws-samples/sagemaker-genai-hosting-examples, 03-features/capacity-aware-instance-pool"
+        ),
     )

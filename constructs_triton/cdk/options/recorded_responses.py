@@ -23,23 +23,23 @@ def read_recorded(
     """Read recorded requests that an endpoint can answer, as the JSON that the function reads.
 
     Raises:
-        InvalidValueError: the file cannot be read or is too large, or its requests are for another type of
-            endpoint.
+        InvalidValueError: the file cannot be read or is too large, or its requests are for another
+            type of endpoint.
     """
     if path is None:
         return None
     if async_inference is not None:
         raise InvalidValueError(
-            "verify_responses: not supported together with async_inference, whose responses are queued; "
-            "remove one of them"
+            "verify_responses: not supported together with async_inference, whose responses are "
+            "queued; remove one of them"
         )
     recorded = _recorded_requests().from_file(path)
     compiled = json.dumps(recorded.compile())
     if len(recorded.requests) > _MAXIMUM_REQUESTS or len(compiled) > _MAXIMUM_BYTES:
         raise InvalidValueError(
             f"verify_responses: {path} may have at most {_MAXIMUM_REQUESTS} requests and "
-            f"{_MAXIMUM_BYTES} bytes, got {len(recorded.requests)} and {len(compiled)}; record fewer "
-            "requests"
+            f"{_MAXIMUM_BYTES} bytes, got {len(recorded.requests)} "
+            f"and {len(compiled)}; record fewer requests"
         )
     _check_target_models(
         path, [each.target_model for each in recorded.requests], serves_many=serves_many
@@ -65,11 +65,11 @@ def _check_target_models(
     for number, target_model in enumerate(target_models, start=1):
         if serves_many and target_model is None:
             raise InvalidValueError(
-                f"verify_responses: request {number} needs a target_model on a multi-model endpoint; add it "
-                f"to {path}"
+                f"verify_responses: request {number} needs a target_model on a multi-model "
+                f"endpoint; add it to {path}"
             )
         if not serves_many and target_model is not None:
             raise InvalidValueError(
-                f"verify_responses: request {number} must not have a target_model on an endpoint of one "
-                f'model, got "{target_model}"; remove it from {path}'
+                f"verify_responses: request {number} must not have a target_model on an endpoint "
+                f'of one model, got "{target_model}"; remove it from {path}'
             )

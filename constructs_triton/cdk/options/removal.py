@@ -29,7 +29,8 @@ def apply_removal_policy(
 ) -> None:
     """Apply a policy to a resource, and keep what a kept resource needs while it exists.
 
-    ``needed`` are resources, and constructs such as a role, to which the app may add policies later.
+    ``needed`` are resources, and constructs such as a role, to which the app may add policies
+    later.
     """
     if policy is None:
         return

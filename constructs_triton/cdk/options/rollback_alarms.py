@@ -1,4 +1,6 @@
-"""Alarms that roll an update back, without a dependency cycle between what they monitor and the alarms."""
+"""Alarms that roll an update back, without a dependency cycle between what they
+monitor and the alarms.
+"""
 
 from __future__ import annotations
 
@@ -33,23 +35,27 @@ def note_alarm(alarm: cloudwatch.IAlarm, metric: Metric) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RollbackAlarm:
-    """The name of an alarm in the endpoint's deployment configuration, and its ARN in the role's policy."""
+    """The name of an alarm in the endpoint's deployment configuration,
+    and its ARN in the role's policy.
+    """
 
     name: str
     arn: str
 
     def statement(self) -> Statement:
-        """Let SageMaker read the state of the alarm (AWS documentation: CreateModel permissions)."""
+        """Let SageMaker read the state of the alarm (AWS documentation:
+        CreateModel permissions).
+        """
         return allow(None, ["cloudwatch:DescribeAlarms"], [self.arn])
 
 
 def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) -> RollbackAlarm:
     """Return how the endpoint refers to the alarm.
 
-    Where possible, the endpoint refers to the alarm, so that the alarm is created first: SageMaker may look
-    for it at the endpoint's creation. An alarm on the endpoint's metrics refers to the endpoint unless the
-    endpoint has a literal name. If the endpoint also referred to such an alarm, CloudFormation could create
-    neither of them first. The endpoint therefore uses its name.
+    Where possible, the endpoint refers to the alarm, so that the alarm is created first: SageMaker
+    may look for it at the endpoint's creation. An alarm on the endpoint's metrics refers to the
+    endpoint unless the endpoint has a literal name. If the endpoint also referred to such an alarm,
+    CloudFormation could create neither of them first. The endpoint therefore uses its name.
 
     Raises:
         InvalidValueError: such an alarm has no ``alarm_name``, or it is a token.
@@ -67,8 +73,8 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
         return RollbackAlarm(alarm.alarm_name, alarm.alarm_arn)
     if name is None or not has_name:
         raise InvalidValueError(
-            f'alarms: alarm "{alarm.node.path}" monitors this endpoint, so the two would depend on each '
-            "other; set alarm_name on the alarm"
+            f'alarms: alarm "{alarm.node.path}" monitors this endpoint, so the two would depend on '
+            "each other; set alarm_name on the alarm"
         )
     return RollbackAlarm(name, _arn(stack_of(resource), resource, name))
 
@@ -78,7 +84,9 @@ def _may_depend_on(
     endpoint: sagemaker.CfnEndpoint,
     is_named: bool,
 ) -> bool:
-    """Whether a reference to the alarm could make the endpoint, or its stack, depend on what monitors it."""
+    """Whether a reference to the alarm could make the endpoint, or its stack,
+    depend on what monitors it.
+    """
     if isinstance(alarm, cloudwatch.CfnCompositeAlarm):
         return True  # through the alarms that it combines
     here, there = stack_of(endpoint), stack_of(alarm)
@@ -111,7 +119,8 @@ def alarm_name(alarm: cloudwatch.IAlarm) -> str:
     The alarms of a component usually monitor the component, so the two would depend on each other.
 
     Raises:
-        InvalidValueError: not an alarm, or an alarm of this app has no ``alarm_name``, or it is a token.
+        InvalidValueError: not an alarm, or an alarm of this app has no ``alarm_name``, or it is a
+            token.
     """
     check_alarm(alarm)
     resource = alarm.node.default_child
@@ -120,8 +129,8 @@ def alarm_name(alarm: cloudwatch.IAlarm) -> str:
     name = resource.alarm_name
     if name is None or is_token(name):
         raise InvalidValueError(
-            f'alarms: alarm "{alarm.node.path}" has no name that is known at synth, so component and alarm '
-            "could depend on each other; set alarm_name on the alarm"
+            f'alarms: alarm "{alarm.node.path}" has no name that is known at synth, so component '
+            "and alarm could depend on each other; set alarm_name on the alarm"
         )
     return name
 

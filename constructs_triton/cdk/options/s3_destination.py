@@ -75,8 +75,8 @@ def check_places(
 def check_prefix(property: str, prefix: str) -> None:
     """Check a prefix that SageMaker appends "/" and a key to: it neither begins nor ends with "/".
 
-    It must not be empty, because the execution role would then be allowed to write to the whole bucket. CDK
-    tokens pass.
+    It must not be empty, because the execution role would then be allowed to write to the whole
+    bucket. CDK tokens pass.
 
     Raises:
         InvalidValueError: not a string, empty, or with "/" at an end.

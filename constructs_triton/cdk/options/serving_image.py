@@ -30,9 +30,10 @@ _ECR_URI = re.compile(
 class ServingImage(ABC):
     """The image of a container that is not Triton, such as AWS's images of vLLM and LMI.
 
-    The container must answer ``/ping`` and ``/invocations`` on port 8080. All components of an endpoint share
-    the GPU driver of one inference AMI. So on GPUs, an image needs its ``cuda_version``, or the
-    ``inference_ami_version`` that its publisher names. ``ami`` is the AMI that follows from it.
+    The container must answer ``/ping`` and ``/invocations`` on port 8080. All components of an
+    endpoint share the GPU driver of one inference AMI. So on GPUs, an image needs its
+    ``cuda_version``, or the ``inference_ami_version`` that its publisher names. ``ami`` is the AMI
+    that follows from it.
     """
 
     ami: InferenceAmi | None
@@ -52,7 +53,8 @@ class ServingImage(ABC):
             inference_ami_version: AMI that the image needs, in place of ``cuda_version``.
 
         Raises:
-            InvalidValueError: SageMaker would refuse the URI, or there is no AMI for the CUDA version.
+            InvalidValueError: SageMaker would refuse the URI, or there is no AMI for the CUDA
+                version.
         """
         image = TritonImage.from_registry(uri)
         return _ServingImage(_ami(cuda_version, inference_ami_version), image, uri)
@@ -95,7 +97,8 @@ class ServingImage(ABC):
             inference_ami_version: AMI that the image needs, in place of ``cuda_version``.
 
         Raises:
-            InvalidValueError: the folder contains no ``Dockerfile``, or there is no AMI for the CUDA version.
+            InvalidValueError: the folder contains no ``Dockerfile``, or there is no AMI for the
+                CUDA version.
         """
         image = TritonImage.from_asset(directory)
         return _ServingImage(_ami(cuda_version, inference_ami_version), image)
@@ -130,7 +133,9 @@ class _ServingImage(ServingImage):
 
 
 def image_uri(image: ServingImage) -> str:
-    """Return the URI of an image, which may contain tokens; ``""`` for one that is not built yet."""
+    """Return the URI of an image, which may contain tokens;
+    ``""`` for one that is not built yet.
+    """
     return image.uri if isinstance(image, _ServingImage) else ""
 
 
@@ -150,7 +155,7 @@ def _ami(
         )
     if inference_ami_version is not None:
         raise InvalidValueError(
-            f'cuda_version: cannot be combined with inference_ami_version, got "{cuda_version}" and '
-            f'"{inference_ami_version}"; remove one of them'
+            f'cuda_version: cannot be combined with inference_ami_version, got "{cuda_version}" '
+            f'and "{inference_ami_version}"; remove one of them'
         )
     return ami_of_cuda(cuda_version)

@@ -40,17 +40,17 @@ class ContainerOptions(TypedDict, total=False):
     environment: Annotated[
         TritonEnvironment | Mapping[str, str] | None,
         Value(
-            "Environment variables of the container: a ``TritonEnvironment``, or a mapping of names to "
-            "strings. The variables of a variant are added to those of its endpoint and replace variables of "
-            "the same name.",
+            "Environment variables of the container: a ``TritonEnvironment``, or a mapping of "
+            "names to strings. The variables of a variant are added to those of its endpoint and "
+            "replace variables of the same name.",
             example="TritonEnvironment(thread_count=16)",
         ),
     ]
     container_startup_health_check_timeout: Annotated[
         Duration | None,
         Value(
-            "How long the container may take until its health check succeeds: 60 seconds to 1 hour. A "
-            "deployment of a container that does not start waits for it.",
+            "How long the container may take until its health check succeeds: 60 seconds to 1 "
+            "hour. A deployment of a container that does not start waits for it.",
             default_text="derived from the size of the models",
             example=TEN_MINUTES,
             limit=limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS,
@@ -81,8 +81,8 @@ class VariantOptions(ContainerOptions, total=False):
     initial_instance_count: Annotated[
         float | None,
         Value(
-            "Number of instances at the first deployment. With scaling, later deployments keep the count "
-            "that scaling has reached.",
+            "Number of instances at the first deployment. With scaling, later deployments keep the "
+            "count that scaling has reached.",
             default=1,
             limit=limits.INITIAL_INSTANCE_COUNT,
         ),
@@ -90,9 +90,10 @@ class VariantOptions(ContainerOptions, total=False):
     initial_variant_weight: Annotated[
         float | None,
         Value(
-            "Share of the traffic, relative to the sum over all variants. A variant of weight 0 receives "
-            "only requests with its name as ``TargetVariant``. For a shadow variant: share of the requests "
-            "that are copied to it, relative to the weight of the production variant.",
+            "Share of the traffic, relative to the sum over all variants. A variant of weight 0 "
+            "receives only requests with its name as ``TargetVariant``. For a shadow variant: "
+            "share of the requests that are copied to it, "
+            "relative to the weight of the production variant.",
             default=1,
             limit=limits.VARIANT_WEIGHT,
         ),
@@ -111,7 +112,9 @@ class VariantOptions(ContainerOptions, total=False):
         Size | None,
         Value(
             "Size of the storage volume. Not supported by instance types with local NVMe storage.",
-            default_text="derived from the size of the archive, where SageMaker's default is too small",
+            default_text=(
+                "derived from the size of the archive, where SageMaker's default is too small"
+            ),
             example="Size.gibibytes(50)",
             limit=limits.VOLUME_SIZE_GB,
         ),
@@ -128,9 +131,10 @@ class VariantOptions(ContainerOptions, total=False):
     routing_strategy: Annotated[
         RoutingStrategy | None,
         Value(
-            "How SageMaker chooses an instance for a request: ``LEAST_OUTSTANDING_REQUESTS`` or ``RANDOM``.",
-            default_text="``LEAST_OUTSTANDING_REQUESTS`` on real-time endpoints of one model. A multi-model "
-            "endpoint sends requests to the instances that have loaded the model",
+            "How SageMaker chooses an instance for a request: "
+            "``LEAST_OUTSTANDING_REQUESTS`` or ``RANDOM``.",
+            default_text="``LEAST_OUTSTANDING_REQUESTS`` on real-time endpoints of one model. "
+            "A multi-model endpoint sends requests to the instances that have loaded the model",
         ),
     ]
     enable_ssm_access: Annotated[
@@ -144,8 +148,8 @@ class VariantOptions(ContainerOptions, total=False):
     capacity_reservation: Annotated[
         CapacityReservationConfig | None,
         Value(
-            "A reservation whose instances the variant uses. It has no others, so it cannot scale above the "
-            "reservation.",
+            "A reservation whose instances the variant uses. It has no others, so it cannot scale "
+            "above the reservation.",
             example='CapacityReservationConfig(ml_reservation_arn="...")',
         ),
     ]
@@ -162,14 +166,14 @@ class VariantOptions(ContainerOptions, total=False):
 class TritonVariant:
     """A production variant or a shadow variant of an endpoint.
 
-    A property that is not given, or is ``None``, is taken from the endpoint. ``inference_ami_version=None``
-    is the exception: it uses SageMaker's default.
+    A property that is not given, or is ``None``, is taken from the endpoint.
+    ``inference_ami_version=None`` is the exception: it uses SageMaker's default.
 
     ``variant_name``
         Keep it for the life of the endpoint: SageMaker keeps traffic and scaling by this name.
     ``model_repository``, ``model``
-        Other models than the endpoint's, for example their next release. ``model`` is not supported on
-        multi-model endpoints.
+        Other models than the endpoint's, for example their next release. ``model`` is not supported
+        on multi-model endpoints.
     ``instance_type``
         Another instance type than the endpoint's. If each variant sets it, the endpoint needs none.
 
@@ -208,6 +212,7 @@ def check_variant_options(options: VariantOptions) -> None:
     if strategy in ("PREFIX_AWARE", "KV_AWARE"):
         raise InvalidValueError(
             f'routing_strategy: only containers for language models support it, got "{strategy}"; '
-            "use LEAST_OUTSTANDING_REQUESTS or RANDOM, or serve the model as a ContainerInferenceComponent"
+            "use LEAST_OUTSTANDING_REQUESTS or RANDOM, or serve the model as a "
+            "ContainerInferenceComponent"
         )
     check_spelling("routing_strategy", strategy, STRATEGIES)

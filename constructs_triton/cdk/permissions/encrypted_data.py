@@ -1,4 +1,6 @@
-"""Data of a construct that is encrypted with KMS keys: its permissions, and the Region of the keys."""
+"""Data of a construct that is encrypted with KMS keys: its permissions,
+and the Region of the keys.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ class DataUnderKeys:
         name: What it is.
         current: The keys of new data, each with the property that sets it; ``None`` is no key.
         previous: Further keys that the data may have.
-        owner: The property of the option that sets ``previous``; empty for a property of the construct.
+        owner: The property of the option that sets ``previous``; empty for a property of the
+            construct.
     """
 
     name: DataName

@@ -1,4 +1,6 @@
-"""``acknowledge_nag_findings``: the findings of cdk-nag that this library's resources raise, with reasons."""
+"""``acknowledge_nag_findings``: the findings of cdk-nag that this library's resources raise,
+with reasons.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,13 @@ def mark_as_own(construct: Construct) -> None:
 
 
 def acknowledge_nag_findings(scope: Construct) -> None:
-    """Acknowledge, with a reason each, the findings of cdk-nag that no property of this library removes.
+    """Acknowledge, with a reason each, the findings of cdk-nag that no property of this library
+    removes.
 
-    These are findings of resources that this library creates below ``scope``, for the rules of AWS Solutions,
-    HIPAA, NIST 800-53 and PCI DSS. Those of your own resources stay. So do those that a property removes,
-    such as ``vpc`` of the deploy-time functions. Call it at any time before ``app.synth()``.
+    These are findings of resources that this library creates below ``scope``, for the rules of AWS
+    Solutions, HIPAA, NIST 800-53 and PCI DSS. Those of your own resources stay. So do those that a
+    property removes, such as ``vpc`` of the deploy-time functions. Call it at any time before
+    ``app.synth()``.
 
     Args:
         scope: The app, or any construct in it.
@@ -47,7 +51,8 @@ def acknowledge_nag_findings(scope: Construct) -> None:
 
 @jsii.implements(IValidation)
 class _Acknowledgements:
-    """Acknowledges findings when references between stacks are resolved, and before cdk-nag looks for them.
+    """Acknowledges findings when references between stacks are resolved, and before cdk-nag looks
+    for them.
 
     An Aspect would be too early: the name of a finding contains the resolved reference.
     """
@@ -81,7 +86,10 @@ def _acknowledge(resource: CfnResource, reasons: Mapping[str, str]) -> None:
 
 
 def _reasons(resource: IConstruct, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the rules that a resource violates, with the reasons. ``path`` is that below its owner."""
+    """Yield the rules that a resource violates, with the reasons.
+
+    ``path`` is that below its owner.
+    """
     rules = _load("nag_reasons")["rules"]
     match resource:
         case iam.CfnManagedPolicy():

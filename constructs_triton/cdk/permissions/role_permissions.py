@@ -1,4 +1,6 @@
-"""Permissions that an update of the stack adds before and removes after, never the other way round."""
+"""Permissions that an update of the stack adds before and removes after,
+never the other way round.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from constructs_triton.cdk.permissions.statements import Statement, listed, unli
 from constructs_triton.cdk.validation.read_once import stack_of
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
 
-# IAM user guide, "IAM and AWS STS quotas": characters of a managed policy, and managed policies of a role.
+# IAM user guide, "IAM and AWS STS quotas": characters of a managed policy, and managed policies of
+# a role.
 _POLICY_CHARACTERS = 6_144
 _POLICIES_OF_A_ROLE = 10
 # During an update a role has the old and the new policies.
@@ -50,14 +53,15 @@ _attached: WeakKeyDictionary[iam.IRole, int] = WeakKeyDictionary()
 class RolePermissions(Construct):
     """Permissions of one construct in managed policies, which an update replaces and never changes.
 
-    A policy that changes in place would take a permission away before the endpoint is updated, while the old
-    instances still need it. CloudFormation cannot change the description of a managed policy. The description
-    contains a digest of the statements and of the role, so CloudFormation creates a new policy before it
-    updates what depends on it, and deletes the old one in the cleanup phase, also in a rollback. The logical
-    id stays the same, so ``DeletionPolicy`` and ``UpdateReplacePolicy`` have their usual meaning.
+    A policy that changes in place would take a permission away before the endpoint is updated,
+    while the old instances still need it. CloudFormation cannot change the description of a managed
+    policy. The description contains a digest of the statements and of the role, so CloudFormation
+    creates a new policy before it updates what depends on it, and deletes the old one in the
+    cleanup phase, also in a rollback. The logical id stays the same, so ``DeletionPolicy`` and
+    ``UpdateReplacePolicy`` have their usual meaning.
 
-    An update doubles the policies for a while, so only half of the 10 managed policies that a role can have
-    are used.
+    An update doubles the policies for a while, so only half of the 10 managed policies that a role
+    can have are used.
 
     Raises:
         InvalidValueError: the role cannot have that many policies.
@@ -68,7 +72,8 @@ class RolePermissions(Construct):
     ) -> None:
         self._stack = stack_of(scope)
         parts = _resolved_parts(self._stack, statements)
-        # Before the construct is added to the tree, so that its id can be used again after an error.
+        # Before the construct is added to the tree, so that its id can be used again after an
+        # error.
         _check_count(lambda: f"{scope.node.path}/{id}", role, [], parts)
         super().__init__(scope, id)
         mark_as_own(self)
@@ -90,7 +95,9 @@ class RolePermissions(Construct):
         self._put(parts)
 
     def _put(self, parts: Sequence[_Part]) -> None:
-        """Add the parts to the policies, with one call to the CDK for each policy and not for each part."""
+        """Add the parts to the policies, with one call to the CDK for each policy
+        and not for each part.
+        """
         added: dict[int, list[_Json]] = {}
         for contents, resolved in parts:
             place = _place(self._statements, resolved)
@@ -141,8 +148,8 @@ def _check_count(
 def removed_after_error(construct: Construct) -> Iterator[None]:
     """Remove a construct from the tree after an error, so that its id can be used again.
 
-    The size of its permissions, and what does not fit into its archive, are known only after other resources
-    of the construct have been created.
+    The size of its permissions, and what does not fit into its archive, are known only after other
+    resources of the construct have been created.
     """
     try:
         yield
@@ -153,13 +160,16 @@ def removed_after_error(construct: Construct) -> Iterator[None]:
 
 
 def fits(scope: Construct, statements: Sequence[Statement]) -> bool:
-    """Whether a role without other managed policies can have the statements, also during an update."""
+    """Whether a role without other managed policies can have the statements,
+    also during an update.
+    """
     return len(_packed([], _resolved_parts(stack_of(scope), statements))) <= _POLICIES_AT_REST
 
 
 def accepts_policies(scope: Construct, role: iam.IRole) -> bool:
     """Whether the CDK may add policies to a role that was created elsewhere."""
-    # A role does not report whether it is immutable, so an empty policy is attached and removed again.
+    # A role does not report whether it is immutable, so an empty policy is attached and removed
+    # again.
     policy = iam.Policy(scope, "Probe")
     role.attach_inline_policy(policy)
     resource = policy.node.default_child
@@ -201,7 +211,9 @@ def _packed(
 
 
 def _with_distinct_ids(statements: Iterable[_Json]) -> Iterator[_Json]:
-    """Give each statement its own id: IAM refuses a policy in which two statements have the same id."""
+    """Give each statement its own id: IAM refuses a policy in which two
+    statements have the same id.
+    """
     counts: Counter[str] = Counter()
     for contents in statements:
         sid = contents.get("Sid", "")
@@ -262,7 +274,8 @@ def _add_to(policies: list[list[dict[str, Any]]], place: int, statement: dict[st
 def _description(contents: Sequence[Any], references: Mapping[str, str]) -> str:
     digest = sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
     description = f"{REPLACED_WITH_ITS_STATEMENTS}{digest[:32]}"
-    # A bucket that is replaced keeps its logical id, so the digest stays the same but its ARN changes.
+    # A bucket that is replaced keeps its logical id, so the digest stays the same but its ARN
+    # changes.
     shown = list(references.values())[:_MOST_REFERENCES]
     return " ".join([description, *shown])
 

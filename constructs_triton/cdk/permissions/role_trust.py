@@ -22,8 +22,8 @@ _ASSUME = {"sts:AssumeRole", "sts:*", "*"}
 def check_trust(scope: Construct, role: iam.IRole) -> None:
     """Let synth fail if the trust policy of ``role`` does not allow SageMaker.
 
-    The policy is read at synth, because an app may add statements to it until then. The CDK does not know the
-    policy of an imported role, so it is not checked.
+    The policy is read at synth, because an app may add statements to it until then. The CDK does
+    not know the policy of an imported role, so it is not checked.
     """
     resource = role.node.default_child  # also of a role without policy updates
     if isinstance(resource, iam.CfnRole):
@@ -33,8 +33,8 @@ def check_trust(scope: Construct, role: iam.IRole) -> None:
 def check_account(scope: Construct, role: iam.IRole | None) -> None:
     """Check that a role is in the account of the stack, where the CDK knows both.
 
-    SageMaker gets the role with ``iam:PassRole``, which works only inside of one account. Source: AWS re:Post
-    knowledge center, "iam:PassRole" error.
+    SageMaker gets the role with ``iam:PassRole``, which works only inside of one account. Source:
+    AWS re:Post knowledge center, "iam:PassRole" error.
     """
     there = getattr(role, "principal_account", None)
     here = None if there is None else environment_of(scope).account
@@ -42,8 +42,8 @@ def check_account(scope: Construct, role: iam.IRole | None) -> None:
         return
     shown = role.node.path if is_token(role.role_arn) else role.role_arn
     raise InvalidValueError(
-        f"role: SageMaker can only assume a role in the account of the stack, {here}, got {there} ({shown}); "
-        f"use a role in {here}, or remove role"
+        f"role: SageMaker can only assume a role in the account of the stack, {here}, got {there} "
+        f"({shown}); use a role in {here}, or remove role"
     )
 
 
@@ -62,8 +62,11 @@ class _Trust:
         others = ", ".join(dict.fromkeys(_names(statements)))
         principal = f'iam.ServicePrincipal("{SAGEMAKER}")'
         return [
-            f"role: SageMaker must be allowed to assume the role {path}, got the trust policy of {others}; "
-            f"add {principal} to its assumed_by, for example with iam.CompositePrincipal"
+            (
+                f"role: SageMaker must be allowed to assume the role {path}, got the trust policy "
+                f"of {others}; add {principal} to its assumed_by, for example with "
+                "iam.CompositePrincipal"
+            )
         ]
 
 

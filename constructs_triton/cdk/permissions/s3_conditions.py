@@ -15,8 +15,9 @@ from constructs_triton_core.tokens import is_token
 def via_s3(key: kms.IKey) -> Conditions:
     """Return the condition that S3 uses the key in this Region.
 
-    In China, no AWS document says which suffix ``kms:ViaService`` has. The CDK's bootstrap template uses
-    ``amazonaws.com`` in every partition, so both are allowed there, and in stacks without a Region.
+    In China, no AWS document says which suffix ``kms:ViaService`` has. The CDK's bootstrap template
+    uses ``amazonaws.com`` in every partition, so both are allowed there, and in stacks without a
+    Region.
     """
     region = key.stack.region
     if is_token(region) or region.startswith("cn-"):
@@ -28,9 +29,9 @@ def via_s3(key: kms.IKey) -> Conditions:
 def in_own_account(scope: Construct, bucket_name: str) -> Conditions | None:
     """Return the condition that a bucket whose name contains this account belongs to it.
 
-    The name of the CDK's asset bucket can be guessed. If the bucket is deleted, another account can create
-    one of the same name, and endpoints would load its models. A bucket with another name may belong to
-    another account, so there is no condition for it.
+    The name of the CDK's asset bucket can be guessed. If the bucket is deleted, another account can
+    create one of the same name, and endpoints would load its models. A bucket with another name may
+    belong to another account, so there is no condition for it.
     """
     account = environment_of(scope).account
     account = "AWS::AccountId" if is_token(account) else account

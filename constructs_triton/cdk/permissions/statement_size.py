@@ -19,8 +19,8 @@ _PSEUDO_PARAMETERS = {
     "AWS::StackName": 128,
     "AWS::URLSuffix": 18,
 }
-# The longest ARN of the resources that the statements name: a reference is a name, which is shorter, or an
-# ARN. Source: the name limits in each service's API reference.
+# The longest ARN of the resources that the statements name: a reference is a name, which is
+# shorter, or an ARN. Source: the name limits in each service's API reference.
 _LONGEST_ARNS = {"ecr": 320, "kms": 90, "lambda": 130, "s3": 90, "sagemaker": 130, "sns": 310}
 _LONGEST_ARN = 320
 _SUBSTITUTION = re.compile(r"\$\{[^}]*\}")

@@ -20,7 +20,9 @@ _WITH_COLON = ("cloudwatch", "logs")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement of a policy as a value, which is finished JSON for the CDK and needs no call to it."""
+    """A statement of a policy as a value, which is finished JSON for the CDK
+    and needs no call to it.
+    """
 
     sid: str | None
     actions: Sequence[str]
@@ -45,7 +47,9 @@ class Statement:
 
 
 def unlisted(values: Iterable[Any]) -> Any:
-    """Return values as the CDK writes them in a statement: each once, and an only one without a list."""
+    """Return values as the CDK writes them in a statement: each once,
+    and an only one without a list.
+    """
     distinct = list(dict.fromkeys(values))
     return distinct[0] if len(distinct) == 1 else distinct
 

@@ -1,7 +1,8 @@
 """Archives as file assets of a stack, with object keys that end in ``.tar.gz``.
 
-CDK's ``Asset`` hashes the file again and names it ``<hash>.gz``, which SageMaker refuses. The synthesizer
-accepts our digest instead: a source hash of ``<digest>.tar`` and a file name ending in ``.gz`` give the key.
+CDK's ``Asset`` hashes the file again and names it ``<hash>.gz``, which SageMaker refuses. The
+synthesizer accepts our digest instead: a source hash of ``<digest>.tar`` and a file name ending in
+``.gz`` give the key.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ _NOT_BOUND = "must be bound to a Stack first"
 class ArchiveAsset:
     """An archive that the CDK uploads: its place in S3 and its content.
 
-    ``unpacked_size_bytes`` is the disk space that it needs on an instance. The first of ``model_names`` is
-    the one to request: an ensemble, or the only model.
+    ``unpacked_size_bytes`` is the disk space that it needs on an instance. The first of
+    ``model_names`` is the one to request: an ensemble, or the only model.
     """
 
     bucket_name: str
@@ -77,8 +78,8 @@ class AssetLocation(NamedTuple):
 class StackAssets:
     """The file assets of the stack that ``scope`` is in.
 
-    A call to the CDK costs up to a millisecond, so properties that all files share are read once. Files are
-    placed in ``directory`` before they are added.
+    A call to the CDK costs up to a millisecond, so properties that all files share are read once.
+    Files are placed in ``directory`` before they are added.
     """
 
     def __init__(self, scope: Construct) -> None:
@@ -104,7 +105,9 @@ class StackAssets:
         )
 
     def add_file(self, path: Path, source_hash: str, display_name: str) -> AssetLocation:
-        """Add a file of the cloud assembly, which the CDK uploads as ``<source_hash>`` with its ending."""
+        """Add a file of the cloud assembly, which the CDK uploads as ``<source_hash>``
+        with its ending.
+        """
         # Relative, so the cloud assembly may be moved between synthesis and deployment.
         source = FileAssetSource(
             source_hash=source_hash,
@@ -132,8 +135,8 @@ class StackAssets:
 def _added(synthesizer: IStackSynthesizer, source: FileAssetSource) -> AssetLocation:
     """Add an asset, and read only the two properties of its location that are needed.
 
-    ``add_file_asset`` reads all six, with a call to the CDK each: for a thousand archives, more than half of
-    all calls. The undecorated ``jsii.invoke`` returns the location without reading it.
+    ``add_file_asset`` reads all six, with a call to the CDK each: for a thousand archives, more
+    than half of all calls. The undecorated ``jsii.invoke`` returns the location without reading it.
     """
     kernel, invoke = (
         getattr(jsii.invoke, "__self__", None),
@@ -155,17 +158,19 @@ def _added(synthesizer: IStackSynthesizer, source: FileAssetSource) -> AssetLoca
 
 
 def label_of(label: str, construct: Construct) -> str:
-    """Return the name that the CDK shows of an asset: ``label`` and the construct's path in its stack."""
+    """Return the name that the CDK shows of an asset:
+    ``label`` and the construct's path in its stack.
+    """
     return f"{label}{construct.node.path.removeprefix(f'{Stack.of(construct).node.path}/')}"
 
 
 def _bound_synthesizer(stack: Stack) -> IStackSynthesizer:
     """Return a synthesizer that adds assets to the stack, if ``stack.synthesizer`` cannot.
 
-    A stack binds a copy of the synthesizer that it is given. In Python, ``stack.synthesizer`` is the given
-    object and not the copy, because jsii does not tell the two apart. The object belongs to no stack, so it
-    raises an error. The synthesizer of a nested stack refers to the copy, so a nested stack is created for
-    its synthesizer and removed again.
+    A stack binds a copy of the synthesizer that it is given. In Python, ``stack.synthesizer`` is
+    the given object and not the copy, because jsii does not tell the two apart. The object belongs
+    to no stack, so it raises an error. The synthesizer of a nested stack refers to the copy, so a
+    nested stack is created for its synthesizer and removed again.
     """
     name = "ConstructsTritonSynthesizer"
     synthesizer = NestedStack(stack, name).synthesizer
@@ -178,7 +183,8 @@ def _refuse_without_keys(synthesizer: IStackSynthesizer) -> None:
     if isinstance(synthesizer, BootstraplessSynthesizer | LegacyStackSynthesizer):
         raise InvalidValueError(
             "synthesizer: cannot upload archives with keys that end in .tar.gz, got "
-            f"{type(synthesizer).__name__}; use DefaultStackSynthesizer or CliCredentialsStackSynthesizer"
+            f"{type(synthesizer).__name__}; use DefaultStackSynthesizer or "
+            "CliCredentialsStackSynthesizer"
         )
 
 

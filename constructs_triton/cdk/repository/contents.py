@@ -1,4 +1,6 @@
-"""The models of a repository as endpoints use them: names, checks, archives, files and permissions."""
+"""The models of a repository as endpoints use them: names, checks, archives,
+files and permissions.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,9 @@ if TYPE_CHECKING:
 class RepositoryContents:
     """The models of a repository as endpoints use them.
 
-    ``scope`` is the repository, the parent of its bucket and its custom resources. ``warnings`` are those
-    about the models that do not depend on an endpoint. ``asset_keys`` are the keys that the objects of the
-    CDK's asset bucket may have, for the roles that read assets.
+    ``scope`` is the repository, the parent of its bucket and its custom resources. ``warnings`` are
+    those about the models that do not depend on an endpoint. ``asset_keys`` are the keys that the
+    objects of the CDK's asset bucket may have, for the roles that read assets.
     """
 
     def __init__(
@@ -99,7 +101,9 @@ class RepositoryContents:
         return loaded.contents_of(model) if isinstance(loaded, LocalModels) else None
 
     def sequence_models(self, model_name: str | None = None) -> tuple[str, ...]:
-        """Return the models whose requests belong to sequences, of one model's archive or of all sources."""
+        """Return the models whose requests belong to sequences,
+        of one model's archive or of all sources.
+        """
         if model_name is None:
             sources = [
                 loaded for loaded in self.catalog.sources() if isinstance(loaded, LocalModels)
@@ -135,7 +139,8 @@ class RepositoryContents:
     def check_files(
         self, model_name: str, compression_type: CompressionType | None
     ) -> list[Finding]:
-        """Check how a model is stored, and return warnings about its files with ``CompressionType.NONE``.
+        """Check how a model is stored, and return warnings about its files with
+        ``CompressionType.NONE``.
 
         Raises:
             InvalidValueError: the source cannot be stored in that way.
@@ -152,13 +157,14 @@ class RepositoryContents:
         if not isinstance(loaded, PackedModels) or check_compression_type(loaded, compression_type):
             kept = "uncompressed files" if isinstance(loaded, PackedModels) else loaded.description
             raise InvalidValueError(
-                f"container_metrics: adds a model to the archive that is packed at synth, got {kept}; use "
-                "ModelSource.from_directory without compression_type, or remove container_metrics"
+                "container_metrics: adds a model to the archive that is packed at synth, got "
+                f"{kept}; use ModelSource.from_directory without compression_type, "
+                "or remove container_metrics"
             )
         if loaded.holds(PUBLISHER):
             raise InvalidValueError(
-                f'container_metrics: adds a model "{PUBLISHER}", but {loaded.description} has one of that '
-                "name; rename it"
+                f'container_metrics: adds a model "{PUBLISHER}", but {loaded.description} has one '
+                "of that name; rename it"
             )
 
     def is_placed(self, model_name: str, compression_type: CompressionType | None) -> bool:
@@ -175,7 +181,8 @@ class RepositoryContents:
         With ``CompressionType.NONE`` a deployment places the files below the prefix of the bucket.
 
         Raises:
-            InvalidValueError: the repository has no such model, or its source cannot be stored in that way.
+            InvalidValueError: the repository has no such model, or its source cannot be stored in
+                that way.
         """
         loaded, model = self.catalog.find(model_name)
         if check_compression_type(loaded, compression_type):
@@ -183,7 +190,8 @@ class RepositoryContents:
         return self._with_key(loaded, loaded.locate(model, scope))
 
     def locate_with_publisher(self, model_name: str, scope: Construct) -> ModelLocation:
-        """Return the archive of a model to which the model that publishes Triton's metrics is added.
+        """Return the archive of a model to which the model that publishes Triton's metrics is
+        added.
 
         Raises:
             InvalidValueError: the repository has no such model.
@@ -204,8 +212,9 @@ class RepositoryContents:
         """Return the prefix that the multi-model endpoint ``scope`` loads models from.
 
         Raises:
-            InvalidValueError: there are no models, models that are not in archives, or archives that a grant
-                for another model would allow; or the repository deletes models that this endpoint may serve.
+            InvalidValueError: there are no models, models that are not in archives, or archives
+                that a grant for another model would allow; or the repository deletes models that
+                this endpoint may serve.
         """
         from constructs_triton.cdk.repository.model_bucket import read_statements
 

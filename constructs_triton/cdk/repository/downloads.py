@@ -1,4 +1,6 @@
-"""What models need when they start, besides their files: weights from a hub, and unpacked environments."""
+"""What models need when they start, besides their files: weights from a hub,
+and unpacked environments.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ _ENVIRONMENT, _MODEL_DIRECTORY = "EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY
 
 
 def downloads_weights(repository: ModelRepository, names: Iterable[str]) -> bool:
-    """Return whether one of the models is a vLLM model with the id of a hub in place of a folder."""
+    """Return whether one of the models is a vLLM model with the id of a hub
+    in place of a folder.
+    """
     return any(name in repository.models and _downloads(repository.models[name]) for name in names)
 
 

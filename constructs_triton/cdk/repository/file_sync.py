@@ -32,8 +32,8 @@ from constructs_triton_functions.model_sync.manifest import FileManifest, Listed
 from constructs_triton_functions.model_sync.properties import SyncProperties
 
 _MOST_KEYS = 20
-"""Beyond this number of large files, the function may read the large files of all models in the account's
-asset bucket. Its policy would otherwise grow with the number of files."""
+"""Beyond this number of large files, the function may read the large files of all models in the
+account's asset bucket. Its policy would otherwise grow with the number of files."""
 
 
 # The function of one model has the code of that of a repository.
@@ -45,10 +45,10 @@ _FUNCTION = replace(
 class FileSync(Construct):
     """Places the files of a model in the folder ``<digest>/`` below ``prefix`` of ``bucket``.
 
-    What uses the files depends on this construct. ``prefix`` belongs to this model alone. The files outlive
-    the construct unless ``remove_on_delete``. Those of an earlier content are kept, or are deleted by a
-    deployment after ``prune_after``. ``asset_encryption_key`` is the key of the asset bucket, where its
-    policy leaves it to IAM who may decrypt.
+    What uses the files depends on this construct. ``prefix`` belongs to this model alone. The files
+    outlive the construct unless ``remove_on_delete``. Those of an earlier content are kept, or are
+    deleted by a deployment after ``prune_after``. ``asset_encryption_key`` is the key of the asset
+    bucket, where its policy leaves it to IAM who may decrypt.
     """
 
     def __init__(

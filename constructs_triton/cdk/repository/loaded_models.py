@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 class ModelLocation:
     """Where an endpoint loads its models from, and what it needs to read them.
 
-    ``url`` is the address of an archive, or of a prefix. ``is_compressed`` is ``False`` for a prefix with
-    uncompressed models. The sizes are those of an archive or of files that are loaded at start; they are
-    ``None`` if they are not known at synth; with ``downloads_weights`` a model downloads more when it starts.
-    ``dependencies`` are created before the endpoint's models. ``encryptions`` may encrypt models with another
-    key, after their readers may decrypt with it. With a ``model_package_name``, models and image are those of
-    the package, and ``url`` is empty.
+    ``url`` is the address of an archive, or of a prefix. ``is_compressed`` is ``False`` for a
+    prefix with uncompressed models. The sizes are those of an archive or of files that are loaded
+    at start; they are ``None`` if they are not known at synth; with ``downloads_weights`` a model
+    downloads more when it starts. ``dependencies`` are created before the endpoint's models.
+    ``encryptions`` may encrypt models with another key, after their readers may decrypt with it.
+    With a ``model_package_name``, models and image are those of the package, and ``url`` is empty.
     """
 
     url: str
@@ -78,7 +78,9 @@ class LoadedModels(ABC):
         """
 
     def called_models(self, model_name: str) -> tuple[str, ...]:  # noqa: ARG002 - not known of models in S3
-        """Return the models that the server must load besides a model, because Python models call them."""
+        """Return the models that the server must load besides a model,
+        because Python models call them.
+        """
         return ()
 
     @abstractmethod
@@ -92,7 +94,10 @@ class LoadedModels(ABC):
 
 @dataclass(frozen=True)
 class LocalModels(LoadedModels):
-    """Models on your machine. ``named`` is their folder in messages, if they are read from a copy of it."""
+    """Models on your machine.
+
+    ``named`` is their folder in messages, if they are read from a copy of it.
+    """
 
     cached: CachedRepository
     named: Path | None = None
@@ -274,7 +279,10 @@ class UncompressedModels(StoredModels):
 
 @dataclass(frozen=True)
 class ArchivePrefix(StoredModels):
-    """Archives that other programs put under a prefix, which is ``key``. Their names are unknown."""
+    """Archives that other programs put under a prefix, which is ``key``.
+
+    Their names are unknown.
+    """
 
     @property
     def description(self) -> str:
@@ -285,7 +293,8 @@ class ArchivePrefix(StoredModels):
 
     def only_model(self, name: str) -> str:
         raise InvalidValueError(
-            f'model "{name}": must be one archive, got {self.description}; use ModelSource.from_bucket'
+            f'model "{name}": must be one archive, got {self.description}; use '
+            "ModelSource.from_bucket"
         )
 
 

@@ -22,10 +22,11 @@ _FILES = ("config.pbtxt", "1/model.py")
 def add_publisher(
     repository: ModelRepository, names: Sequence[str], directory: Path
 ) -> ModelRepository:
-    """Write the models ``names`` and the publisher into ``directory``, which is empty, and return them.
+    """Write the models ``names`` and the publisher into ``directory``, which is empty, and return
+    them.
 
-    Files are links to those of ``repository``, of which ``names`` are the models of one archive. The archive
-    of the first of them contains the publisher.
+    Files are links to those of ``repository``, of which ``names`` are the models of one archive.
+    The archive of the first of them contains the publisher.
 
     Raises:
         ArchiveError: a file of the repository cannot or must not be archived.

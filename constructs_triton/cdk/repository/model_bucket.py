@@ -17,7 +17,8 @@ from constructs_triton_functions.model_sync.properties import SyncProperties
 
 @dataclass(frozen=True, slots=True)
 class ModelKeys:
-    """The keys that roles need to read models; ``current`` is ``None`` if it is not known or there is none.
+    """The keys that roles need to read models; ``current`` is ``None`` if it is not known or there
+    is none.
 
     ``creates_bucket`` is whether the bucket belongs to the repository.
     """

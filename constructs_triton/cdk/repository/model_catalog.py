@@ -101,8 +101,8 @@ class ModelCatalog:
             found[name] = (_loadable(loaded), loaded.only_model(name))
         if not found:
             raise InvalidValueError(
-                "model repository: a multi-model endpoint needs at least one model; set source, or call "
-                "add_model"
+                "model repository: a multi-model endpoint needs at least one model; "
+                "set source, or call add_model"
             )
         return found
 
@@ -124,8 +124,8 @@ class ModelCatalog:
         elif source is not None:
             _loadable(source)
             raise InvalidValueError(
-                f"source: the model names in {source.description} are unknown, so a multi-model endpoint "
-                'cannot serve them; remove source, and call add_model("name", ...)'
+                f"source: the model names in {source.description} are unknown, so a multi-model "
+                'endpoint cannot serve them; remove source, and call add_model("name", ...)'
             )
 
 
@@ -134,7 +134,7 @@ def _loadable(loaded: LoadedModels) -> LocalModels | StoredModels:
         loaded, LocalModels | StoredModels
     ):
         raise InvalidValueError(
-            f"model repository: a multi-model endpoint loads archives only, got {loaded.description}; "
-            "use TritonEndpoint"
+            "model repository: a multi-model endpoint loads archives only, got "
+            f"{loaded.description}; use TritonEndpoint"
         )
     return loaded

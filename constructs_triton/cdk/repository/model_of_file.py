@@ -22,7 +22,9 @@ from triton_model_check.model_repository.temporary_folders import scratch_direct
 
 
 class ModelOfFile(PackedModels):
-    """A repository of one model, which links to the user's files, so that large ones are not copied."""
+    """A repository of one model, which links to the user's files,
+    so that large ones are not copied.
+    """
 
     def __init__(self, repository: ModelRepository, file: Path) -> None:
         super().__init__(repository)
@@ -37,7 +39,9 @@ class ModelOfFile(PackedModels):
         return replace(found, findings=tuple(map(self._located, found.findings)))
 
     def _located(self, finding: Finding) -> Finding:
-        """Name the user's file; the user has not written the configuration, so a line would mislead."""
+        """Name the user's file; the user has not written the configuration,
+        so a line would mislead.
+        """
         is_config = finding.path.endswith(CONFIG_FILE)
         path = f"{self._file} ({CONFIG_FILE})" if is_config else str(self._file)
         return replace(finding, path=path, line=None, column=None)
@@ -49,8 +53,8 @@ def load_model_file(path: Path, composition: CompositionOptions, **given: Any) -
     ``given`` are the other arguments of ``derive``.
 
     Raises:
-        InvalidValueError: the configuration cannot be derived, the model has data outside its folder, or
-            ``composition`` contains another model.
+        InvalidValueError: the configuration cannot be derived, the model has data outside its
+            folder, or ``composition`` contains another model.
     """
     derived, directory = derive(ModelConfig.draft, path, **given), scratch_directory()
     files = derived.files

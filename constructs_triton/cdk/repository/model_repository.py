@@ -48,48 +48,52 @@ class TritonModelRepository(Construct):
     ``RepositoryError`` with all findings before anything is added to the stack, and warnings become
     annotations that can be acknowledged by ``constructs-triton:<code>``.
 
-    Archives are created when an endpoint needs them. A single-model endpoint loads its archive from the
-    asset bucket of the CDK. A multi-model endpoint needs all archives under one prefix.
-    The first use of :attr:`model_data_url` creates a bucket, unless ``bucket`` is set, and a custom resource
-    that copies the archives there and writes ``index.json`` beside them.
+    Archives are created when an endpoint needs them. A single-model endpoint loads its archive from
+    the asset bucket of the CDK. A multi-model endpoint needs all archives under one prefix. The
+    first use of :attr:`model_data_url` creates a bucket, unless ``bucket`` is set, and a custom
+    resource that copies the archives there and writes ``index.json`` beside them.
 
     ``source``
-        Where the models come from, for example ``ModelSource.from_directory("models")``. On a multi-model
-        endpoint each ensemble with its steps is one archive, and so is every other model. Add further models
-        with :meth:`add_model`.
+        Where the models come from, for example ``ModelSource.from_directory("models")``. On a
+        multi-model endpoint each ensemble with its steps is one archive, and so is every other
+        model. Add further models with :meth:`add_model`.
     ``calls``
         Models that a Python model calls (business logic scripting), by the caller:
         ``{"pipeline": ["scale"]}``. They are packed and loaded with the caller. Needed only where
         ``InferenceRequest(model_name=...)`` does not contain the name as a string.
     ``also_served``
-        Models that others need, such as steps of an ensemble, and that get an archive of their own too.
+        Models that others need, such as steps of an ensemble, and that get an archive of their own
+        too.
     ``check``
-        ``RepositoryCheck.on(acknowledge=[...])`` accepts findings by their codes. ``RepositoryCheck.off()``
-        checks nothing. Default: check everything.
+        ``RepositoryCheck.on(acknowledge=[...])`` accepts findings by their codes.
+        ``RepositoryCheck.off()`` checks nothing. Default: check everything.
     ``bucket``
-        Your own bucket for multi-model endpoints. By default a bucket is created: encrypted, TLS only, no
-        public access, retained when the stack is deleted. Endpoints with ``CompressionType.NONE`` use it too.
+        Your own bucket for multi-model endpoints. By default a bucket is created: encrypted, TLS
+        only, no public access, retained when the stack is deleted. Endpoints with
+        ``CompressionType.NONE`` use it too.
     ``prefix``
         Key prefix of the models in that bucket, ``"models/"`` by default; ends with ``/``.
     ``target_model_naming``
         ``CONTENT`` by default: ``resnet-3f9c2a1b.tar.gz``, a new name for new content.
     ``prune_after``
-        A duration of at least one day. A deployment deletes archives and files that it has placed and that
-        have been out of use for this time. Default: they are never deleted.
+        A duration of at least one day. A deployment deletes archives and files that it has placed
+        and that have been out of use for this time. Default: they are never deleted.
     ``encryption_key``
-        KMS key of the bucket that is created. Default: S3-managed keys. A deployment with another key
-        encrypts the models again.
+        KMS key of the bucket that is created. Default: S3-managed keys. A deployment with another
+        key encrypts the models again.
     ``previous_encryption_keys``
-        Further KMS keys that models in the bucket may have. The roles that read them may decrypt with these
-        keys too. Needed only where a change of the key is not complete in one deployment. Default: none.
+        Further KMS keys that models in the bucket may have. The roles that read them may decrypt
+        with these keys too. Needed only where a change of the key is not complete in one
+        deployment. Default: none.
     ``asset_encryption_key``
-        Your own KMS key of the CDK's asset bucket (``cdk bootstrap --bootstrap-kms-key-id``), for the roles
-        that load or copy archives. Not required for a key of ``cdk bootstrap --bootstrap-customer-key``.
+        Your own KMS key of the CDK's asset bucket (``cdk bootstrap --bootstrap-kms-key-id``), for
+        the roles that load or copy archives. Not required for a key of ``cdk bootstrap
+        --bootstrap-customer-key``.
     ``versioned``
         Whether the bucket that is created is versioned. Default: no.
     ``removal_policy``
-        Removal policy of the bucket that is created. ``DESTROY`` also deletes the archives. Default:
-        ``RETAIN``.
+        Removal policy of the bucket that is created. ``DESTROY`` also deletes the archives.
+        Default: ``RETAIN``.
     """
 
     def __init__(
@@ -147,8 +151,8 @@ class TritonModelRepository(Construct):
     ) -> None:
         """Add one model, with the models that it needs.
 
-        Add all models before you create a multi-model endpoint that serves the repository. If an error is
-        raised, nothing is added.
+        Add all models before you create a multi-model endpoint that serves the repository. If an
+        error is raised, nothing is added.
 
         Args:
             name: Name of the model; it must be new.
@@ -156,20 +160,21 @@ class TritonModelRepository(Construct):
             calls: As the repository's property, for the models of this source. Default: none.
 
         Raises:
-            InvalidValueError: the name is used already, the source contains several models, other programs
-                fill the prefix, or a multi-model endpoint serves the repository already.
+            InvalidValueError: the name is used already, the source contains several models, other
+                programs fill the prefix, or a multi-model endpoint serves the repository already.
             RepositoryError: the checks found errors; it has all of them.
         """
         contents = self._contents
         if contents.prefix.is_filled_by_others:
             raise InvalidValueError(
-                f'{self.node.path}: model "{name}" cannot be added, because other programs fill the prefix; '
-                "add it with constructs_triton_tools.operations.ModelLibrary, or use another repository"
+                f'{self.node.path}: model "{name}" cannot be added, because other programs fill '
+                "the prefix; add it with constructs_triton_tools.operations.ModelLibrary, "
+                "or use another repository"
             )
         if contents.prefix.is_synced:
             raise InvalidValueError(
-                f'{self.node.path}: model "{name}" is added after a multi-model endpoint that serves the '
-                "repository; call add_model before you create the endpoint"
+                f'{self.node.path}: model "{name}" is added after a multi-model endpoint that '
+                "serves the repository; call add_model before you create the endpoint"
             )
         check_source(source)
         contents.catalog.refuse_name(name)
@@ -192,12 +197,13 @@ class TritonModelRepository(Construct):
             return source.repository
         got = "no source" if source is None else source.description
         raise InvalidValueError(
-            f"{self.node.path}: its models cannot be read at synth, got {got}; set source to a folder or an "
-            "archive on your machine"
+            f"{self.node.path}: its models cannot be read at synth, got {got}; set source to a "
+            "folder or an archive on your machine"
         )
 
     def called_models(self, model_name: str) -> tuple[str, ...]:
-        """Return the models that Python models call when a model is served. The server must load them too.
+        """Return the models that Python models call when a model is served. The server must load
+        them too.
 
         Args:
             model_name: Name of the model that is served.
@@ -234,11 +240,14 @@ class TritonModelRepository(Construct):
 
     @property
     def index_url(self) -> str:
-        """``s3://<bucket>/<prefix>index.json``: a file from which clients read each model's target model."""
+        """``s3://<bucket>/<prefix>index.json``: a file from which clients read
+        each model's target model.
+        """
         return f"{self.model_data_url}{INDEX_FILE}"
 
     def grant_read_index(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal to read ``index.json``, which ``TritonClient`` finds the archive of a model in.
+        """Allow a principal to read ``index.json``, which ``TritonClient`` finds the archive of a
+        model in.
 
         The grant includes the decryption with the bucket's KMS key.
 
@@ -250,8 +259,8 @@ class TritonModelRepository(Construct):
     def grant_manage_models(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to list, add and remove models, for example the role of a training job.
 
-        ``constructs_triton_tools.operations.ModelLibrary`` and ``constructs-triton models`` need this.
-        The grant includes the bucket's KMS key.
+        ``constructs_triton_tools.operations.ModelLibrary`` and ``constructs-triton models`` need
+        this. The grant includes the bucket's KMS key.
 
         Args:
             grantee: Who gets the permission.

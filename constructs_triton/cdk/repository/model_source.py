@@ -56,18 +56,20 @@ class ModelSource(ABC):
     def from_directory(
         cls, path: str | PathLike[str], *, python_environments: Environments | None = None
     ) -> ModelSource:
-        """Use a Triton model repository on your machine: a folder with one sub-folder for each model.
+        """Use a Triton model repository on your machine: a folder with one sub-folder for each
+        model.
 
         ``triton-models.toml`` in the folder may have ``python_environments``, and ``calls`` and
-        ``also_served`` of the repository, for the app and the commands together. An argument that is in
-        both must have the same value.
+        ``also_served`` of the repository, for the app and the commands together. An argument that
+        is in both must have the same value.
 
         Args:
-            path: The folder. A relative path is relative to the current directory, like every path in the
-                CDK.
-            python_environments: Packages for models of the Python backend: one ``PythonEnvironment`` for all
-                of them, or one for each named model. Each archive gets the environment, and ``config.pbtxt``
-                in it the parameter ``EXECUTION_ENV_PATH``; your files are not changed. Default: those of
+            path: The folder. A relative path is relative to the current directory, like every path
+                in the CDK.
+            python_environments: Packages for models of the Python backend: one
+                ``PythonEnvironment`` for all of them, or one for each named model. Each archive
+                gets the environment, and ``config.pbtxt`` in it the parameter
+                ``EXECUTION_ENV_PATH``; your files are not changed. Default: those of
                 ``triton-models.toml``.
         """
         return _Directory(_local_path(path), python_environments)
@@ -82,19 +84,21 @@ class ModelSource(ABC):
         with_warmup: bool = False,
         **fields: Any,
     ) -> ModelSource:
-        """Use one model file on your machine, such as ``model.onnx``. Its configuration is derived from it.
+        """Use one model file on your machine, such as ``model.onnx``. Its configuration is derived
+        from it.
 
-        The archive is that of a folder with the configuration and the file, and it is checked like one.
-        Messages name your file. To see the folder, run ``constructs-triton model new``.
+        The archive is that of a folder with the configuration and the file, and it is checked like
+        one. Messages name your file. To see the folder, run ``constructs-triton model new``.
 
         Args:
-            path: Model of ONNX, TorchScript, TensorRT, OpenVINO, DALI or decision trees, or the folder of a
-                SavedModel.
+            path: Model of ONNX, TorchScript, TensorRT, OpenVINO, DALI or decision trees, or the
+                folder of a SavedModel.
             name: Name of the model. Default: the name of the file without its ending.
-            max_batch_size: Largest batch; 0 means that Triton does not batch. Default: that of Triton.
+            max_batch_size: Largest batch; 0 means that Triton does not batch. Default: that of
+                Triton.
             with_warmup: Whether Triton runs the model once with zeros before it is ready.
-            **fields: Other fields of ``ModelConfig``: ``dynamic_batching``, ``instance_group``, or ``input``
-                and ``output`` if the file does not say them.
+            **fields: Other fields of ``ModelConfig``: ``dynamic_batching``, ``instance_group``, or
+                ``input`` and ``output`` if the file does not say them.
         """
         return _ModelFile(_local_path(path), name, max_batch_size, with_warmup, fields)
 
@@ -102,21 +106,23 @@ class ModelSource(ABC):
     def from_compiled(
         cls, path: str | PathLike[str], *, instance_type: InstanceType | Sequence[InstanceType]
     ) -> ModelSource:
-        """Use the models that ``constructs-triton compile`` has written for the GPU of an instance type.
+        """Use the models that ``constructs-triton compile`` has written for the GPU of an instance
+        type.
 
-        The folder has a repository for each type of GPU. The checks compare the plan with the endpoint's
-        instance type. Synthesis compiles nothing: a missing plan is an error with the command to run.
+        The folder has a repository for each type of GPU. The checks compare the plan with the
+        endpoint's instance type. Synthesis compiles nothing: a missing plan is an error with the
+        command to run.
 
-        With several instance types, the archive has the plan of each GPU, and ``config.pbtxt`` in it chooses
-        by compute capability, with ``cc_model_filenames``.
+        With several instance types, the archive has the plan of each GPU, and ``config.pbtxt`` in
+        it chooses by compute capability, with ``cc_model_filenames``.
 
         Args:
             path: The folder of ``compile --output``.
             instance_type: Instance type of the endpoint, or those of its pools or variants.
 
         Raises:
-            InvalidValueError: the folder has no models for a GPU, the GPU is not known, or two GPUs have the
-                same compute capability, such as L4 and L40S.
+            InvalidValueError: the folder has no models for a GPU, the GPU is not known, or two GPUs
+                have the same compute capability, such as L4 and L40S.
         """
         types = [instance_type] if isinstance(instance_type, InstanceType) else list(instance_type)
         from constructs_triton.cdk.repository.several_gpus import compiled_repositories
@@ -130,11 +136,13 @@ class ModelSource(ABC):
     def from_builder(
         cls, builder: RepositoryBuilder, *, python_environments: Environments | None = None
     ) -> ModelSource:
-        """Use the repository of a ``ModelRepositoryBuilder``; it is written at synthesis, then deleted.
+        """Use the repository of a ``ModelRepositoryBuilder``; it is written at synthesis, then
+        deleted.
 
         Args:
             builder: The builder with all models.
-            python_environments: Packages for models of the Python backend; see :meth:`from_directory`.
+            python_environments: Packages for models of the Python backend; see
+                :meth:`from_directory`.
         """
         return _Builder(builder, python_environments)
 
@@ -142,8 +150,9 @@ class ModelSource(ABC):
     def from_archive(cls, path: str | PathLike[str]) -> ModelSource:
         """Use a ``.tar.gz`` archive on your machine, which is uploaded unchanged.
 
-        Its models are checked like those of a folder. ``TritonModelRepository`` raises ``ArchiveError`` if a
-        member would be extracted outside of its folder, is a link, or is not in a model folder.
+        Its models are checked like those of a folder. ``TritonModelRepository`` raises
+        ``ArchiveError`` if a member would be extracted outside of its folder, is a link, or is not
+        in a model folder.
 
         Args:
             path: Path of the archive.
@@ -152,7 +161,8 @@ class ModelSource(ABC):
 
     @classmethod
     def from_bucket(cls, bucket: s3.IBucket, key: str) -> ModelSource:
-        """Use a ``.tar.gz`` archive in a bucket. It is not read at synthesis, so its models are not checked.
+        """Use a ``.tar.gz`` archive in a bucket. It is not read at synthesis, so its models are not
+        checked.
 
         Upload new content under a new key, because a multi-model endpoint loads a key only once.
 
@@ -171,17 +181,20 @@ class ModelSource(ABC):
             )
         if not is_token(key) and (not key.endswith(".tar.gz") or key.startswith("/")):
             raise InvalidValueError(
-                f'key: must end with ".tar.gz" and not begin with "/", got "{key}"; pack the models with '
-                "`constructs-triton pack`, or use from_s3_prefix for uncompressed models"
+                f'key: must end with ".tar.gz" and not begin with "/", got "{key}"; pack the '
+                "models with `constructs-triton pack`, "
+                "or use from_s3_prefix for uncompressed models"
             )
         return _Stored(StoredModels(bucket, key))
 
     @classmethod
     def from_s3_prefix(cls, bucket: s3.IBucket, prefix: str) -> ModelSource:
-        """Use uncompressed models under a prefix, one folder for each model, on a single-model endpoint.
+        """Use uncompressed models under a prefix, one folder for each model, on a single-model
+        endpoint.
 
-        SageMaker copies the files (``ModelDataSource`` with ``CompressionType`` ``None``), which is faster
-        for large weights. Multi-model endpoints support archives only. The models are not checked.
+        SageMaker copies the files (``ModelDataSource`` with ``CompressionType`` ``None``), which is
+        faster for large weights. Multi-model endpoints support archives only. The models are not
+        checked.
 
         Args:
             bucket: Bucket of the models.
@@ -196,10 +209,12 @@ class ModelSource(ABC):
 
     @classmethod
     def from_archive_prefix(cls, bucket: s3.IBucket, prefix: str) -> ModelSource:
-        """Use ``.tar.gz`` archives under a prefix, which other programs put there, on a multi-model endpoint.
+        """Use ``.tar.gz`` archives under a prefix, which other programs put there, on a multi-model
+        endpoint.
 
-        A training job may add models at any time; ``constructs_triton_tools.operations.ModelLibrary`` adds
-        them with an index. Nothing is copied at deployment, and the models are not checked.
+        A training job may add models at any time;
+        ``constructs_triton_tools.operations.ModelLibrary`` adds them with an index. Nothing is
+        copied at deployment, and the models are not checked.
 
         Args:
             bucket: Bucket of the archives.
@@ -217,10 +232,10 @@ class ModelSource(ABC):
         """Use a version of a SageMaker model package, which contains the image and the models.
 
         For ``TritonEndpoint`` only. It excludes ``image``, checks of the models, derived timeouts,
-        multi-model endpoints and local runs. The container gets only the variables of ``environment``. The
-        execution role gets no permission to read the package's image and data; add them with
-        ``endpoint.add_to_role_policy``, or set ``role``. Packages of AWS Marketplace need
-        ``enable_network_isolation=True``.
+        multi-model endpoints and local runs. The container gets only the variables of
+        ``environment``. The execution role gets no permission to read the package's image and data;
+        add them with ``endpoint.add_to_role_policy``, or set ``role``. Packages of AWS Marketplace
+        need ``enable_network_isolation=True``.
 
         Args:
             model_package_arn: Name or ARN of the version.
@@ -245,7 +260,8 @@ def load_source(source: ModelSource, composition: CompositionOptions) -> LoadedM
     """Read the models of a source. ``composition`` is what the user declares about them.
 
     Raises:
-        ConstructsTritonError: they cannot be read, or there are no models that ``composition`` contains.
+        ConstructsTritonError: they cannot be read, or there are no models that ``composition``
+            contains.
     """
     return source._load(composition)
 
@@ -264,7 +280,8 @@ def _local_path(path: str | PathLike[str]) -> Path:
     """Return a path, which is not the URL of an object in S3."""
     if fspath(path).startswith("s3://"):
         raise InvalidValueError(
-            f'path: must not be in S3, got "{path}"; use from_bucket for a .tar.gz, or from_s3_prefix'
+            f'path: must not be in S3, got "{path}"; '
+            "use from_bucket for a .tar.gz, or from_s3_prefix"
         )
     return Path(fspath(path))
 
@@ -329,7 +346,8 @@ class _Archive(ModelSource):
     def _load(self, composition: CompositionOptions) -> LoadedModels:
         if composition.also_served:
             raise InvalidValueError(
-                f"also_served: an archive is uploaded unchanged, got {self.path}; use from_directory"
+                "also_served: an archive is uploaded unchanged, "
+                f"got {self.path}; use from_directory"
             )
         return UploadedArchive.read(self.path, composition)
 

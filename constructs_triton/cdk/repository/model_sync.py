@@ -1,4 +1,6 @@
-"""The deploy-time function that places archives under a repository's prefix, and its custom resource."""
+"""The deploy-time function that places archives under a repository's prefix,
+and its custom resource.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ from constructs_triton_functions.model_sync.manifest import ListedArchive, Manif
 from constructs_triton_functions.model_sync.properties import SyncProperties
 from triton_model_check.model_repository.packing import ARCHIVE_SUFFIX
 
-# An ARN has at most 1,100 characters, since a key of S3 has at most 1,024, and a role has room for 30,720.
+# An ARN has at most 1,100 characters, since a key of S3 has at most 1,024, and a role has room for
+# 30,720.
 _FEW = 15
 
 
@@ -81,11 +84,12 @@ class ModelSyncFunction(ContinuedFunction):
 class ModelSync(Construct):
     """Keeps archives under ``prefix`` of ``bucket``, and ``index.json`` beside them.
 
-    ``archives`` and ``stored_archives`` map a model's logical name to its target model and its archive. What
-    uses the prefix depends on this construct, so that no model is asked for before it is there. The archives
-    outlive it unless ``remove_on_delete``; one that no name stands for any more stays, or is removed by a
-    deployment after ``prune_after``. ``asset_encryption_key`` is the key that the asset bucket's objects are
-    encrypted with, where the key's policy leaves it to IAM who may decrypt.
+    ``archives`` and ``stored_archives`` map a model's logical name to its target model and its
+    archive. What uses the prefix depends on this construct, so that no model is asked for before it
+    is there. The archives outlive it unless ``remove_on_delete``; one that no name stands for any
+    more stays, or is removed by a deployment after ``prune_after``. ``asset_encryption_key`` is the
+    key that the asset bucket's objects are encrypted with, where the key's policy leaves it to IAM
+    who may decrypt.
     """
 
     def __init__(
@@ -173,7 +177,8 @@ def _with_read_statement(
     *,
     are_few: bool,
 ) -> list[Statement]:
-    """Add a statement to read the list and each archive by its key, or by a pattern if that is too long.
+    """Add a statement to read the list and each archive by its key, or by a pattern if that is too
+    long.
 
     The statements for a few archives always fit.
     """

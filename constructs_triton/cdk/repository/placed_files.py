@@ -29,7 +29,8 @@ _LISTED_FILES = 5
 
 
 class PlacedFiles:
-    """Places models below ``files/`` of the repository's prefix, each at its first use by an endpoint.
+    """Places models below ``files/`` of the repository's prefix, each at its first use by an
+    endpoint.
 
     ``scope`` is the repository, the parent of the custom resources.
     """
@@ -64,7 +65,8 @@ class PlacedFiles:
         """Return the place of a model's files, and create the custom resource that places them.
 
         Raises:
-            InvalidValueError: ``reader`` is in another stack, and the repository deletes old models.
+            InvalidValueError: ``reader`` is in another stack, and the repository deletes old
+                models.
         """
         assert isinstance(loaded, LocalModels)
         self._prefix.refuse_pruning_for(reader)

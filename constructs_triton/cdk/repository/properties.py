@@ -44,10 +44,14 @@ class TargetModelNaming(StrEnum):
     """How the archives of a multi-model endpoint are named."""
 
     CONTENT = "content"
-    """``resnet-3f9c2a1b.tar.gz``: new content has a new name, and ``index.json`` names the current one."""
+    """``resnet-3f9c2a1b.tar.gz``: new content has a new name,
+    and ``index.json`` names the current one.
+    """
 
     PLAIN = "plain"
-    """``resnet.tar.gz``: an instance that has loaded it keeps serving the old content after a change."""
+    """``resnet.tar.gz``: an instance that has loaded it keeps serving the old
+    content after a change.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,8 @@ def check_retention(prune_after: Duration | None) -> None:
     if retention < 24 * 60 * 60:
         raise InvalidValueError(
             f"prune_after: must be at least 1 day, got {retention:.0f} seconds; write "
-            "Duration.days(1) or more, because an endpoint that is rolled back may still load old archives"
+            "Duration.days(1) or more, because an endpoint that "
+            "is rolled back may still load old archives"
         )
 
 
@@ -213,8 +218,9 @@ class PrefixOptions:
             )
         if self.removal_policy is RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE:
             raise InvalidValueError(
-                "removal_policy: after a failed creation, CloudFormation could not delete a bucket that "
-                "contains models already, got RETAIN_ON_UPDATE_OR_DELETE; use RETAIN or DESTROY"
+                "removal_policy: after a failed creation, CloudFormation could not delete a bucket "
+                "that contains models already, "
+                "got RETAIN_ON_UPDATE_OR_DELETE; use RETAIN or DESTROY"
             )
         check_folder_prefix("prefix", self.prefix)
         check_retention(self.prune_after)
@@ -226,6 +232,6 @@ class PrefixOptions:
             value = getattr(self, each.name)
             if each.name not in _OF_EVERY_PREFIX and value is not None and value != each.default:
                 raise InvalidValueError(
-                    f"{each.name}: not supported with ModelSource.from_archive_prefix, whose prefix other "
-                    "programs fill; remove it"
+                    f"{each.name}: not supported with ModelSource.from_archive_prefix, whose "
+                    "prefix other programs fill; remove it"
                 )

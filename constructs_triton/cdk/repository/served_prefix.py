@@ -30,19 +30,19 @@ from constructs_triton_core.tokens import is_token
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
 
 _PLAIN_NAMES = (
-    'target_model_naming: with plain names, an instance that has loaded "{name}" keeps serving the old '
-    "content after a change, because SageMaker does not load the same key again; use "
+    'target_model_naming: with plain names, an instance that has loaded "{name}" keeps serving the '
+    "old content after a change, because SageMaker does not load the same key again; use "
     "TargetModelNaming.CONTENT"
 )
 _UNUSED_KEY = Finding(
     "repository-key-unused",
     Severity.WARNING,
     "encryption_key",
-    "nothing in this app uses the bucket of the repository, so the key has no effect: endpoints of one model "
-    "load their archive from the CDK's asset bucket",
-    "set compression_type=CompressionType.NONE on the endpoint, which copies the model to the bucket of the "
-    "repository, or remove encryption_key; `cdk bootstrap --bootstrap-kms-key-id` sets the key of the asset "
-    "bucket",
+    "nothing in this app uses the bucket of the repository, so the key has no effect: endpoints of "
+    "one model load their archive from the CDK's asset bucket",
+    "set compression_type=CompressionType.NONE on the endpoint, which copies the model to the "
+    "bucket of the repository, or remove encryption_key; `cdk bootstrap --bootstrap-kms-key-id` "
+    "sets the key of the asset bucket",
 )
 _MANAGE_ACTIONS = [
     "s3:AbortMultipartUpload",
@@ -56,7 +56,8 @@ _MANAGE_ACTIONS = [
 class ServedPrefix:
     """A prefix that a deployment fills with the models of ``catalog``, or that other programs fill.
 
-    ``scope`` is the parent of the bucket and of the custom resource. Both are created when they are used.
+    ``scope`` is the parent of the bucket and of the custom resource. Both are created when they are
+    used.
     """
 
     def __init__(self, scope: Construct, catalog: ModelCatalog, options: PrefixOptions) -> None:
@@ -71,7 +72,9 @@ class ServedPrefix:
         self.creates_bucket = self._bucket is None
 
     def warn_of_unused_key(self) -> None:
-        """Warn at synthesis if nothing in the app has used the bucket, whose key then has no effect."""
+        """Warn at synthesis if nothing in the app has used the bucket,
+        whose key then has no effect.
+        """
         warn_at_synthesis(self._scope, lambda: _UNUSED_KEY if self._bucket is None else None)
 
     @property
@@ -88,7 +91,9 @@ class ServedPrefix:
 
     @property
     def is_deleted_with_stack(self) -> bool:
-        """Whether the bucket is created here and is deleted, with all models, together with the stack."""
+        """Whether the bucket is created here and is deleted, with all models,
+        together with the stack.
+        """
         return self.creates_bucket and self._options.removal_policy == RemovalPolicy.DESTROY
 
     @property
@@ -99,13 +104,16 @@ class ServedPrefix:
         )
 
     def refuse_pruning_for(self, reader: Construct) -> None:
-        """Check that no deployment deletes models that an endpoint of another stack may still serve."""
+        """Check that no deployment deletes models that an endpoint of another
+        stack may still serve.
+        """
         here, there = _deployed_stack(reader), _deployed_stack(self._scope)
         if self._options.prune_after is not None and here is not there:
             raise InvalidValueError(
-                f"{reader.node.path}: prune_after of {self._scope.node.path} deletes models when the stack "
-                f"{there.stack_name} is deployed, but this endpoint in the stack {here.stack_name} may still "
-                "serve them; create the repository in the stack of the endpoint, or remove prune_after"
+                f"{reader.node.path}: prune_after of {self._scope.node.path} deletes models when "
+                f"the stack {there.stack_name} is deployed, but this endpoint in the stack "
+                f"{here.stack_name} may still serve them; create the repository in the stack of "
+                "the endpoint, or remove prune_after"
             )
 
     @property
@@ -129,7 +137,8 @@ class ServedPrefix:
         """Return the ``TargetModel`` values that a grant for models, archives or patterns allows.
 
         Raises:
-            InvalidValueError: the repository has no archive of that name, so the grant would allow nothing.
+            InvalidValueError: the repository has no archive of that name, so the grant would allow
+                nothing.
         """
         known = self.target_models
         return [pattern for name in names for pattern in self._patterns(name, known)]
@@ -154,8 +163,8 @@ class ServedPrefix:
         """Return the custom resource that copies the archives, or ``None`` if other programs do.
 
         Raises:
-            InvalidValueError: there are no models, models that are not in archives, or archives that a grant
-                for another model would allow.
+            InvalidValueError: there are no models, models that are not in archives, or archives
+                that a grant for another model would allow.
         """
         if self._sync is None and not self.is_filled_by_others:
             self._sync = self._create_sync()
@@ -205,7 +214,9 @@ class ServedPrefix:
         return grant
 
     def grant_manage(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Grant the permissions to list, add, replace and delete archives, and to change ``index.json``."""
+        """Grant the permissions to list, add, replace and delete archives,
+        and to change ``index.json``.
+        """
         conditions = {"StringLike": {"s3:prefix": [f"{self.prefix}*"]}}
         grant = self._grant(grantee, _MANAGE_ACTIONS, [self._arn("*")])
         grant = grant.combine(

@@ -37,8 +37,8 @@ def compiled_repository(path: Path, instance_type: InstanceType) -> Path:
     repository = path / gpu_folder(instance_type.gpu_model)
     if not repository.is_dir():
         raise InvalidValueError(
-            f"{path}: has no models for {instance_type} ({instance_type.gpu_model}); run `constructs-triton "
-            f"compile MODEL --instance-type {instance_type} --output {path}`"
+            f"{path}: has no models for {instance_type} ({instance_type.gpu_model}); run "
+            f"`constructs-triton compile MODEL --instance-type {instance_type} --output {path}`"
         )
     return repository
 
@@ -53,8 +53,8 @@ def compiled_repositories(path: Path, instance_types: Sequence[InstanceType]) ->
     """Return the repository of each type of GPU that the instance types have.
 
     Raises:
-        InvalidValueError: there is no type, a repository is missing, or two GPUs have the same compute
-            capability, so that Triton cannot choose between their plans.
+        InvalidValueError: there is no type, a repository is missing, or two GPUs have the same
+            compute capability, so that Triton cannot choose between their plans.
     """
     if not instance_types:
         raise InvalidValueError(
@@ -68,10 +68,10 @@ def compiled_repositories(path: Path, instance_types: Sequence[InstanceType]) ->
         other = by_capability.setdefault(each.compute_capability, each)
         if other is not each:
             raise InvalidValueError(
-                f"instance_type: one archive cannot contain plans for {other} ({other.gpu_model}) and {each} "
-                f"({each.gpu_model}), because Triton chooses by compute capability, which is "
-                f"{each.compute_capability} for both; use from_compiled once for each, and give each "
-                "InstancePool its model_repository"
+                f"instance_type: one archive cannot contain plans for {other} ({other.gpu_model}) "
+                f"and {each} ({each.gpu_model}), because Triton chooses by compute capability, "
+                f"which is {each.compute_capability} for both; use from_compiled once for each, "
+                "and give each InstancePool its model_repository"
             )
     return {each: repository for repository, each in found.items()}
 
@@ -87,9 +87,9 @@ def combine_gpus(repositories: GpuRepositories, directory: Path) -> ModelReposit
     for each, names in models.items():
         if names != models[first]:
             raise InvalidValueError(
-                f"{repositories[each]}: has the models {quoted(names)}, and {repositories[first]} has "
-                f"{quoted(models[first])}; compile each model with --instance-type {first} --instance-type "
-                f"{each}"
+                f"{repositories[each]}: has the models {quoted(names)}, and {repositories[first]} "
+                f"has {quoted(models[first])}; compile each model with --instance-type {first} "
+                f"--instance-type {each}"
             )
     linked = {link for name in models[first] for link in _combine(name, repositories, directory)}
     return ModelRepository.from_directory(directory, linked_files=linked)
@@ -104,8 +104,8 @@ def _combine(name: str, repositories: GpuRepositories, directory: Path) -> set[s
     configs = {_read(path / name / _CONFIG) for path in repositories.values()}
     if len(configs) > 1:
         raise InvalidValueError(
-            f"{next(iter(repositories.values())) / name / _CONFIG}: differs from that of the other GPUs; "
-            "compile the model again with all instance types in one command"
+            f"{next(iter(repositories.values())) / name / _CONFIG}: differs from that of the other "
+            "GPUs; compile the model again with all instance types in one command"
         )
     lines = ""
     (directory / name / "1").mkdir(parents=True)
@@ -128,5 +128,6 @@ def _read(path: Path) -> bytes:
         return read_regular(path)
     except OSError as error:
         raise InvalidValueError(
-            f"{path}: cannot be read ({(error.strerror or str(error)).lower()}); compile the model again"
+            f"{path}: cannot be read ({(error.strerror or str(error)).lower()}); "
+            "compile the model again"
         ) from None

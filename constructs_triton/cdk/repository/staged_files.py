@@ -1,8 +1,8 @@
 """Copies the files of models into a cloud assembly, from which the CDK uploads them.
 
-Each large file becomes a file that is named after the digest of its content, so an unchanged one is neither
-copied nor uploaded again. All small files become one zip without compression: a pipeline of the CDK has an
-action for each asset, and thousands of actions do not fit.
+Each large file becomes a file that is named after the digest of its content, so an unchanged one is
+neither copied nor uploaded again. All small files become one zip without compression: a pipeline of
+the CDK has an action for each asset, and thousands of actions do not fit.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ _KEEP_TEXT = b"Keeps this folder, since Amazon S3 has no folders.\n"
 _KEEP_DIGEST: ContentDigest = blake3(_KEEP_TEXT).digest()
 _DIGEST_CHARACTERS = 32
 _CHUNK_BYTES = 1 << 18
-"""Stays in the processor's cache between hashing and writing; with 1 MiB a copy takes four times as long."""
+"""Stays in the processor's cache between hashing and writing;
+with 1 MiB a copy takes four times as long.
+"""
 _ZIP_HEADER_BYTES = 30  # PKWARE APPNOTE, "Local file header", before the name
 _UNIX = 3
 _STAGED_NS = 315_532_800 * 10**9
@@ -83,8 +85,8 @@ class SmallFile:
 class StagedModel:
     """The files of models, copied for the upload.
 
-    ``digest`` depends on the paths and contents of all files, and on nothing else. ``zip`` contains the small
-    files; it is ``None`` if there are none.
+    ``digest`` depends on the paths and contents of all files, and on nothing else. ``zip`` contains
+    the small files; it is ``None`` if there are none.
     """
 
     digest: str
@@ -139,7 +141,8 @@ def stage(
     The large ones are copied by reference where the file system can share blocks.
 
     Raises:
-        ArchiveError: a file cannot or must not be uploaded, changed while it was read, or cannot be copied.
+        ArchiveError: a file cannot or must not be uploaded, changed while it was read, or cannot be
+            copied.
         InvalidValueError: there is no such model.
     """
     listed = list_files(repository, model_names)

@@ -1,4 +1,6 @@
-"""Permissions of the deploy-time function that places models: below one prefix, and nothing else."""
+"""Permissions of the deploy-time function that places models: below one prefix,
+and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from constructs_triton.cdk.permissions.statements import Statement, allow, allow
 from constructs_triton.cdk.repository.model_bucket import ModelKeys
 from constructs_triton_core.facts.encrypted_data import WRITE_ACTIONS
 
-# S3 copies the tags of an object too, and refuses a copy without the permission. Malware scanners set tags.
+# S3 copies the tags of an object too, and refuses a copy without the permission. Malware scanners
+# set tags.
 READ_ACTIONS = ["s3:GetObject", "s3:GetObjectTagging"]
 
 # GetObject verifies what was placed; the rest belongs to large archives, copied in parts.
@@ -42,7 +45,9 @@ def read_statement(scope: Construct, bucket_name: str, keys: Sequence[str]) -> S
 
 
 def place_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[Statement]:
-    """Statements to write objects under a prefix, including multipart uploads and new encryption."""
+    """Statements to write objects under a prefix,
+    including multipart uploads and new encryption.
+    """
     statements = [
         allow("PlaceArchives", _PLACE_ACTIONS, [bucket.arn_for_objects(f"{prefix}*")]),
         allow("FindAbandonedUploads", ["s3:ListBucketMultipartUploads"], [bucket.bucket_arn]),
@@ -53,7 +58,9 @@ def place_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[S
 
 
 def _encrypt_again_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[Statement]:
-    """Statements to find and copy the objects of others that have a previous key; none without a key."""
+    """Statements to find and copy the objects of others that have a previous key;
+    none without a key.
+    """
     if not keys.all:
         return []
     return [

@@ -54,16 +54,16 @@ def check_target_model(
 ) -> None:
     """Check what a grant names. CDK tokens and patterns with ``*`` or ``?`` pass.
 
-    ``known`` maps the models of the repository to their archives. ``ensembles`` are the models whose archives
-    contain ``name`` as a step.
+    ``known`` maps the models of the repository to their archives. ``ensembles`` are the models
+    whose archives contain ``name`` as a step.
     """
     if is_token(name) or name in known or name in known.values() or _PATTERN.search(name):
         return
     if ensembles:
         step = name.removesuffix(".tar.gz")
         raise InvalidValueError(
-            f'target_models: "{step}" is a step inside {quoted(ensembles)} and has no archive of its own; '
-            f'grant {quoted(ensembles)}, or set also_served=["{step}"]'
+            f'target_models: "{step}" is a step inside {quoted(ensembles)} and has no archive of '
+            f'its own; grant {quoted(ensembles)}, or set also_served=["{step}"]'
         )
     listed = f'its models are {some_of(known)}; grant one of them, or use a pattern with "*"'
     fix = did_you_mean(
@@ -77,14 +77,14 @@ def check_target_model(
 def refuse_collisions(target_models: Mapping[str, str]) -> None:
     """Check that a grant for one model does not allow another one.
 
-    A grant allows a model's name with any digest. The archive ``scorer-backbone.tar.gz`` of another model
-    would match ``scorer-????????.tar.gz``.
+    A grant allows a model's name with any digest. The archive ``scorer-backbone.tar.gz`` of another
+    model would match ``scorer-????????.tar.gz``.
     """
     for name, target_model in target_models.items():
         owner = pattern_owner(target_model)
         if owner is not None and owner != name and owner in target_models:
             raise InvalidValueError(
-                f'model "{name}": its archive "{target_model}" is also covered by grants for "{owner}", '
-                f'which allow "{archive_pattern(owner)}"; rename one of the models, or use '
-                "TargetModelNaming.CONTENT"
+                f'model "{name}": its archive "{target_model}" is also covered by grants for '
+                f'"{owner}", which allow "{archive_pattern(owner)}"; rename one of the models, or '
+                "use TargetModelNaming.CONTENT"
             )

@@ -46,8 +46,8 @@ _NOT_IN_ACTION_NAMES = re.compile(r"[:/|\x00-\x1f\x7f-\x9f]")
 class TrackedMetric:
     """A metric and the target at which a policy keeps it.
 
-    ``target_value`` is in the metric's own unit. For a utilization it is from 0 to 100 times ``units``, the
-    number of GPUs or vCPUs of one instance.
+    ``target_value`` is in the metric's own unit. For a utilization it is from 0 to 100 times
+    ``units``, the number of GPUs or vCPUs of one instance.
     """
 
     policy_id: str
@@ -59,8 +59,8 @@ class TrackedMetric:
 def check_published(metric_name: str, *, is_asynchronous: bool) -> None:
     """Check that a real-time or asynchronous endpoint publishes a metric.
 
-    CloudFormation would accept a policy on another metric, but it would never act. Source: SageMaker
-    developer guide, "Alarms and logs for tracking metrics from asynchronous endpoints".
+    CloudFormation would accept a policy on another metric, but it would never act. Source:
+    SageMaker developer guide, "Alarms and logs for tracking metrics from asynchronous endpoints".
     """
     is_of_queue = not metric_definition(metric_name).has_variant_dimension
     if is_of_queue == is_asynchronous:
@@ -69,8 +69,8 @@ def check_published(metric_name: str, *, is_asynchronous: bool) -> None:
     if is_asynchronous:
         endpoint, other = "an asynchronous", "scale_on_backlog"
     raise InvalidValueError(
-        f"{metric_name}: {endpoint} endpoint does not publish this metric, so a policy would never act; "
-        f"use {other}"
+        f"{metric_name}: {endpoint} endpoint does not publish this metric, "
+        f"so a policy would never act; use {other}"
     )
 
 
@@ -115,8 +115,8 @@ def _missing_step(steps: Sequence[appscaling.ScalingInterval]) -> str:
 def check_unguarded(id: str, *, is_guarded: bool) -> None:
     """Check that an endpoint with ``scaling_guard`` has no step policy.
 
-    The alarm of a step policy contains the policy's ARN. A policy that the guard registers again has another
-    ARN, and after a rollback the alarm would still contain the old one.
+    The alarm of a step policy contains the policy's ARN. A policy that the guard registers again
+    has another ARN, and after a rollback the alarm would still contain the old one.
     """
     if is_guarded:
         raise InvalidValueError(
@@ -135,8 +135,8 @@ def check_schedule(
     """
     if not is_token(id) and _NOT_IN_ACTION_NAMES.search(id):
         raise InvalidValueError(
-            f'{id}: the id becomes the name of the scheduled action and cannot contain ":", "/" or "|"; '
-            "rename it"
+            f"{id}: the id becomes the name of the scheduled action "
+            'and cannot contain ":", "/" or "|"; rename it'
         )
     if min_capacity is None and max_capacity is None:
         raise InvalidValueError(
@@ -182,14 +182,16 @@ def warn_of_unsettled_concurrency(scaling: Construct) -> None:
         "constructs-triton:concurrency-of-many-models",
         "scale_on_concurrent_requests: AWS does not say whether multi-model endpoints publish "
         "ConcurrentRequestsPerModel, and a policy without data never adds instances; use "
-        "scale_on_invocations_per_instance, or acknowledge this if you see the metric in CloudWatch",
+        "scale_on_invocations_per_instance, "
+        "or acknowledge this if you see the metric in CloudWatch",
     )
 
 
 def sequence_finding(path: str, models: Sequence[str], count: float, unit: str) -> Finding | None:
     """Return a warning if the requests of a sequence may reach several instances or copies.
 
-    ``path`` is the property that sets the number, and ``count`` the largest number, of instances or copies.
+    ``path`` is the property that sets the number, and ``count`` the largest number, of instances or
+    copies.
     """
     if not models or is_token(count) or count <= 1:
         return None
@@ -198,8 +200,9 @@ def sequence_finding(path: str, models: Sequence[str], count: float, unit: str) 
         "sequence-on-several-instances",
         Severity.WARNING,
         path,
-        f"model {names} keeps the state of a sequence, but SageMaker sends each request to any of up to "
-        f"{count:g} {unit}",
-        "use one, or several variants of one instance and choose one by the sequence with TargetVariant, or "
-        "carry the state in the requests; acknowledge this if a sequence is one request",
+        f"model {names} keeps the state of a sequence, but SageMaker sends each request to any of "
+        f"up to {count:g} {unit}",
+        "use one, or several variants of one instance and choose one by the sequence with "
+        "TargetVariant, or carry the state in the requests; "
+        "acknowledge this if a sequence is one request",
     )

@@ -19,7 +19,8 @@ from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
 
 # Queue time is near 0 until instances are almost busy, and then rises steeply. Target tracking adds
-# instances in proportion to the metric, so an unlimited value would lead to max_capacity immediately.
+# instances in proportion to the metric, so an unlimited value would lead to max_capacity
+# immediately.
 _HIGHEST_IN_TARGETS = 2
 
 
@@ -41,26 +42,26 @@ class CustomMetricScaling(SteppedScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Add instances when requests wait too long in the queue of a model; never remove any.
 
-        A second policy beside the one that scales, such as ``scale_on_concurrent_requests``, which removes
-        the instances again. Queue time is near 0 until the instances are almost busy, so it cannot say when
-        there are too many. The policy at most doubles the instances at a time. It needs
-        ``container_metrics=True``, and acts about five minutes after a load begins, plus the start of an
-        instance. Without data it does nothing; the alarm ``ContainerMetricsMissing`` of ``add_alarms``
-        reports that.
+        A second policy beside the one that scales, such as ``scale_on_concurrent_requests``, which
+        removes the instances again. Queue time is near 0 until the instances are almost busy, so it
+        cannot say when there are too many. The policy at most doubles the instances at a time. It
+        needs ``container_metrics=True``, and acts about five minutes after a load begins, plus the
+        start of an instance. Without data it does nothing; the alarm ``ContainerMetricsMissing`` of
+        ``add_alarms`` reports that.
 
         Args:
             id: Construct id of the policy.
-            target_queue_time: Average time in the queue above which instances are added. Half of what your
-                latency budget leaves for waiting is a good start.
-            model: The model whose queue is read. Default: the only model of the archive that is not an
-                ensemble, because an ensemble's requests wait in the queues of its steps.
-            scale_out_cooldown: Time between two scale-out activities. Default: 300 seconds, the service's
-                default.
+            target_queue_time: Average time in the queue above which instances are added. Half of
+                what your latency budget leaves for waiting is a good start.
+            model: The model whose queue is read. Default: the only model of the archive that is not
+                an ensemble, because an ensemble's requests wait in the queues of its steps.
+            scale_out_cooldown: Time between two scale-out activities. Default: 300 seconds, the
+                service's default.
             policy_name: Name of the policy. Default: generated from the construct's path.
 
         Raises:
-            InvalidValueError: the variant publishes no metrics of Triton, the model has no queue or must be
-                named, or the time is not a duration above 0.
+            InvalidValueError: the variant publishes no metrics of Triton, the model has no queue or
+                must be named, or the time is not a duration above 0.
         """
         metrics = self._published_metrics(id)
         target = targets.microseconds("target_queue_time", target_queue_time)
@@ -80,13 +81,16 @@ class CustomMetricScaling(SteppedScaling):
     def _published_metrics(self, id: str) -> ContainerMetrics:
         if self._container_metrics is None:
             raise InvalidValueError(
-                f"{id}: the variant does not publish Triton's queue time; set container_metrics=True on the "
-                "construct that creates the endpoint, or use scale_on_concurrent_requests"
+                f"{id}: the variant does not publish Triton's queue time; set "
+                "container_metrics=True on the construct that creates the endpoint, or use "
+                "scale_on_concurrent_requests"
             )
         return self._container_metrics
 
     def _nothing_removes(self) -> Finding | None:
-        """Return a warning if no other policy and no schedule removes the instances that were added."""
+        """Return a warning if no other policy and no schedule removes the
+        instances that were added.
+        """
         policies = [
             each for each in self.node.find_all() if isinstance(each, appscaling.CfnScalingPolicy)
         ]
@@ -98,13 +102,15 @@ class CustomMetricScaling(SteppedScaling):
             Severity.WARNING,
             self._queue_policies[0],
             "only adds instances, and no other policy or schedule removes them",
-            "add the policy that scales in both directions, such as scale_on_concurrent_requests, or "
-            "acknowledge this",
+            "add the policy that scales in both directions, "
+            "such as scale_on_concurrent_requests, or acknowledge this",
         )
 
 
 def _queue_time(metrics: ContainerMetrics, model: str, target: float) -> ExpressionValue:
-    """Return the average queue time of a request, limited so that one activity adds a limited number."""
+    """Return the average queue time of a request,
+    limited so that one activity adds a limited number.
+    """
     from constructs_triton_core.cloud_assembly.scaling import limited_quotient
 
     queue = metrics._average("queue", model)
@@ -120,7 +126,8 @@ def _queued_model(metrics: ContainerMetrics, model: str | None) -> str:
         return queued[0]
     if model is None:
         raise InvalidValueError(
-            f"model: is required, because several models have a queue; set it to one of {quoted(queued)}"
+            "model: is required, because several models have a queue; "
+            f"set it to one of {quoted(queued)}"
         )
     if model not in queued:
         is_packed = model in metrics.models

@@ -46,8 +46,9 @@ def customized_metric(
 ) -> appscaling.CfnScalingPolicy.CustomizedMetricSpecificationProperty:
     """Return the ``CustomizedMetricSpecification`` of a metric.
 
-    A plain metric with one of the five simple statistics becomes the short form. Metric math and percentiles,
-    which CDK's own target tracking does not support, become a list of queries. The last query is the result.
+    A plain metric with one of the five simple statistics becomes the short form. Metric math and
+    percentiles, which CDK's own target tracking does not support, become a list of queries. The
+    last query is the result.
     The period is left out, because the service has no such field: it evaluates each minute.
 
     Raises:
@@ -122,7 +123,9 @@ def _metric_stat(metric: MetricValue) -> Any:
 
 
 def _unit(metric: MetricValue) -> str | None:
-    """Convert the CDK's name of a unit to CloudWatch's: ``BYTES_PER_SECOND`` to ``Bytes/Second``."""
+    """Convert the CDK's name of a unit to CloudWatch's:
+    ``BYTES_PER_SECOND`` to ``Bytes/Second``.
+    """
     if metric.unit is None:
         return None
     return "/".join(word.capitalize() for word in metric.unit.name.split("_PER_"))

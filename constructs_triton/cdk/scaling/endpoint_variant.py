@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class VariantOwner:
     """The endpoint that a variant belongs to.
 
-    Scaling is added to ``construct``. ``cfn_endpoint`` is ``None`` for an imported endpoint, which is
-    deployed elsewhere. ``metric_endpoint_name`` is used in metrics. Default: ``endpoint_name``.
+    Scaling is added to ``construct``. ``cfn_endpoint`` is ``None`` for an imported endpoint, which
+    is deployed elsewhere. ``metric_endpoint_name`` is used in metrics. Default: ``endpoint_name``.
     ``serves_many`` is whether it is a multi-model endpoint.
     """
 
@@ -52,8 +52,8 @@ class EndpointVariant(VariantMetrics):
         owner: The endpoint.
         variant_name: Name of the variant.
         instance_types: Types of its instances, in order of priority; usually one.
-        initial_instance_count: Instances at the first deployment; ``None`` if unknown, as for an imported
-            endpoint.
+        initial_instance_count: Instances at the first deployment; ``None`` if unknown, as for an
+            imported endpoint.
         cfn_model: Its ``AWS::SageMaker::Model``; ``None`` for an imported endpoint.
         construct_name: Beginning of the ids of the constructs that belong to the variant.
         container_metrics: Triton's own metrics, if the variant publishes them.
@@ -86,7 +86,9 @@ class EndpointVariant(VariantMetrics):
 
     @property
     def scalable_instance_count(self) -> TritonScalableInstanceCount | None:
-        """The result of :meth:`auto_scale_instance_count`; ``None`` if the variant does not scale."""
+        """The result of :meth:`auto_scale_instance_count`;
+        ``None`` if the variant does not scale.
+        """
         return self._scalable
 
     @property
@@ -103,8 +105,8 @@ class EndpointVariant(VariantMetrics):
         """
         if self._container_metrics is None:
             raise InvalidValueError(
-                f'container_metrics: variant "{self.variant_name}" publishes no metrics of Triton; set '
-                "container_metrics=True on the construct that creates the endpoint"
+                f'container_metrics: variant "{self.variant_name}" publishes no metrics of Triton; '
+                "set container_metrics=True on the construct that creates the endpoint"
             )
         return self._container_metrics
 
@@ -117,8 +119,8 @@ class EndpointVariant(VariantMetrics):
         """
         if self._cfn_model is None:
             raise InvalidValueError(
-                f'cfn_model: the model of variant "{self.variant_name}" of an imported endpoint is unknown; '
-                "use the construct that creates the endpoint"
+                f'cfn_model: the model of variant "{self.variant_name}" of an imported endpoint is '
+                "unknown; use the construct that creates the endpoint"
             )
         return self._cfn_model
 
@@ -132,8 +134,8 @@ class EndpointVariant(VariantMetrics):
             max_capacity: Maximum number of instances.
 
         Raises:
-            InvalidValueError: bounds out of range, an initial instance count outside of them, or a second
-                call.
+            InvalidValueError: bounds out of range, an initial instance count outside of them, or a
+                second call.
         """
         from constructs_triton.cdk.scaling.scalable_instance_count import (
             TritonScalableInstanceCount,
@@ -152,7 +154,8 @@ class EndpointVariant(VariantMetrics):
         guard = self._owner.scaling_guard
         self._scalable = TritonScalableInstanceCount(
             self._owner.construct,
-            # The id differs with the guard, because CloudFormation refuses to change a resource's type.
+            # The id differs with the guard, because CloudFormation refuses to change a resource's
+            # type.
             f"{self._construct_name}{'' if guard is None else 'Guarded'}InstanceCount",
             endpoint_name=self._owner.endpoint_name,
             variant_name=self.variant_name,
@@ -220,7 +223,9 @@ def retain_instance_counts(endpoint: sagemaker.CfnEndpoint) -> None:
 
 
 def sequence_warning(variant: EndpointVariant, models: Sequence[str]) -> Finding | None:
-    """Return a warning if requests of a sequence to one of the models may reach several instances."""
+    """Return a warning if requests of a sequence to one of the models may
+    reach several instances.
+    """
     from constructs_triton.cdk.scaling.checks import sequence_finding
 
     scalable = variant.scalable_instance_count

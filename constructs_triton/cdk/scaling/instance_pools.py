@@ -1,7 +1,7 @@
 """Scaling of a variant with several instance types, which may serve different loads.
 
-AWS publishes no example that stays right when instances of only one type run: a sum of shares counts the
-types that do not run as idle. The expression here is derived, not measured on AWS.
+AWS publishes no example that stays right when instances of only one type run: a sum of shares
+counts the types that do not run as idle. The expression here is derived, not measured on AWS.
 """
 
 from __future__ import annotations
@@ -26,24 +26,27 @@ _MISSING_MINUTES = 5
 def check_loads(
     property: str, loads: Mapping[str, float], types: Sequence[InstanceType]
 ) -> Mapping[str, float]:
-    """Check the load that an instance of each type serves, and return it in the order of the types."""
+    """Check the load that an instance of each type serves,
+    and return it in the order of the types.
+    """
     names = [each.name for each in types]
     if len(names) == 1:
         raise InvalidValueError(
-            f"{property}: numbers for each instance type need instance_pools, and the variant has one type, "
-            f'"{names[0]}"; use a policy without them, such as scale_on_concurrent_requests'
+            f"{property}: numbers for each instance type need instance_pools, and the variant has "
+            f'one type, "{names[0]}"; use a policy without them, such as '
+            "scale_on_concurrent_requests"
         )
     for name in names:
         if name not in loads:
             raise InvalidValueError(
-                f'{property}: must have a number for each instance type, and has none for "{name}"; measure '
-                "it with constructs-triton load-test and add it"
+                f"{property}: must have a number for each instance type, and has none for "
+                f'"{name}"; measure it with constructs-triton load-test and add it'
             )
     for name, load in loads.items():
         if name not in names:
             raise InvalidValueError(
-                f'{property}: must have the instance types of the variant, got "{name}"; remove it, or add '
-                "it to instance_pools"
+                f'{property}: must have the instance types of the variant, got "{name}"; remove '
+                "it, or add it to instance_pools"
             )
         if is_token(load):
             raise not_multiplied(f'{property}["{name}"]')
@@ -54,7 +57,9 @@ def check_loads(
 def slowest_load(
     property: str, load: float | Mapping[str, float] | None, types: Sequence[InstanceType]
 ) -> float | None:
-    """Return a load per instance that all types can serve: that of the slowest, if each has its own."""
+    """Return a load per instance that all types can serve: that of the slowest,
+    if each has its own.
+    """
     return min(check_loads(property, load, types).values()) if isinstance(load, Mapping) else load
 
 
@@ -66,8 +71,8 @@ def warn_of_one_load(scope: Construct, id: str, types: Sequence[InstanceType]) -
         Annotations.of(scope).add_warning_v2(
             "constructs-triton:instance-pools-one-load",
             f"{id}: the target is the same for all instance types, and they differ; set "
-            f"max_requests_per_second={{{rates}}}, or acknowledge this if the target is that of the slowest "
-            "type",
+            f"max_requests_per_second={{{rates}}}, "
+            "or acknowledge this if the target is that of the slowest type",
         )
 
 
@@ -81,8 +86,9 @@ def check_same_units(metric_name: str, units: str, types: Sequence[InstanceType]
         name = "GPUs" if units == "gpus" else "vCPUs"
         shown = ", ".join(f"{name}: {count}" for name, count in counts.items())
         raise InvalidValueError(
-            f"{metric_name}: one target does not fit instance types with different numbers of {name}, got "
-            f"{shown}; use scale_on_concurrent_requests_by_type or scale_on_invocations_per_instance"
+            f"{metric_name}: one target does not fit instance types with different numbers of "
+            f"{name}, got {shown}; use scale_on_concurrent_requests_by_type or "
+            "scale_on_invocations_per_instance"
         )
 
 
@@ -106,7 +112,9 @@ def busiest_share(published: PublishedMetric, loads: Mapping[str, float]) -> Exp
 def add_missing_data_alarm(
     scope: Construct, id: str, published: PublishedMetric, types: Sequence[InstanceType]
 ) -> cloudwatch.Alarm:
-    """Add an alarm for the case that no type publishes its load, which the policy takes for no load."""
+    """Add an alarm for the case that no type publishes its load,
+    which the policy takes for no load.
+    """
     ids = {f"samples{position}": each.name for position, each in enumerate(types)}
     count = ExpressionValue(
         expression=" + ".join(f"FILL({each}, 0)" for each in ids),
@@ -120,8 +128,10 @@ def add_missing_data_alarm(
         scope,
         id,
         metric=count.to_cdk(),
-        alarm_description="No instance type publishes its concurrent requests: scaling takes this for no "
-        "load and removes instances.",
+        alarm_description=(
+            "No instance type publishes its concurrent requests: scaling takes this for no load "
+            "and removes instances."
+        ),
         comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
         threshold=1,
         evaluation_periods=_MISSING_MINUTES,

@@ -1,7 +1,9 @@
-"""``OffSwitch``: endpoints that an update of their stack deletes and creates again, by hand or at night.
+"""``OffSwitch``: endpoints that an update of their stack deletes and creates again, by hand or at
+night.
 
-SageMaker cannot stop a real-time endpoint. CloudFormation deletes what has a condition that is false, and
-creates it when the condition is true again, with its scaling, its tags and its deployment configuration.
+SageMaker cannot stop a real-time endpoint. CloudFormation deletes what has a condition that is
+false, and creates it when the condition is true again, with its scaling, its tags and its
+deployment configuration.
 """
 
 from __future__ import annotations
@@ -34,9 +36,10 @@ _ElementT = TypeVar("_ElementT", bound=cdk.CfnElement)
 class OffSwitch(Construct):
     """Turns endpoints of a stack off and on with a parameter of the stack.
 
-    Created by the property ``off_switch`` of endpoints, which has its name. The parameter is the name with
-    ``Running``, and ``true`` at first. If it is ``false``, an update of the stack deletes the endpoints,
-    their scaling, and what else below them refers to them. Roles, models and configurations stay.
+    Created by the property ``off_switch`` of endpoints, which has its name. The parameter is the
+    name with ``Running``, and ``true`` at first. If it is ``false``, an update of the stack deletes
+    the endpoints, their scaling, and what else below them refers to them. Roles, models and
+    configurations stay.
     """
 
     def __init__(self, scope: cdk.Stack, id: str) -> None:
@@ -44,7 +47,8 @@ class OffSwitch(Construct):
         mark_as_own(self)
         self._endpoints: dict[str, sagemaker.CfnEndpoint] = {}
         self.parameter = cdk.CfnParameter(
-            # In the stack the name has no hash. People write it, and under another name the value is lost.
+            # In the stack the name has no hash. People write it, and under another name the value
+            # is lost.
             scope,
             f"{id}Running",
             allowed_values=["true", "false"],
@@ -79,18 +83,21 @@ class OffSwitch(Construct):
         max_event_age: cdk.Duration | None = None,
         dead_letter_queue: sqs.IQueue | None = None,
     ) -> None:
-        """Let EventBridge Scheduler update the stack at these times, with the template that is deployed.
+        """Let EventBridge Scheduler update the stack at these times, with the template that is
+        deployed.
 
         CloudFormation makes the changes with the role of the last deployment, such as that of
         ``cdk bootstrap``. Scheduler may only call ``cloudformation:UpdateStack`` on this stack.
 
         Args:
             id: Beginning of the construct ids of the schedules.
-            off: When the endpoints are turned off, such as ``scheduler.ScheduleExpression.cron(hour="20",
-                minute="0", time_zone=TimeZone.EUROPE_BERLIN)``. Without a time zone: UTC.
+            off: When the endpoints are turned off, such as
+                ``scheduler.ScheduleExpression.cron(hour="20", minute="0",
+                time_zone=TimeZone.EUROPE_BERLIN)``. Without a time zone: UTC.
             on: When they are turned on. Default: never, so a person does it.
-            max_event_age: How long Scheduler repeats an update that CloudFormation refuses, for example
-                during a deployment. Keep it shorter than the time to the next schedule. Default: 4 hours.
+            max_event_age: How long Scheduler repeats an update that CloudFormation refuses, for
+                example during a deployment. Keep it shorter than the time to the next schedule.
+                Default: 4 hours.
             dead_letter_queue: Queue for updates that were refused until then. Default: none.
 
         Raises:
@@ -120,7 +127,8 @@ class OffSwitch(Construct):
         group = stack.format_arn(
             service="scheduler", resource="schedule-group", resource_name="default"
         )
-        # Source: EventBridge Scheduler user guide, "Confused deputy prevention in EventBridge Scheduler".
+        # Source: EventBridge Scheduler user guide, "Confused deputy prevention in EventBridge
+        # Scheduler".
         callers = {"StringEquals": {"aws:SourceAccount": stack.account, "aws:SourceArn": group}}
         principal = iam.ServicePrincipal("scheduler.amazonaws.com", conditions=callers)
         return iam.Role(self, "Role", assumed_by=principal)
@@ -144,7 +152,9 @@ class _Conditions:
         self._switch = switch
 
     def validate(self) -> list[str]:
-        """Set the condition of what the switch turns off, and return errors for what else refers to it."""
+        """Set the condition of what the switch turns off,
+        and return errors for what else refers to it.
+        """
         switch = self._switch
         stack = switch.parameter.stack
         found = {stack.get_logical_id(each): each for each in _elements(stack, cdk.CfnResource)}
@@ -175,9 +185,11 @@ class _Conditions:
             if names & off
         }
         return [
-            f"{path}: refers to {other}, which does not exist while {switch.node.id}Running is false; use "
-            "endpoint_name or endpoint_arn of the endpoint, remove the dependency, or set the condition of "
-            "this resource or output to endpoint.off_switch.condition"
+            (
+                f"{path}: refers to {other}, which does not exist while {switch.node.id}Running is "
+                "false; use endpoint_name or endpoint_arn of the endpoint, remove the dependency, "
+                "or set the condition of this resource or output to endpoint.off_switch.condition"
+            )
             for path, other in wrong.items()
         ] + [
             each for name in sorted(found.keys() - off) for each in self._lost_scaling(found[name])
@@ -190,8 +202,9 @@ class _Conditions:
         for endpoint in self._switch._endpoints.values():
             if resource_id.startswith(f"endpoint/{endpoint.endpoint_name}/"):
                 yield (
-                    f"{element.node.path}: scales {resource_id}, and SageMaker deletes its scaling with the "
-                    "endpoint; call auto_scale_instance_count on the construct that creates the endpoint"
+                    f"{element.node.path}: scales {resource_id}, and SageMaker deletes its scaling "
+                    "with the endpoint; call auto_scale_instance_count "
+                    "on the construct that creates the endpoint"
                 )
 
 

@@ -1,4 +1,6 @@
-"""What an app may do with any scalable target: keep a metric at a target, and change the bounds at a time."""
+"""What an app may do with any scalable target: keep a metric at a target,
+and change the bounds at a time.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,9 @@ from constructs_triton_core.facts.limits import RangeLimit
 class ScalableCapacity(Construct):
     """The instance count of a variant or the copy count of a component, with its scalable target.
 
-    ``resource_id`` refers to the endpoint or the component, so the target is created after it and deleted
-    before it. ``least`` is the limit of the minimum. ``metric`` returns the metrics that SageMaker publishes.
+    ``resource_id`` refers to the endpoint or the component, so the target is created after it and
+    deleted before it. ``least`` is the limit of the minimum. ``metric`` returns the metrics that
+    SageMaker publishes.
     """
 
     def __init__(
@@ -80,7 +83,8 @@ class ScalableCapacity(Construct):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep any metric at a target. The metric must fall in proportion when capacity is added.
 
-        Metric math and percentiles are supported. The service ignores the period and evaluates each minute.
+        Metric math and percentiles are supported. The service ignores the period and evaluates each
+        minute.
 
         Args:
             id: Construct id of the policy.
@@ -107,8 +111,8 @@ class ScalableCapacity(Construct):
     ) -> None:
         """Change the minimum or maximum number of instances or copies at a time.
 
-        Other policies keep working between the new bounds. With a maximum of 0, requests start nothing until
-        another schedule raises the maximum.
+        Other policies keep working between the new bounds. With a maximum of 0, requests start
+        nothing until another schedule raises the maximum.
 
         Args:
             id: Construct id of the scheduled action.
@@ -120,7 +124,8 @@ class ScalableCapacity(Construct):
             time_zone: Time zone of the schedule. Default: UTC.
 
         Raises:
-            InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.
+            InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong
+                type.
         """
         times: dict[str, Any] = {
             "schedule": schedule,

@@ -27,9 +27,9 @@ _PREDEFINED = appscaling.PredefinedMetric
 class TritonScalableCopyCount(ScalableCapacity):
     """The number of copies of one component, scaled by Application Auto Scaling.
 
-    Created by ``auto_scale_copy_count``. It may have several policies, each on another metric. Copies are
-    added when any policy asks for them, and removed when all policies agree. SageMaker adds and removes
-    instances to fit the copies.
+    Created by ``auto_scale_copy_count``. It may have several policies, each on another metric.
+    Copies are added when any policy asks for them, and removed when all policies agree. SageMaker
+    adds and removes instances to fit the copies.
 
     Args:
         inference_component_name: Name of the component.
@@ -79,8 +79,8 @@ class TritonScalableCopyCount(ScalableCapacity):
         Args:
             id: Construct id of the policy.
             target_invocations_per_minute: Target value of the metric.
-            max_requests_per_second: Requests per second that one copy can serve according to a load test. The
-                target is this times ``safety_factor`` times 60.
+            max_requests_per_second: Requests per second that one copy can serve according to a load
+                test. The target is this times ``safety_factor`` times 60.
             safety_factor: Fraction of that load to aim at, above 0 and at most 1.
 
         Raises:
@@ -100,8 +100,9 @@ class TritonScalableCopyCount(ScalableCapacity):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the number of concurrent requests per copy at a target.
 
-        SageMaker publishes the metric every 10 seconds, also when there are no requests. So it adds copies
-        sooner than other metrics, and it is the metric to scale to zero with, and for streamed responses.
+        SageMaker publishes the metric every 10 seconds, also when there are no requests. So it adds
+        copies sooner than other metrics, and it is the metric to scale to zero with, and for
+        streamed responses.
 
         Args:
             id: Construct id of the policy.
@@ -132,8 +133,8 @@ class TritonScalableCopyCount(ScalableCapacity):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the average utilization of the reserved GPUs at a target.
 
-        The metric is normalized, so the number of GPUs does not matter. Cooldowns default to 600 seconds for
-        scaling in and 200 seconds for scaling out.
+        The metric is normalized, so the number of GPUs does not matter. Cooldowns default to 600
+        seconds for scaling in and 200 seconds for scaling out.
 
         Args:
             id: Construct id of the policy.
@@ -153,9 +154,9 @@ class TritonScalableCopyCount(ScalableCapacity):
         if self._wake_up is not None:
             Annotations.of(self).add_warning_v2(
                 "constructs-triton:no-utilization-at-zero",
-                f"{id}: SageMaker publishes no utilization of a component without copies, so this policy "
-                "alone may not reach min_capacity 0; add scale_on_concurrent_requests_per_copy, or "
-                "acknowledge this warning",
+                f"{id}: SageMaker publishes no utilization of a component without copies, so this "
+                "policy alone may not reach min_capacity 0; add "
+                "scale_on_concurrent_requests_per_copy, or acknowledge this warning",
             )
         return policy
 

@@ -31,9 +31,9 @@ _PREDEFINED = appscaling.PredefinedMetric
 class TritonScalableInstanceCount(CustomMetricScaling):
     """The instance count of one variant, scaled by Application Auto Scaling.
 
-    Created by ``auto_scale_instance_count``. It may have several policies, each on another metric. Instances
-    are added when any policy asks for them, and removed when all policies agree. ``simulate`` shows what they
-    do on a traffic pattern.
+    Created by ``auto_scale_instance_count``. It may have several policies, each on another metric.
+    Instances are added when any policy asks for them, and removed when all policies agree.
+    ``simulate`` shows what they do on a traffic pattern.
 
     Args:
         endpoint_name: Name of the endpoint.
@@ -92,9 +92,9 @@ class TritonScalableInstanceCount(CustomMetricScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the average GPU utilization at a target.
 
-        SageMaker reports GPU utilization from 0 to 100 times the number of GPUs, so the target is multiplied
-        by the GPUs of the instance type. Cooldowns default to 600 seconds for scaling in and 200 seconds for
-        scaling out.
+        SageMaker reports GPU utilization from 0 to 100 times the number of GPUs, so the target is
+        multiplied by the GPUs of the instance type. Cooldowns default to 600 seconds for scaling in
+        and 200 seconds for scaling out.
 
         Args:
             id: Construct id of the policy.
@@ -102,7 +102,8 @@ class TritonScalableInstanceCount(CustomMetricScaling):
             gpu_count: GPUs of one instance. Required if the instance type is unknown or a token.
 
         Raises:
-            InvalidValueError: the type has no GPUs, their number is unknown, or a value is out of range.
+            InvalidValueError: the type has no GPUs, their number is unknown, or a value is out of
+                range.
         """
         check_policy(self.scale_on_gpu_utilization, id, options)
         instance_pools.check_same_units("GPUUtilization", "gpus", self._pools)
@@ -121,16 +122,18 @@ class TritonScalableInstanceCount(CustomMetricScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the average GPU memory utilization at a target.
 
-        The cooldowns are those of ``scale_on_gpu_utilization``. Use it for multi-model endpoints, whose
-        models spread over more instances. A single model fills each new GPU just as much.
+        The cooldowns are those of ``scale_on_gpu_utilization``. Use it for multi-model endpoints,
+        whose models spread over more instances. A single model fills each new GPU just as much.
 
         Args:
             id: Construct id of the policy.
-            target_utilization_percent: Target value, 1 to 100 percent of the memory of **each** GPU.
+            target_utilization_percent: Target value, 1 to 100 percent of the memory of **each**
+                GPU.
             gpu_count: GPUs of one instance. Required if the instance type is unknown or a token.
 
         Raises:
-            InvalidValueError: the type has no GPUs, their number is unknown, or a value is out of range.
+            InvalidValueError: the type has no GPUs, their number is unknown, or a value is out of
+                range.
         """
         check_policy(self.scale_on_gpu_memory_utilization, id, options)
         instance_pools.check_same_units("GPUMemoryUtilization", "gpus", self._pools)
@@ -153,8 +156,8 @@ class TritonScalableInstanceCount(CustomMetricScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the average CPU utilization at a target.
 
-        SageMaker reports CPU utilization from 0 to 100 times the number of vCPUs, so the target is multiplied
-        by the vCPUs of the instance type.
+        SageMaker reports CPU utilization from 0 to 100 times the number of vCPUs, so the target is
+        multiplied by the vCPUs of the instance type.
 
         Args:
             id: Construct id of the policy.
@@ -187,14 +190,14 @@ class TritonScalableInstanceCount(CustomMetricScaling):
         Args:
             id: Construct id of the policy.
             target_invocations_per_minute: Target value of the metric.
-            max_requests_per_second: Requests per second that one instance can serve according to a load test.
-                The target is this times ``safety_factor`` times 60. With ``instance_pools``, a number for
-                each instance type; the slowest type decides.
+            max_requests_per_second: Requests per second that one instance can serve according to a
+                load test. The target is this times ``safety_factor`` times 60. With
+                ``instance_pools``, a number for each instance type; the slowest type decides.
             safety_factor: Fraction of that load to aim at, above 0 and at most 1.
 
         Raises:
-            InvalidValueError: both targets or none are set, a value is out of range, or the endpoint is
-                asynchronous and does not publish the metric.
+            InvalidValueError: both targets or none are set, a value is out of range, or the
+                endpoint is asynchronous and does not publish the metric.
         """
         check_policy(self.scale_on_invocations_per_instance, id, options)
         checks.check_published("InvocationsPerInstance", is_asynchronous=self._is_asynchronous)
@@ -216,8 +219,9 @@ class TritonScalableInstanceCount(CustomMetricScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the number of concurrent requests per model at a target.
 
-        The metric is published every 10 seconds, so instances are added sooner than with other metrics, and
-        removed as slowly. It is the metric for streamed responses, each of which occupies a model for long.
+        The metric is published every 10 seconds, so instances are added sooner than with other
+        metrics, and removed as slowly. It is the metric for streamed responses, each of which
+        occupies a model for long.
 
         Args:
             id: Construct id of the policy.
@@ -250,19 +254,20 @@ class TritonScalableInstanceCount(CustomMetricScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the load of the busiest instance type at a share of what it can process.
 
-        For an endpoint with ``instance_pools``. The metric is the maximum over all types of their concurrent
-        requests, divided by what an instance of the type can process. It is derived, not measured on AWS. A
-        type without data counts as idle; an alarm of ``missing_data_alarms`` reports that no type has any.
+        For an endpoint with ``instance_pools``. The metric is the maximum over all types of their
+        concurrent requests, divided by what an instance of the type can process. It is derived, not
+        measured on AWS. A type without data counts as idle; an alarm of ``missing_data_alarms``
+        reports that no type has any.
 
         Args:
             id: Construct id of the policy.
-            max_concurrent_requests: Concurrent requests that an instance can process according to a load
-                test, by the name of each instance type.
+            max_concurrent_requests: Concurrent requests that an instance can process according to a
+                load test, by the name of each instance type.
             target_utilization_percent: Target value, 1 to 100 percent of these requests.
 
         Raises:
-            InvalidValueError: a number is missing or out of range, or the variant has one instance type or
-                is asynchronous.
+            InvalidValueError: a number is missing or out of range, or the variant has one instance
+                type or is asynchronous.
         """
         check_policy(self.scale_on_concurrent_requests_by_type, id, options)
         checks.check_published("ConcurrentRequestsPerModel", is_asynchronous=self._is_asynchronous)
@@ -288,8 +293,8 @@ class TritonScalableInstanceCount(CustomMetricScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the time that the container needs to answer at a target.
 
-        Latency must fall when instances are added. This is so if requests wait for each other, but not if
-        each request is slow.
+        Latency must fall when instances are added. This is so if requests wait for each other, but
+        not if each request is slow.
 
         Args:
             id: Construct id of the policy.
@@ -314,8 +319,9 @@ class TritonScalableInstanceCount(CustomMetricScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the number of queued requests per instance of an asynchronous endpoint at a target.
 
-        If ``min_capacity`` is 0 or a token, a second policy ``<id>FirstInstance`` starts the first instance
-        once a request has waited for two minutes: without instances there is no backlog per instance.
+        If ``min_capacity`` is 0 or a token, a second policy ``<id>FirstInstance`` starts the first
+        instance once a request has waited for two minutes: without instances there is no backlog
+        per instance.
 
         Args:
             id: Construct id of the policy.

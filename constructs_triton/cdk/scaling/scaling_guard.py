@@ -38,8 +38,8 @@ from constructs_triton_functions.scaling_guard import (
 )
 
 _SERVICE_TIMEOUT_MINUTES = 15
-# Service authorization reference, Application Auto Scaling: a target's ARN does not contain the endpoint's
-# name, so no narrower condition exists.
+# Service authorization reference, Application Auto Scaling: a target's ARN does not contain the
+# endpoint's name, so no narrower condition exists.
 _ONLY_VARIANTS = {
     "StringEquals": {
         "application-autoscaling:service-namespace": "sagemaker",
@@ -61,9 +61,10 @@ SCALING_GUARD_FUNCTION = FunctionDefinition(
 class ScalingGuard(Construct):
     """Custom resources that run before an endpoint's update, and in the cleanup after it.
 
-    :meth:`protect` makes the scaling of a variant run after the update. ``instance_types`` maps each
-    variant's name to its instance types in order of priority. Another order is a change as another type is.
-    ``replaces_policies`` takes over the scaling of an adopted endpoint, and deletes its previous policies.
+    :meth:`protect` makes the scaling of a variant run after the update. ``instance_types`` maps
+    each variant's name to its instance types in order of priority. Another order is a change as
+    another type is. ``replaces_policies`` takes over the scaling of an adopted endpoint, and
+    deletes its previous policies.
     """
 
     def __init__(
@@ -94,7 +95,8 @@ class ScalingGuard(Construct):
         )
         sweeper = add(self, "Sweeper", SWEEPER_TYPE, properties, timeout)
         sweeper.node.add_dependency(before)
-        # The reference makes CloudFormation update the gate whenever it updates the sweeper, and after it.
+        # The reference makes CloudFormation update the gate whenever it updates the sweeper, and
+        # after it.
         gate = add(self, "Gate", GATE_TYPE, {**properties, "SweeperId": sweeper.ref}, timeout)
         gate_resource = gate.node.default_child
         assert isinstance(gate_resource, CfnResource)
@@ -134,7 +136,8 @@ class _ServedByGuard:
     def visit(self, node: IConstruct) -> None:
         if isinstance(node, appscaling.CfnScalableTarget):
             self._serve(node, TARGET_TYPE)
-            # The service uses its service-linked role anyway, and RoleARN would require iam:PassRole.
+            # The service uses its service-linked role anyway, and RoleARN would require
+            # iam:PassRole.
             node.add_property_deletion_override("RoleARN")
         elif isinstance(node, appscaling.CfnScalingPolicy):
             if node.policy_type != "TargetTrackingScaling":
@@ -222,7 +225,10 @@ def after_statements(endpoint_arns: Sequence[str]) -> list[Statement]:
 
 def scaling_statement(sid: str, operations: list[str]) -> Statement:
     """Statement for operations of Application Auto Scaling on variants of endpoints."""
-    target = f"arn:{Aws.PARTITION}:application-autoscaling:{Aws.REGION}:{Aws.ACCOUNT_ID}:scalable-target/*"
+    target = (
+        f"arn:{Aws.PARTITION}:application-autoscaling:{Aws.REGION}:{Aws.ACCOUNT_ID}"
+        ":scalable-target/*"
+    )
     return allow(
         sid,
         [f"application-autoscaling:{operation}" for operation in operations],

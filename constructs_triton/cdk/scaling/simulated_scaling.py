@@ -51,8 +51,8 @@ class SimulatedScaling(ScalableCapacity):
     ) -> Simulation:
         """Simulate the policies and schedules of this variant on a traffic pattern.
 
-        The arguments are those of ``constructs_triton_tools.planning.simulate``. Use it in the tests of your
-        app::
+        The arguments are those of ``constructs_triton_tools.planning.simulate``. Use it in the
+        tests of your app::
 
             result = count.simulate(Traffic.pattern("step", low=1500, high=9000), plan.fleet())
             assert result.failed == 0
@@ -64,8 +64,8 @@ class SimulatedScaling(ScalableCapacity):
                 ``Assumptions()``.
 
         Raises:
-            InvalidValueError: a number is known only at deployment, or a policy cannot be simulated, such as
-                one on latency, on a backlog or on metric math.
+            InvalidValueError: a number is known only at deployment, or a policy cannot be
+                simulated, such as one on latency, on a backlog or on metric math.
         """
         # Here, because no synth simulates.
         from constructs_triton_tools.planning import simulate as simulate_scaling
@@ -96,7 +96,9 @@ def _pascal(name: str) -> str:
 
 
 def _capitalized(value: Any) -> Any:
-    """Return resolved properties with CloudFormation's spelling: ``targetValue`` becomes ``TargetValue``."""
+    """Return resolved properties with CloudFormation's spelling:
+    ``targetValue`` becomes ``TargetValue``.
+    """
     if isinstance(value, dict):
         return {name[:1].upper() + name[1:]: _capitalized(each) for name, each in value.items()}
     return [_capitalized(each) for each in value] if isinstance(value, list) else value

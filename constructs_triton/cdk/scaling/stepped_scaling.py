@@ -42,14 +42,16 @@ class SteppedScaling(SimulatedScaling):
             metric: The metric.
             scaling_steps: At least two steps; their bounds are in the unit of the metric.
             adjustment_type: Meaning of the numbers in the steps. Default: ``CHANGE_IN_CAPACITY``.
-            cooldown: Time after a change before the next one. Default: 300 seconds, the service's default.
+            cooldown: Time after a change before the next one. Default: 300 seconds, the service's
+                default.
             evaluation_periods: Periods of the metric that the alarm looks at. Default: 1.
             datapoints_to_alarm: How many of these periods must be over the bound. Default: all.
             metric_aggregation_type: How values are combined. Default: from the metric's statistic.
             min_adjustment_magnitude: Least number of instances that a percentage adds or removes.
 
         Raises:
-            InvalidValueError: fewer than two steps, options of the wrong type, or ``scaling_guard`` is set.
+            InvalidValueError: fewer than two steps, options of the wrong type, or ``scaling_guard``
+                is set.
         """
         options: dict[str, Any] = {
             "adjustment_type": adjustment_type,
@@ -109,8 +111,8 @@ def add_first_copy_policy(
 ) -> appscaling.StepScalingAction:
     """Add one copy after a minute in which a request found none.
 
-    Source: SageMaker developer guide, "Scale an endpoint to zero instances". Its alarm needs two failed
-    requests in a minute (above 1); AWS's samples need one, and so does this one.
+    Source: SageMaker developer guide, "Scale an endpoint to zero instances". Its alarm needs two
+    failed requests in a minute (above 1); AWS's samples need one, and so does this one.
     """
     action = _add_one(scope, id, target, _Aggregation.MAXIMUM, cooldown_seconds=60)
     text = "A request found no copy of the component: starts the first one."

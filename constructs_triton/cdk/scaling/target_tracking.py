@@ -50,7 +50,8 @@ class ScalingPolicyOptions(TypedDict, total=False):
     disable_scale_in: Annotated[
         bool,
         Value(
-            "Whether the policy only adds instances. Another policy or a schedule must then remove them.",
+            "Whether the policy only adds instances. "
+            "Another policy or a schedule must then remove them.",
             example="True",
         ),
     ]
@@ -68,8 +69,10 @@ def check_policy(method: Callable[..., object], id: str, options: ScalingPolicyO
     """Check the options of the policy ``id`` that a method takes as ``**options``.
 
     Raises:
-        TypeError: an unknown keyword; the message suggests one of the method's keywords or of the options.
-        InvalidValueError: a wrong type, or a cooldown or name that Application Auto Scaling refuses.
+        TypeError: an unknown keyword; the message suggests one of the method's keywords or of the
+            options.
+        InvalidValueError: a wrong type, or a cooldown or name that Application Auto Scaling
+            refuses.
     """
     parameters = inspect.signature(method).parameters.values()
     own = [each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]
@@ -124,8 +127,9 @@ class TargetTracking:
         if not is_token(percent) and percent < _LOW_UTILIZATION_PERCENT:
             Annotations.of(self._scope).add_warning_v2(
                 "constructs-triton:low-utilization-target",
-                f"{id}: target_utilization_percent is {percent:g}, so scaling keeps instances almost idle "
-                "and may reach max_capacity; raise it to 60, or acknowledge this warning",
+                f"{id}: target_utilization_percent is {percent:g}, so scaling keeps instances "
+                "almost idle and may reach max_capacity; "
+                "raise it to 60, or acknowledge this warning",
             )
         return policy
 
@@ -141,8 +145,9 @@ class TargetTracking:
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Add a policy.
 
-        ``predefined`` is the service's name of the metric, if it has one. ``target_value`` is in the metric's
-        own unit; for a utilization its range is 0 to 100 times ``units``, the GPUs or vCPUs of an instance.
+        ``predefined`` is the service's name of the metric, if it has one. ``target_value`` is in
+        the metric's own unit; for a utilization its range is 0 to 100 times ``units``, the GPUs or
+        vCPUs of an instance.
 
         Raises:
             InvalidValueError: the metric has a policy already.
@@ -152,8 +157,8 @@ class TargetTracking:
         check_untracked(id, self._tracked.get(key))
         policy = self._target.scale_to_track_metric(
             id,
-            # CDK's class supports fewer metrics than the service. A metric that is not predefined is set on
-            # the L1 resource below.
+            # CDK's class supports fewer metrics than the service. A metric that is not predefined
+            # is set on the L1 resource below.
             predefined_metric=predefined or _PLACEHOLDER,
             target_value=target_value,
             **options,
@@ -173,7 +178,9 @@ class TargetTracking:
 
 
 def with_gpu_cooldowns(options: ScalingPolicyOptions) -> ScalingPolicyOptions:
-    """Add the cooldowns of AWS's example for GPUs, where loading models onto a new instance takes long."""
+    """Add the cooldowns of AWS's example for GPUs,
+    where loading models onto a new instance takes long.
+    """
     scale_in, scale_out = options.get("scale_in_cooldown"), options.get("scale_out_cooldown")
     return {
         **options,

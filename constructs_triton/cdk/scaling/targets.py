@@ -30,7 +30,8 @@ _ROLE_NAME = "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
 def service_linked_role_arn(partition: str, account: str) -> str:
     """Return the role's ARN.
 
-    Source: Application Auto Scaling user guide, "Service-linked roles for Application Auto Scaling".
+    Source: Application Auto Scaling user guide, "Service-linked roles for Application Auto
+    Scaling".
     """
     return f"arn:{partition}:iam::{account}:role/aws-service-role/{SERVICE_NAME}/{_ROLE_NAME}"
 
@@ -59,12 +60,17 @@ class CapacityPlan(Protocol):
 
 
 def least_instances(*, is_asynchronous: bool) -> RangeLimit:
-    """Return the limit of a variant's minimum: on asynchronous endpoints, requests wait for an instance."""
+    """Return the limit of a variant's minimum: on asynchronous endpoints,
+    requests wait for an instance.
+    """
     return MIN_CAPACITY_ASYNC if is_asynchronous else MIN_CAPACITY_REAL_TIME
 
 
 def check_capacity(min_capacity: float, max_capacity: float, least: RangeLimit) -> None:
-    """Check the bounds of a number of instances or copies. ``least`` is the limit of the minimum."""
+    """Check the bounds of a number of instances or copies.
+
+    ``least`` is the limit of the minimum.
+    """
     if min_capacity == 0 and least == MIN_CAPACITY_REAL_TIME:
         raise InvalidValueError(
             f"min_capacity: must be {MIN_CAPACITY_REAL_TIME} on a real-time endpoint, got 0; "
@@ -92,8 +98,8 @@ def check_initial(
         return
     if not min_capacity <= count <= max_capacity:
         raise InvalidValueError(
-            f"{property}: must be within the scaling bounds {min_capacity:g} to {max_capacity:g}, got "
-            f"{count:g}; change it, or change min_capacity or max_capacity"
+            f"{property}: must be within the scaling bounds {min_capacity:g} to {max_capacity:g}, "
+            f"got {count:g}; change it, or change min_capacity or max_capacity"
         )
 
 
@@ -119,7 +125,8 @@ def gpus_of(instance_type: InstanceType, gpu_count: float | None) -> float:
     """Return the number of GPUs of one instance.
 
     Raises:
-        InvalidValueError: the type has no GPUs, or their number is unknown and ``gpu_count`` is ``None``.
+        InvalidValueError: the type has no GPUs, or their number is unknown and ``gpu_count`` is
+            ``None``.
     """
     if gpu_count is None and instance_type.gpus == 0:
         raise InvalidValueError(
@@ -196,7 +203,8 @@ def invocations_target(
             "target_invocations_per_minute: is required; set it, or set max_requests_per_second"
         )
     raise InvalidValueError(
-        "target_invocations_per_minute: cannot be combined with max_requests_per_second; remove one of them"
+        "target_invocations_per_minute: cannot be combined "
+        "with max_requests_per_second; remove one of them"
     )
 
 
@@ -236,6 +244,6 @@ def product(property: str, value: float, factor: float) -> float:
 def not_multiplied(property: str) -> InvalidValueError:
     """Return the error for a token that CloudFormation would have to multiply."""
     return InvalidValueError(
-        f"{property}: has to be multiplied, which CloudFormation cannot do, got a value that is known only "
-        "at deployment; set a number"
+        f"{property}: has to be multiplied, which CloudFormation cannot do, got a value that is "
+        "known only at deployment; set a number"
     )

@@ -29,7 +29,8 @@ def whole_seconds(property: str, duration: Duration) -> float:
     """Return a duration in seconds.
 
     Raises:
-        InvalidValueError: it is not a whole number of seconds, which the CDK's own error does not locate.
+        InvalidValueError: it is not a whole number of seconds, which the CDK's own error does not
+            locate.
     """
     return whole(property, duration.to_seconds(integral=False), "seconds", "Duration.seconds")
 
@@ -38,7 +39,8 @@ def whole_gibibytes(property: str, size: Size) -> float:
     """Return a size in GiB.
 
     Raises:
-        InvalidValueError: it is not a whole number of GiB, which the CDK's own error does not locate.
+        InvalidValueError: it is not a whole number of GiB, which the CDK's own error does not
+            locate.
     """
     return whole(
         property, size.to_gibibytes(rounding=SizeRoundingBehavior.NONE), "GiB", "Size.gibibytes"
@@ -46,7 +48,9 @@ def whole_gibibytes(property: str, size: Size) -> float:
 
 
 def whole(property: str, value: float, unit: str, function: str) -> float:
-    """Return a number of units if it is a whole one, or raise an error with a call of ``function``."""
+    """Return a number of units if it is a whole one,
+    or raise an error with a call of ``function``.
+    """
     if value != int(value):
         raise InvalidValueError(
             f"{property}: must be a whole number of {unit}, got {plain_number(value)}; "
@@ -64,7 +68,10 @@ _SAME = 0.8
 
 
 def check_spelling(property: str, value: object, known: Sequence[str]) -> None:
-    """Check that a value is not a known one with a typing error. CDK tokens and other values pass."""
+    """Check that a value is not a known one with a typing error.
+
+    CDK tokens and other values pass.
+    """
     if value is None or is_token(value) or value in known:
         return
     words = ", ".join(f'"{each}"' for each in known)
@@ -82,7 +89,9 @@ def check_spelling(property: str, value: object, known: Sequence[str]) -> None:
 def unknown_value(
     property: str, value: str | None, known: Sequence[str], source: str
 ) -> list[Finding]:
-    """Return a warning if a value is none of those that the service had when this library was released."""
+    """Return a warning if a value is none of those that the service had when
+    this library was released.
+    """
     if value is None or is_token(value) or value in known:
         return []
     words = ", ".join(f'"{each}"' for each in known)

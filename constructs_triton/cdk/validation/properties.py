@@ -1,4 +1,6 @@
-"""What declared values need as properties of constructs: the types, durations and sizes of the CDK."""
+"""What declared values need as properties of constructs: the types,
+durations and sizes of the CDK.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ _SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
 
 @dataclass(frozen=True, slots=True)
 class DurationDefault:
-    """A default that is created when it is used, because a ``Duration`` starts the CDK's process."""
+    """A default that is created when it is used,
+    because a ``Duration`` starts the CDK's process.
+    """
 
     amount: int
     unit: Literal["seconds", "minutes", "hours", "days"]
@@ -56,22 +60,26 @@ def check_properties(
 ) -> None:
     """Check the names, types and limits of properties.
 
-    ``others`` are the keyword arguments that ``callee`` takes besides ``options``. ``owner`` precedes the
-    name of a property in a message.
+    ``others`` are the keyword arguments that ``callee`` takes besides ``options``. ``owner``
+    precedes the name of a property in a message.
 
     Raises:
         TypeError: ``options`` declares no property of that name.
-        InvalidValueError: a value has the wrong type or is outside its limit, or a required one is missing.
+        InvalidValueError: a value has the wrong type or is outside its limit, or a required one is
+            missing.
     """
     check_values(callee, given, options, others=others, check=partial(_check, owner))
 
 
 def refuse_properties(given: Mapping[str, object], what: str) -> None:
-    """Raise for a property that ``refused_properties.json`` has below ``what``, such as CloudFormation's."""
+    """Raise for a property that ``refused_properties.json`` has below ``what``,
+    such as CloudFormation's.
+    """
     for name, refused in _load("refused_properties")[what].items():
         if given.get(name) is not None:
             raise InvalidValueError(
-                f"{name}: not supported on {what}, because {refused['reason']}; {refused['instead']}"
+                f"{name}: not supported on {what}, "
+                f"because {refused['reason']}; {refused['instead']}"
             )
 
 
@@ -103,7 +111,9 @@ def _check_type(value: Value, given: object) -> None:
 
 
 def _runtime_class(annotation: Any) -> type | None:
-    """The class to check for; ``None`` for a ``Literal``, and for a number, which the limit checks."""
+    """The class to check for; ``None`` for a ``Literal``, and for a number,
+    which the limit checks.
+    """
     if get_origin(annotation) is Literal or annotation is float:
         return None
     return cast(type, get_origin(annotation) or annotation)
@@ -119,7 +129,9 @@ def _check_entries(value: Value, given: object, annotation: Any) -> None:
 
 
 class _InitSignature:
-    """Lets ``inspect.signature`` of a class be that of its ``__init__``, which jsii's metaclass hides."""
+    """Lets ``inspect.signature`` of a class be that of its ``__init__``,
+    which jsii's metaclass hides.
+    """
 
     def __get__(self, instance: object, owner: type) -> inspect.Signature:
         signature = inspect.signature(vars(owner).get("__init__") or getattr(owner, "__init__"))  # noqa: B009

@@ -26,14 +26,18 @@ def check_type(property: str, value: object, expected: PropertyType) -> None:
 
 
 def shown(value: object) -> str:
-    """Return a value for a message: the type of an object that would print its address in memory."""
+    """Return a value for a message: the type of an object that would print
+    its address in memory.
+    """
     if isinstance(value, str):
         return f'"{value}"'
     return f"a {type(value).__name__}" if type(value).__repr__ is object.__repr__ else repr(value)
 
 
 def _is_instance(value: object, cls: type) -> bool:
-    """``isinstance``, also for interfaces of the CDK: those are protocols that Python cannot check."""
+    """``isinstance``, also for interfaces of the CDK:
+    those are protocols that Python cannot check.
+    """
     if not getattr(cls, "_is_protocol", False):
         return isinstance(value, cls)
     members = {name: member for name, member in vars(cls).items() if not name.startswith("_")}
@@ -51,7 +55,8 @@ GRANTEE = ("grant_principal", 'iam.Role.from_role_arn(self, "Caller", "...")')
 def check_has(property: str, value: object, attribute: str, example: str) -> None:
     """Check that a value has the attribute of one of CDK's interfaces. ``None`` passes.
 
-    The interfaces have no common Python class, so ``isinstance`` cannot check them. A class answers at once.
+    The interfaces have no common Python class, so ``isinstance`` cannot check them. A class answers
+    at once.
     """
     if value is not None and not (hasattr(type(value), attribute) or hasattr(value, attribute)):
         from constructs_triton.cdk.validation.written_values import fix_of  # noqa: PLC0415 - for a message

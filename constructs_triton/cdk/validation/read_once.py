@@ -1,4 +1,6 @@
-"""What is read from the CDK once: its process keeps every object anyway, so these caches keep none longer."""
+"""What is read from the CDK once: its process keeps every object anyway,
+so these caches keep none longer.
+"""
 
 from __future__ import annotations
 

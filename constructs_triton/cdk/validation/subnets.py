@@ -22,7 +22,9 @@ def selected_subnets(vpc: ec2.IVpc, selection: ec2.SubnetSelection | None) -> ec
 
 
 def services_without_endpoint(vpc: ec2.IVpc, services: Sequence[str]) -> list[str]:
-    """Return the services, such as ``sagemaker.api``, that have no endpoint in the VPC in this app."""
+    """Return the services, such as ``sagemaker.api``,
+    that have no endpoint in the VPC in this app.
+    """
     found = (each for each in vpc.stack.node.find_all() if isinstance(each, ec2.CfnVPCEndpoint))
     own = (
         each for each in found if vpc.stack.resolve(each.vpc_id) == vpc.stack.resolve(vpc.vpc_id)

@@ -10,7 +10,8 @@ from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
-# Of each app: the construct with a name, by the environment, the property and the name in lower case.
+# Of each app: the construct with a name, by the environment, the property and the name in lower
+# case.
 _Key = tuple[str, str, str]
 _named: WeakKeyDictionary[IConstruct, dict[_Key, Construct]] = WeakKeyDictionary()
 
@@ -26,9 +27,9 @@ def check_id(scope: Construct, id: str) -> None:
 def check_unique_name(scope: Construct, id: str, name_property: str, name: str | None) -> None:
     """Check that no other construct of the app has the name in the same account and Region.
 
-    Source: SageMaker API reference, CreateEndpoint: names are unique in an account and Region, and not
-    case-sensitive. Stacks without an account and Region may be deployed to different ones, so names are
-    compared within such a stack only.
+    Source: SageMaker API reference, CreateEndpoint: names are unique in an account and Region, and
+    not case-sensitive. Stacks without an account and Region may be deployed to different ones, so
+    names are compared within such a stack only.
     """
     check_id(scope, id)
     if name is None or is_token(name):

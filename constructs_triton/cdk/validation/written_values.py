@@ -37,7 +37,8 @@ _MEANINGS = (
 def fix_of(example: str, value: object, cls: type = object) -> str:
     """Return what to write in place of a value that is not of the type ``cls``.
 
-    A mapping is the call that it means: the CDK and CloudFormation write the options of a variant in one.
+    A mapping is the call that it means: the CDK and CloudFormation write the options of a variant
+    in one.
     """
     if isinstance(value, Mapping) and value and cls.__module__.startswith("constructs_triton"):
         given = {
@@ -56,9 +57,9 @@ def fix_of(example: str, value: object, cls: type = object) -> str:
 def with_value(example: str, value: object) -> str:
     """Return an example with the user's string or number in place of its last one.
 
-    ``Duration.seconds(600)`` and ``90`` are ``Duration.seconds(90)``: a number has the unit of the example,
-    which is that of the API. A string may be the name of a role, the alias of a key or the URL of a
-    bucket, each of which has its own call.
+    ``Duration.seconds(600)`` and ``90`` are ``Duration.seconds(90)``: a number has the unit of the
+    example, which is that of the API. A string may be the name of a role, the alias of a key or the
+    URL of a bucket, each of which has its own call.
     """
     if "SubnetSelection(" in example and isinstance(value, list):
         return f"ec2.SubnetSelection(subnet_filters=[ec2.SubnetFilter.by_ids({value})])"

@@ -1,8 +1,8 @@
 """The function of the shop: asks the endpoint for the sentiment of a review.
 
-The index is read at each cold start. It names the current archive of each model, so the function follows a
-new model without being deployed again. Install the client into this folder before you deploy. It requires
-only NumPy, and Lambda's runtime has boto3:
+The index is read at each cold start. It names the current archive of each model, so the function
+follows a new model without being deployed again. Install the client into this folder before you
+deploy. It requires only NumPy, and Lambda's runtime has boto3:
 
     pip install constructs-triton-client --target examples/composition/function \\
         --platform manylinux_2_28_x86_64 --only-binary :all: --python-version 3.13

@@ -1,7 +1,7 @@
 """BERT-large on the instances of the benchmark's plan, scaling on invocations per instance.
 
-``npx cdk synth`` uses the cheapest configuration within 500 ms. Choose another row of the benchmark with
-``-c configuration=trt-ig-db -c instance_type=ml.g4dn.xlarge``.
+``npx cdk synth`` uses the cheapest configuration within 500 ms. Choose another row of the benchmark
+with ``-c configuration=trt-ig-db -c instance_type=ml.g4dn.xlarge``.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ def plans() -> list[Plan]:
 
 
 def plan_for(configuration: str | None = None, instance_type: str | None = None) -> Plan:
-    """Return the cheapest plan within the latency, or that of the given configuration and instance type.
+    """Return the cheapest plan within the latency, or that of the given configuration and instance
+    type.
 
     Raises:
         InvalidValueError: no configuration is within the latency.

@@ -1,7 +1,8 @@
-"""Sends token ids to the classifier: ``python invoke.py ENDPOINT [--endpoint-url URL] [--tokens 101,102]``.
+"""Sends token ids to the classifier: ``python invoke.py ENDPOINT [--endpoint-url URL] [--tokens
+101,102]``.
 
-BERT's tokenizer converts words to token ids (``BertTokenizer`` in transformers). This script pads them to
-512, as in the benchmark.
+BERT's tokenizer converts words to token ids (``BertTokenizer`` in transformers). This script pads
+them to 512, as in the benchmark.
 """
 
 # ruff: noqa: T201 - a command

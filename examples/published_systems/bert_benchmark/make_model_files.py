@@ -1,9 +1,10 @@
-"""Writes ``model_files/model.pt`` and ``model_files/model.onnx``: ``python make_model_files.py [--random]``.
+"""Writes ``model_files/model.pt`` and ``model_files/model.onnx``: ``python make_model_files.py
+[--random]``.
 
-Needs ``pip install torch transformers onnx``. Without options it downloads bert-large-uncased, which takes
-some gigabytes of memory; its classification head is not trained. ``--checkpoint FOLDER`` uses your fine-tuned
-model. ``--random`` writes a small BERT with random weights, without a download. ``compile_tensorrt.sh`` then
-writes ``model.plan``.
+Needs ``pip install torch transformers onnx``. Without options it downloads bert-large-uncased,
+which takes some gigabytes of memory; its classification head is not trained. ``--checkpoint
+FOLDER`` uses your fine-tuned model. ``--random`` writes a small BERT with random weights, without a
+download. ``compile_tensorrt.sh`` then writes ``model.plan``.
 """
 
 from __future__ import annotations
@@ -26,15 +27,18 @@ SMALL = {
 
 
 class Classifier(torch.nn.Module):
-    """Converts tokens and mask, INT32 [n, 512], to logits FP32 [n, 2]; TorchScript needs plain tensors."""
+    """Converts tokens and mask, INT32 [n, 512], to logits FP32 [n, 2];
+    TorchScript needs plain tensors.
+    """
 
     def __init__(self, bert: torch.nn.Module) -> None:
         super().__init__()
         self.bert = bert
 
     def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        # From a 2-D mask transformers computes positions with torch.arange, and tracing writes the device of
-        # the machine into the file: the model would then fail on a GPU. Everything here follows the inputs.
+        # From a 2-D mask transformers computes positions with torch.arange, and tracing writes the
+        # device of the machine into the file: the model would then fail on a GPU. Everything here
+        # follows the inputs.
         hidden = (1 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
         positions = torch.ones_like(tokens).cumsum(1) - 1
         types = torch.zeros_like(tokens)
@@ -53,7 +57,9 @@ def load(checkpoint: str, *, random: bool) -> BertForSequenceClassification:
 
 
 def write(model: torch.nn.Module, folder: Path) -> None:
-    """Trace the model for the PyTorch backend, and export it for TensorRT under the same tensor names."""
+    """Trace the model for the PyTorch backend, and export it for TensorRT under
+    the same tensor names.
+    """
     folder.mkdir(exist_ok=True)
     example = tuple(torch.ones(1, LENGTH, dtype=torch.int32) for _ in NAMES)
     torch.jit.trace(model, example).save(str(folder / "model.pt"))

@@ -1,4 +1,5 @@
-"""Measure the eight configurations of the small encoder on this machine, as the article does on SageMaker.
+"""Measure the eight configurations of the small encoder on this machine, as the article does on
+SageMaker.
 
     python measure.py [CONFIGURATION ...] [--step-seconds 10] [--latency-ms 500] [-o local.csv]
 

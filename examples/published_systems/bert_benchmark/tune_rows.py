@@ -2,8 +2,8 @@
 
     python tune_rows.py [ROW ...] [--rounds 5] [--step-seconds 8] [--latency-ms 500]
 
-Each row is measured in turns with the base row of its family, and trt-base with pt-base. The answer is
-"faster", "slower" or "not distinguishable".
+Each row is measured in turns with the base row of its family, and trt-base with pt-base. The answer
+is "faster", "slower" or "not distinguishable".
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """BERT-large as a classifier, in the eight configurations of the benchmark.
 
-The article shows only how they differ. The common part is from this example: 512 tokens in, two classes out.
+The article shows only how they differ. The common part is from this example: 512 tokens in, two
+classes out.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def model_file(configuration: str) -> Path:
 
 
 def write_variant(configuration: str) -> Path:
-    """Write the repository of one configuration, without the model file if it does not exist yet."""
+    """Write the repository of one configuration,
+    without the model file if it does not exist yet.
+    """
     file = model_file(configuration)
     return _write(configuration, VARIANTS[configuration], file if file.exists() else None)
 
@@ -71,8 +74,8 @@ def write_variant(configuration: str) -> Path:
 def write_small_variant(configuration: str) -> Path:
     """Write a small encoder in NumPy with the same name, batching and instances.
 
-    In place of TensorRT it computes in float32, and in place of PyTorch in float64, which takes longer. Two
-    instances run on the CPU.
+    In place of TensorRT it computes in float32, and in place of PyTorch in float64, which takes
+    longer. Two instances run on the CPU.
     """
     config = VARIANTS[configuration].with_(backend=PythonBackend())
     if "-ig" in configuration:

@@ -1,7 +1,8 @@
-"""Classifies a JPEG file: ``python invoke.py ENDPOINT [--endpoint-url URL] [--picture JPEG] [--labels TXT]``.
+"""Classifies a JPEG file: ``python invoke.py ENDPOINT [--endpoint-url URL] [--picture JPEG]
+[--labels TXT]``.
 
-The request is sent as JSON, in binary by tritonclient, as in the article, and with the client of this
-library, which also requests the best classes from Triton.
+The request is sent as JSON, in binary by tritonclient, as in the article, and with the client of
+this library, which also requests the best classes from Triton.
 """
 
 # ruff: noqa: T201 - a command

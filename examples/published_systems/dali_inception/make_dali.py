@@ -1,8 +1,8 @@
 """Writes the DALI pipeline ``model.dali``: ``python make_dali.py [--device cpu]``.
 
 Needs nvidia-dali: ``pip install nvidia-dali-cuda120`` for the image 24.09 and for your machine, or
-``nvidia-dali-cuda130`` for 26.05. By default JPEG files are decoded on the GPU, as in the article. That file
-can only be written on a machine with a GPU. ``--device cpu`` decodes on the CPU.
+``nvidia-dali-cuda130`` for 26.05. By default JPEG files are decoded on the GPU, as in the article.
+That file can only be written on a machine with a GPU. ``--device cpu`` decodes on the CPU.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Writes the model repositories; that of the article is the folder ``article``.
 
-``modern`` replaces TensorFlow, which images after 24.09 do not have, with ONNX Runtime or TensorRT. ``twin``
-replaces DALI with Pillow and Inception with a small network, and runs on any machine. Both accept the
-article's request and return 1,001 scores.
+``modern`` replaces TensorFlow, which images after 24.09 do not have, with ONNX Runtime or TensorRT.
+``twin`` replaces DALI with Pillow and Inception with a small network, and runs on any machine. Both
+accept the article's request and return 1,001 scores.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def missing_modern_files(engine: Engine) -> list[str]:
 
 
 def write_modern(engine: Engine) -> Path:
-    """Write DALI and Inception v3 for ONNX Runtime or TensorRT, without files that do not exist yet.
+    """Write DALI and Inception v3 for ONNX Runtime or TensorRT, without files that do not exist
+    yet.
 
     In place of a missing ``model.onnx`` it writes a stand-in, because a model file is required.
     """
@@ -81,7 +82,8 @@ def write_modern(engine: Engine) -> Path:
 def write_twin() -> Path:
     """Write the article's three models, with ``model.py`` instead of DALI and TensorFlow.
 
-    ``model_files/pillow_env.tar.gz`` is included if it exists, because the image may not have Pillow.
+    ``model_files/pillow_env.tar.gz`` is included if it exists, because the image may not have
+    Pillow.
     """
     environment = MODEL_FILES / ENVIRONMENT
     with_pillow = PythonBackend(execution_env_path=ENVIRONMENT if environment.exists() else None)
@@ -112,7 +114,9 @@ def write_twin() -> Path:
 
 
 def _ensemble(name: str, preprocessing: ModelConfig, classifier: ModelConfig) -> Ensemble:
-    """Add the article's ensemble: INPUT, bytes of JPEG files, to OUTPUT, probabilities of classes."""
+    """Add the article's ensemble: INPUT, bytes of JPEG files, to OUTPUT,
+    probabilities of classes.
+    """
     image, probabilities = classifier.input[0].name, classifier.output[0].name
     return (
         Ensemble(name)
@@ -137,7 +141,9 @@ def _twin_labels() -> bytes:
 
 
 def _stand_in() -> bytes:
-    """Return an ONNX model with the tensors of Inception v3, so that the stack can be synthesized."""
+    """Return an ONNX model with the tensors of Inception v3,
+    so that the stack can be synthesized.
+    """
     from onnx import TensorProto, helper  # noqa: PLC0415 - only for this
 
     image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 299, 299, 3])

@@ -1,8 +1,8 @@
 """Two ensembles, one for pictures and one for sentences, on one multi-model endpoint with a GPU.
 
-`npx cdk synth` first builds models that are missing; `-c models=<folder>` uses other models. The archives
-have the article's names, `model_tf_dali.tar.gz` and `model_trt_python.tar.gz`. With `-c naming=content` the
-names contain a digest, so that SageMaker loads changed models again.
+`npx cdk synth` first builds models that are missing; `-c models=<folder>` uses other models. The
+archives have the article's names, `model_tf_dali.tar.gz` and `model_trt_python.tar.gz`. With `-c
+naming=content` the names contain a digest, so that SageMaker loads changed models again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class MinilmEnsembles(cdk.Stack):
         super().__init__(
             scope, id, description="Two Triton ensembles on one GPU multi-model endpoint"
         )
-        # Without model.dali, model.graphdef and model.plan the stack can be synthesized, but not deployed.
+        # Without model.dali, model.graphdef and model.plan the stack can be synthesized, but not
+        # deployed.
         check = RepositoryCheck.on(acknowledge=["model-file-missing"])
         repository = TritonModelRepository(self, "Models", target_model_naming=naming, check=check)
         if naming is TargetModelNaming.PLAIN:

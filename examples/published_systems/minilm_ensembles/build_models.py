@@ -1,8 +1,9 @@
-"""Build both ensembles: `python build_models.py [--plan model.plan] [--environment processing_env.tar.gz]`.
+"""Build both ensembles: `python build_models.py [--plan model.plan] [--environment
+processing_env.tar.gz]`.
 
-Writes `models/model_tf_dali` and `models/model_trt_python`, which become the article's two archives, and
-`stand_ins/`, what runs in their place on a machine without DALI, TensorFlow and a GPU. Exits with 75
-(EX_TEMPFAIL) if the weights cannot be downloaded.
+Writes `models/model_tf_dali` and `models/model_trt_python`, which become the article's two
+archives, and `stand_ins/`, what runs in their place on a machine without DALI, TensorFlow and a
+GPU. Exits with 75 (EX_TEMPFAIL) if the weights cannot be downloaded.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def write_sentence_ensemble(
     config = json.loads((checkpoint / "config.json").read_text(encoding="utf-8"))
     hidden, length = int(config["hidden_size"]), int(config["max_position_embeddings"])
     packed = {} if environment is None else {model_configs.ENVIRONMENT: environment}
-    # all-MiniLM-L6-v2 has positions for 512 tokens, and its model card says that it was trained with 256.
+    # all-MiniLM-L6-v2 has positions for 512 tokens, and its model card says that it was trained
+    # with 256.
     tokenize = model_configs.tokenize_sentences(min(length, 256), has_environment=bool(packed))
     encode = model_configs.encode_tokens(encoder, hidden)
     pool = model_configs.pool_tokens(hidden)

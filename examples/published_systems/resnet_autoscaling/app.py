@@ -1,7 +1,7 @@
 """ResNet-50 in PyTorch and TensorRT on one GPU multi-model endpoint that scales on GPU utilization.
 
-``ResNet50`` is the system of the article. ``SmallNetwork`` is the same stack with a small network that runs
-on any machine. Synthesize with ``npx cdk synth``.
+``ResNet50`` is the system of the article. ``SmallNetwork`` is the same stack with a small network
+that runs on any machine. Synthesize with ``npx cdk synth``.
 """
 
 from __future__ import annotations

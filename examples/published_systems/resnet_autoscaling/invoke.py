@@ -1,7 +1,8 @@
-"""Sends a picture to both models: ``python invoke.py ENDPOINT [--endpoint-url URL] [--picture FILE]``.
+"""Sends a picture to both models: ``python invoke.py ENDPOINT [--endpoint-url URL] [--picture
+FILE]``.
 
-The first request uses boto3 and JSON, as in the article. The second uses the client and binary, which needs a
-fifth of the bytes. Needs Pillow to decode the JPEG file.
+The first request uses boto3 and JSON, as in the article. The second uses the client and binary,
+which needs a fifth of the bytes. Needs Pillow to decode the JPEG file.
 """
 
 # ruff: noqa: T201 - a command

@@ -1,7 +1,8 @@
-"""Writes ``model_files/model.pt`` and ``model_files/model.onnx``: ``python make_model_files.py [--random]``.
+"""Writes ``model_files/model.pt`` and ``model_files/model.onnx``: ``python make_model_files.py
+[--random]``.
 
-Needs ``pip install torch onnx``, and the network to download torchvision's weights. ``--random`` writes
-random weights, without a download. ``compile_tensorrt.sh`` then writes ``model.plan``.
+Needs ``pip install torch onnx``, and the network to download torchvision's weights. ``--random``
+writes random weights, without a download. ``compile_tensorrt.sh`` then writes ``model.plan``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ MODEL_FILES = Path(__file__).resolve().parent / "model_files"
 
 
 def write(model: torch.nn.Module, folder: Path) -> None:
-    """Trace the model for the PyTorch backend, and export it for TensorRT with a variable batch axis."""
+    """Trace the model for the PyTorch backend, and export it for TensorRT with
+    a variable batch axis.
+    """
     folder.mkdir(exist_ok=True)
     example = torch.randn(1, 3, 224, 224)
     torch.jit.trace(model, example).save(str(folder / "model.pt"))

@@ -1,7 +1,8 @@
-"""The models: ResNet-50 in two formats for a GPU, and a small network with the same inputs and outputs.
+"""The models: ResNet-50 in two formats for a GPU, and a small network with the same inputs and
+outputs.
 
-As in the article, each archive has one folder ``resnet``, and only the names of the archives differ.
-``make_model_files.py`` writes the files of ResNet-50 into ``model_files/``.
+As in the article, each archive has one folder ``resnet``, and only the names of the archives
+differ. ``make_model_files.py`` writes the files of ResNet-50 into ``model_files/``.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ TENSORRT = ModelConfig(
 
 
 def write_resnet50() -> dict[str, Path]:
-    """Write ResNet-50 as TorchScript and as a TensorRT plan; return the folders by the name of the archive.
+    """Write ResNet-50 as TorchScript and as a TensorRT plan; return the folders by the name of the
+    archive.
 
     Files that do not exist yet are left out: see :func:`missing_model_files`.
     """

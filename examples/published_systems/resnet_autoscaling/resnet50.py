@@ -1,6 +1,8 @@
-"""ResNet-50 in PyTorch, with the parameter names of torchvision, so that its published weights can be loaded.
+"""ResNet-50 in PyTorch, with the parameter names of torchvision, so that its published weights can
+be loaded.
 
-Needs only torch: torchvision from PyPI is built for CUDA and does not import beside a PyTorch for the CPU.
+Needs only torch: torchvision from PyPI is built for CUDA and does not import beside a PyTorch for
+the CPU.
 """
 
 from __future__ import annotations

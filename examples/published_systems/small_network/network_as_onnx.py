@@ -1,7 +1,8 @@
 """Writes the small network as an ONNX file with the tensors of ResNet-50 or Inception v3.
 
-``python network_as_onnx.py resnet FILE.onnx`` or ``python network_as_onnx.py inception FILE.onnx``; needs
-onnx. The file runs in the place of a TensorRT plan or a TensorFlow GraphDef: ``local up --stand-in``.
+``python network_as_onnx.py resnet FILE.onnx`` or ``python network_as_onnx.py inception FILE.onnx``;
+needs onnx. The file runs in the place of a TensorRT plan or a TensorFlow GraphDef: ``local up
+--stand-in``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 HERE = Path(__file__).resolve().parent
 CLASSES = len(COLOURS) * ROWS * COLUMNS
-# Inception's network was trained on pixels from -1 to 1. These convert ImageNet's mean and deviation to them.
+# Inception's network was trained on pixels from -1 to 1. These convert ImageNet's mean and
+# deviation to them.
 _MEAN, _DEVIATION = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
 FROM_IMAGENET = (2 * _DEVIATION, 2 * _MEAN - 1)
 
@@ -96,9 +98,11 @@ def resnet() -> onnx.ModelProto:
 
 
 def inception(*, imagenet: bool = False) -> onnx.ModelProto:
-    """Return the network with the tensors of Inception v3's GraphDef: [n, 299, 299, 3] to [n, 1001].
+    """Return the network with the tensors of Inception v3's GraphDef: [n, 299, 299, 3] to [n,
+    1001].
 
-    ``imagenet`` is for pixels with mean 0 and deviation 1 over ImageNet, in place of pixels from -1 to 1.
+    ``imagenet`` is for pixels with mean 0 and deviation 1 over ImageNet, in place of pixels from -1
+    to 1.
     """
     graph, pixels = Graph(), "input"
     if imagenet:

@@ -1,6 +1,7 @@
 """Draws pictures for the small network: one object in one of ten colours on noise; needs Pillow.
 
-``python pictures.py FILE.jpg`` writes the one that the examples send: a blue ring in row 3, column 8.
+``python pictures.py FILE.jpg`` writes the one that the examples send: a blue ring in row 3, column
+8.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Fits the last layer of the small network: ``python train.py``; needs Pillow and scikit-learn, a minute.
+"""Fits the last layer of the small network: ``python train.py``; needs Pillow and scikit-learn, a
+minute.
 
-Writes ``resnet.npz`` and ``inception.npz``, and prints the share of 300 new pictures that each names rightly.
+Writes ``resnet.npz`` and ``inception.npz``, and prints the share of 300 new pictures that each
+names rightly.
 """
 
 # ruff: noqa: T201 - a command

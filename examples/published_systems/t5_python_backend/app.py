@@ -21,8 +21,9 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 
-#: Tensors are exchanged between the server and a model's process in shared memory. These are its initial size
-#: per process and the size by which it grows; the defaults of the image are 16 MiB and 1 MiB.
+#: Tensors are exchanged between the server and a model's process in shared memory. These are its
+#: initial size per process and the size by which it grows; the defaults of the image are 16 MiB and
+#: 1 MiB.
 ENVIRONMENT = TritonEnvironment(
     shm_default_byte_size=cdk.Size.mebibytes(32),
     shm_growth_byte_size=cdk.Size.mebibytes(4),

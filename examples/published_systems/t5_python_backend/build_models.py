@@ -1,4 +1,6 @@
-"""Build the model repository: `python build_models.py [--framework pytorch --checkpoint DIR ...]`."""
+"""Build the model repository: `python build_models.py [--framework pytorch
+--checkpoint DIR ...]`.
+"""
 
 from __future__ import annotations
 

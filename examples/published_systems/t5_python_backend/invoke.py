@@ -1,7 +1,8 @@
 """Translate sentences: `python invoke.py [SENTENCE ...] [--endpoint-url URL] [--model NAME]`.
 
-Without a URL the endpoint in AWS is called. With `--model` it is the multi-model endpoint, otherwise the
-single-model endpoint. `tokenizer.json` is that of the checkpoint; `build_models.py` copies it.
+Without a URL the endpoint in AWS is called. With `--model` it is the multi-model endpoint,
+otherwise the single-model endpoint. `tokenizer.json` is that of the checkpoint; `build_models.py`
+copies it.
 """
 
 from __future__ import annotations

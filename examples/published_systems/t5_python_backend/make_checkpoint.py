@@ -1,8 +1,8 @@
 """Writes small T5 checkpoints with random weights, in the format of the published ones.
 
-``config.json`` and ``model.safetensors`` have the names and shapes of T5 version 1.0 (ReLU, tied embeddings)
-or 1.1 (gated GELU, a separate output matrix), so code that reads them also reads t5-small.
-``tokenizer.json`` has a token for each letter.
+``config.json`` and ``model.safetensors`` have the names and shapes of T5 version 1.0 (ReLU, tied
+embeddings) or 1.1 (gated GELU, a separate output matrix), so code that reads them also reads
+t5-small. ``tokenizer.json`` has a token for each letter.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ VERSIONS: dict[str, dict[str, Any]] = {
 
 
 def write_checkpoint(version: str, directory: Path) -> None:
-    """Write ``config.json``, ``model.safetensors`` and ``tokenizer.json``; the bytes are always the same."""
+    """Write ``config.json``, ``model.safetensors`` and ``tokenizer.json``;
+    the bytes are always the same.
+    """
     directory.mkdir(parents=True)
     config = dict(VERSIONS[version])
     # The numbers of RandomState never change; those of default_rng may, between NumPy releases.
@@ -54,7 +56,9 @@ def write_checkpoint(version: str, directory: Path) -> None:
 
 
 def _tokenizer(size: int) -> dict[str, Any]:
-    """Return a tokenizer in the format of Hugging Face: padding, end, unknown, and letters of Latin-1."""
+    """Return a tokenizer in the format of Hugging Face: padding, end, unknown,
+    and letters of Latin-1.
+    """
     special = ["<pad>", "</s>", "<unk>"]
     letters = ["\u2581", *(chr(code) for code in (*range(0x21, 0x7F), *range(0xA1, 0x100)))]
     words = [*special, *letters, *(f"<extra_{number}>" for number in range(size))][:size]

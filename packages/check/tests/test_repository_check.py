@@ -52,6 +52,9 @@ def test_settings_are_read_only_if_asked(tmp_path: Path) -> None:
 
 def test_import_loads_no_rule() -> None:
     """The function is imported when it is used, so the program starts as fast as without it."""
-    code = "import sys, triton_model_check; print([name for name in sys.modules if 'model_config' in name])"
+    code = (
+        "import sys, triton_model_check; "
+        "print([name for name in sys.modules if 'model_config' in name])"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

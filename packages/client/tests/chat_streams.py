@@ -1,8 +1,9 @@
 """Streams of language models, written as the containers' sources write them.
 
-vLLM: entrypoints/openai/chat_completion/serving.py, ``chat_completion_stream_generator``. LMI (DJL Serving):
-engines/python/setup/djl_python, ``lmi_vllm/request_response_utils.py``, ``async_utils.py`` and
-``output_formatter.py``; an empty line of it is a piece of vLLM's that has no token.
+vLLM: entrypoints/openai/chat_completion/serving.py, ``chat_completion_stream_generator``. LMI (DJL
+Serving): engines/python/setup/djl_python, ``lmi_vllm/request_response_utils.py``,
+``async_utils.py`` and ``output_formatter.py``; an empty line of it is a piece of vLLM's that has no
+token.
 """
 
 from __future__ import annotations

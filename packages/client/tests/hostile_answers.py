@@ -1,4 +1,7 @@
-"""Answers of a server that is broken or hostile, by name. Endless ones are generated while they are read."""
+"""Answers of a server that is broken or hostile, by name.
+
+Endless ones are generated while they are read.
+"""
 
 from __future__ import annotations
 
@@ -102,8 +105,12 @@ HEADS: dict[str, bytes] = {
     "an early hint": b"HTTP/1.1 103 Early Hints\r\n\r\n" + answer(b"{}"),
     "no content": b"HTTP/1.1 204 No Content\r\n\r\nbody",
     "not modified": b"HTTP/1.1 304 Not Modified\r\n\r\n",
-    "a redirect to a file": b"HTTP/1.1 302 F\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n",
-    "a redirect to nowhere": b"HTTP/1.1 307 T\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+    "a redirect to a file": (
+        b"HTTP/1.1 302 F\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n"
+    ),
+    "a redirect to nowhere": (
+        b"HTTP/1.1 307 T\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+    ),
     "many headers": OK + b"a: b\r\n" * 200 + b"\r\n",
     "a long header": OK + b"a: " + b"b" * 70_000 + b"\r\n\r\n",
     "a header without a colon": OK + b"abc\r\n\r\n{}",

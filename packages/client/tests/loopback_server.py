@@ -96,7 +96,9 @@ SESSION = boto3.Session("akid", "secret", region_name="eu-central-1")
 
 
 def sagemaker_transport(url: str, **options: Any) -> SageMakerTransport:
-    """Return a transport to a server that may be broken: it waits 10 s, and sends a request once."""
+    """Return a transport to a server that may be broken: it waits 10 s,
+    and sends a request once.
+    """
     config = default_config(read_timeout_seconds=10, max_attempts=1)
     return SageMakerTransport("demo", session=SESSION, endpoint_url=url, config=config, **options)
 

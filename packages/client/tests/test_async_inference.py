@@ -155,7 +155,9 @@ def test_result_that_arrives_later_is_returned_at_the_next_poll(
 
 
 def test_waiting_ends_at_the_deadline(endpoint: Endpoint, naps: list[float]) -> None:
-    """Pauses have the given length, the last one is shortened, and the deadline is polled once more."""
+    """Pauses have the given length, the last one is shortened,
+    and the deadline is polled once more.
+    """
     for _ in range(4):
         endpoint.add_error(OUTPUT)
     with pytest.raises(
@@ -186,7 +188,10 @@ def test_failure_is_raised_with_its_message(endpoint: Endpoint) -> None:
     """The object at the failure location is the message, and the error names the location."""
     endpoint.add_error(OUTPUT)
     endpoint.add_object(FAILURE, b'{"error":"model fell over"}')
-    expected = rf"the asynchronous inference failed \(see {FAILURE}\), got AsyncInferenceFailure: model fell"
+    expected = (
+        rf"the asynchronous inference failed \(see {FAILURE}\), "
+        "got AsyncInferenceFailure: model fell"
+    )
     with pytest.raises(InvocationError, match=expected) as caught:
         endpoint.pending().poll()
     assert caught.value.model_message == "model fell over"
@@ -194,7 +199,9 @@ def test_failure_is_raised_with_its_message(endpoint: Endpoint) -> None:
 
 @pytest.mark.parametrize("content_type", ["", "binary/octet-stream", "application/json"])
 def test_result_is_decoded_without_its_content_type(endpoint: Endpoint, content_type: str) -> None:
-    """A result is decoded from its bytes if S3 has another content type; a binary one is believed."""
+    """A result is decoded from its bytes if S3 has another content type;
+    a binary one is believed.
+    """
     in_json = decode_request(b'{"inputs":[]}', "application/json")
     outputs = {'}{"': np.array([b'}"'], dtype=object), "Y": np.array([1.5], "f4")}
     binary = encode_response(outputs)
@@ -208,14 +215,17 @@ def test_result_is_decoded_without_its_content_type(endpoint: Endpoint, content_
 
 
 def test_denied_access_is_waited_for_and_then_reported(endpoint: Endpoint) -> None:
-    """S3's 403 may mean that there is no result yet; after the timeout the error says what to grant."""
+    """S3's 403 may mean that there is no result yet;
+    after the timeout the error says what to grant.
+    """
     endpoint.add_error(OUTPUT, "AccessDenied", 403)
     endpoint.add_error(FAILURE, "AccessDenied", 403)
     pending = endpoint.pending()
     with pytest.raises(InvocationError) as caught:
         pending.result(timeout_seconds=0)
     assert str(caught.value).startswith(
-        f"endpoint demo: no result after 0 s, got status 403 for {OUTPUT} (says AccessDenied); grant s3:Get"
+        "endpoint demo: no result after 0 s, got status 403 "
+        f"for {OUTPUT} (says AccessDenied); grant s3:Get"
     )
     assert "Object on it, and s3:ListBucket on its bucket" in str(caught.value)
     assert (caught.value.status, caught.value.model_message) == (403, "says AccessDenied")

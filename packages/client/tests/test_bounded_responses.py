@@ -141,7 +141,9 @@ def test_maximum_of_a_sagemaker_stream(server: RawServer) -> None:
 def test_stream_that_ends_within_a_message(
     server: RawServer, sagemaker: SageMakerTransport, cut: int
 ) -> None:
-    """botocore ignores a message that is not complete; the client raises an error, wherever it is cut."""
+    """botocore ignores a message that is not complete; the client raises an error,
+    wherever it is cut.
+    """
     whole = frame(b": comment\n\n")
     body = whole + whole[:cut]
     server.answer = lambda: [
@@ -158,7 +160,9 @@ def test_stream_that_ends_within_a_message(
 def test_stream_that_ends_before_its_length(
     server: RawServer, sagemaker: SageMakerTransport
 ) -> None:
-    """A stream that is shorter than its Content-Length is an error, also where botocore accepts it."""
+    """A stream that is shorter than its Content-Length is an error,
+    also where botocore accepts it.
+    """
     server.answer = lambda: [OK + b"Content-Length: 1000\r\n\r\n" + frame(EVENT)]
     with pytest.raises(InvocationError, match=f"ended {1000 - len(frame(EVENT))} bytes early"):
         list(sagemaker.stream(REQUEST))
@@ -229,7 +233,9 @@ class _OtherSession:
 
 
 def test_connections_of_botocore_are_found(sagemaker: SageMakerTransport) -> None:
-    """The installed version of botocore has the attributes through which its connections are bounded."""
+    """The installed version of botocore has the attributes through which its
+    connections are bounded.
+    """
     client = sagemaker.client("sagemaker-runtime")
     pools = client._endpoint.http_session._manager.pool_classes_by_scheme
     names = {pool.ConnectionCls.response_class.__name__ for pool in pools.values()}
@@ -264,7 +270,8 @@ with run_raw_server() as server:
     errors(server, calls, lambda: [answer(b"{}")])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     names = ["a body", "a chunk size", "a chunk of size -1", "a chunk of 16 EiB"]
-    for given in [*(ENDLESS_BODIES[name] for name in names), ENDLESS["an error"], ENDLESS["a status line"]]:
+    bodies = [ENDLESS_BODIES[name] for name in names]
+    for given in [*bodies, ENDLESS["an error"], ENDLESS["a status line"]]:
         errors(server, calls, given)
     errors(server, calls, lambda: [HEADS["a length of 100 TB"]])
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

@@ -12,7 +12,9 @@ from constructs_triton_core.errors import InvalidValueError
 
 
 def test_at_most_the_limit_runs_at_a_time() -> None:
-    """Exactly max_concurrency calls run at a time, results are in order, and little is read ahead."""
+    """Exactly max_concurrency calls run at a time, results are in order,
+    and little is read ahead.
+    """
     lock, running, most, drawn = threading.Lock(), 0, 0, 0
     turn = threading.Barrier(3)
 

@@ -79,7 +79,9 @@ def test_ended_process_of_a_python_model_names_the_command_that_tells_causes_apa
 
 
 def test_unknown_endpoint_names_the_command_that_lists_endpoints() -> None:
-    """SageMaker's message for an unknown endpoint gets its own hint, that of an unknown variant does not."""
+    """SageMaker's message for an unknown endpoint gets its own hint,
+    that of an unknown variant does not.
+    """
     said = "Endpoint demo of account 123456789012 not found."
     hint = "check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
     assert _rejected(said).endswith(f"not found.; {hint}")
@@ -114,7 +116,10 @@ NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a b
         ),
         (f"in ensemble 'e', {SHAPE} got [5]", "got [5]"),
         (
-            "expected 2 inputs but got 1 inputs. Got input(s) ['x'], but missing required input(s) ['y'].",
+            (
+                "expected 2 inputs but got 1 inputs. Got input(s) ['x'], "
+                "but missing required input(s) ['y']."
+            ),
             ".",
         ),
         (WRONG_TYPE, "; convert the array with astype"),
@@ -151,7 +156,9 @@ NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a b
 def test_a_message_of_the_model_has_a_hint_only_if_the_fix_is_elsewhere(
     said: str, end: str
 ) -> None:
-    """What Triton's message leaves out is added: names, inference type, and how to change a shape."""
+    """What Triton's message leaves out is added: names, inference type,
+    and how to change a shape.
+    """
     text = _rejected(said, "")
     assert text.partition(said)[2].startswith(end) or text.endswith(end)
 
@@ -187,9 +194,17 @@ def test_asynchronous_failure_has_the_hint_of_the_same_message() -> None:
 
 
 def test_asynchronous_request_that_the_role_may_not_read_names_the_location() -> None:
-    """SageMaker reads the request before the container, so the endpoint's log says nothing about it."""
-    said = 'AccessDenied: role R is not authorized to perform: s3:GetObject on resource: "arn:aws:s3:::b/k"'
-    hint = "; for an asynchronous request, set input_location to the input_prefix of the endpoint's Async"
+    """SageMaker reads the request before the container,
+    so the endpoint's log says nothing about it.
+    """
+    said = (
+        "AccessDenied: role R is not authorized to perform: "
+        's3:GetObject on resource: "arn:aws:s3:::b/k"'
+    )
+    hint = (
+        "; for an asynchronous request, set input_location "
+        "to the input_prefix of the endpoint's Async"
+    )
     error = build_invocation_error(
         "demo", "it failed", code="AsyncInferenceFailure", model_message=said
     )
@@ -205,7 +220,10 @@ def test_asynchronous_request_that_the_role_may_not_read_names_the_location() ->
         ),
         (
             "parameter 'inputs' has invalid type. It should be either",
-            'for event in client.infer_stream({"text_input": "..."}): print(event.text("text_output"))`',
+            (
+                'for event in client.infer_stream({"text_input": "..."}): '
+                'print(event.text("text_output"))`'
+            ),
         ),
         (
             "JSON buffer: The document root must not be followed by other values. at 9",
@@ -214,7 +232,9 @@ def test_asynchronous_request_that_the_role_may_not_read_names_the_location() ->
     ],
 )
 def test_a_request_of_the_other_inference_type_is_explained(said: str, fix: str) -> None:
-    """Each of Triton's errors names the method and the setting that fit, also for a binary request."""
+    """Each of Triton's errors names the method and the setting that fit,
+    also for a binary request.
+    """
     assert fix in _rejected(said, "")
 
 

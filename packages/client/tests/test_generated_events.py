@@ -21,7 +21,9 @@ EVENTS = (
 
 
 def test_an_output_has_one_type_whatever_its_size() -> None:
-    """A list and a single value are both a string for text, and an array of one dimension for array."""
+    """A list and a single value are both a string for text,
+    and an array of one dimension for array.
+    """
     events = [GenerateEvent(fields) for fields in EVENTS]
     assert [event.text() for event in events] == ["ab", "c"]
     assert [event.array("ids", "i4").tolist() for event in events] == [[0, 0], [1]]
@@ -59,7 +61,9 @@ def test_output_of_a_stream_is_read_from_its_events() -> None:
     ],
 )
 def test_what_is_not_the_output_is_an_error(read: Any, message: str) -> None:
-    """A missing output, another type and a value that Triton does not send are errors that say so."""
+    """A missing output, another type and a value that Triton does not send
+    are errors that say so.
+    """
     event = GenerateEvent({"n": [1, 10**30], "s": "x", "deep": [[1], [2, 3]]})
     with pytest.raises(ResponseDecodingError, match=message):
         read(event)

@@ -128,7 +128,9 @@ def test_the_json_of_inference_type_generate_is_one_event() -> None:
 
 
 def test_only_the_given_fields_are_sent() -> None:
-    """A request has no id unless the caller sets one: Triton hands it to the model as a parameter."""
+    """A request has no id unless the caller sets one:
+    Triton hands it to the model as a parameter.
+    """
     transport = InMemoryTransport(dict, parts=[b'data: {"id":"7","model_name":"m"}\n\n'])
     (event,) = TritonClient(transport).infer_stream({"text_input": "x"})
     assert event.id == "7"
@@ -199,7 +201,9 @@ def test_client_streams_a_chat() -> None:
     ],
 )
 def test_what_fails_in_a_chat_is_an_error(stream: bytes, message: str) -> None:
-    """Errors have status 200; a stream without an end was cut off; without "stream" there is one response."""
+    """Errors have status 200; a stream without an end was cut off;
+    without "stream" there is one response.
+    """
     with pytest.raises(InvocationError) as raised:
         list(read_generation([stream]))
     assert str(raised.value).startswith(message)

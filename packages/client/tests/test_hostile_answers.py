@@ -1,4 +1,6 @@
-"""Answers of broken and hostile servers end in errors of the client, by every method and transport."""
+"""Answers of broken and hostile servers end in errors of the client,
+by every method and transport.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,9 @@ def _error(call: Callable[[], object]) -> ConstructsTritonError | None:
 
 @pytest.mark.parametrize("name", HEADS)
 def test_status_lines_headers_and_lengths(server: RawServer, calls: Calls, name: str) -> None:
-    """A response that is not HTTP, or with lengths that are wrong, raises an error of the client."""
+    """A response that is not HTTP, or with lengths that are wrong,
+    raises an error of the client.
+    """
     found = errors(server, calls, lambda: [HEADS[name]])
     assert all(found[name] for name in INFER)
 
@@ -128,7 +132,9 @@ def test_status_lines_headers_and_lengths(server: RawServer, calls: Calls, name:
 def test_bodies(
     server: RawServer, calls: Calls, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A body that is not a response or an event raises an error, also as the payload of a message."""
+    """A body that is not a response or an event raises an error,
+    also as the payload of a message.
+    """
     monkeypatch.setattr("constructs_triton_client.server_sent_events.MAXIMUM_EVENT_BYTES", 2**16)
     body, content_type = BODIES[name]
     found = errors(server, calls, lambda: [answer(body, content_type)])
@@ -147,7 +153,9 @@ def test_bodies(
 def test_messages_of_an_event_stream(
     server: RawServer, calls: Calls, streaming: TritonClient, name: str
 ) -> None:
-    """A broken message or an exception within a stream raises an error, after the events before it."""
+    """A broken message or an exception within a stream raises an error,
+    after the events before it.
+    """
     frames = frame(EVENT) + FRAMES[name] + frame(EVENT)
     errors(server, calls, lambda: [event_stream(frames)])
     server.answer = lambda: [event_stream(frames)]
@@ -163,7 +171,9 @@ def test_messages_of_an_event_stream(
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_bodies_of_errors(server: RawServer, calls: Calls, name: str) -> None:
-    """An error whose body is broken is still an error of the client, over plain HTTP with its status."""
+    """An error whose body is broken is still an error of the client,
+    over plain HTTP with its status.
+    """
     body, status = ERRORS[name]
     found = errors(server, calls, lambda: [answer(body, "application/json", status)])
     assert all(found[name] for name in found if name != "poll of infer_async")
@@ -183,6 +193,8 @@ def test_heads_and_errors_without_an_end(server: RawServer, short_calls: Calls, 
 @pytest.mark.usefixtures("low_bounds")
 @pytest.mark.parametrize("name", ENDLESS_BODIES)
 def test_bodies_without_an_end(server: RawServer, short_calls: Calls, name: str) -> None:
-    """A body that never ends stops at the maximum size, also within a chunk size and after the last chunk."""
+    """A body that never ends stops at the maximum size,
+    also within a chunk size and after the last chunk.
+    """
     found = errors(server, short_calls, ENDLESS_BODIES[name])
     assert all(found[name] for name in (*INFER, *STREAM))

@@ -36,7 +36,9 @@ def server() -> Iterator[Server]:
 
 
 def test_requests_use_the_paths_of_sagemaker(server: Server) -> None:
-    """A request goes to /invocations, and one with a target model to that model's path with the header."""
+    """A request goes to /invocations, and one with a target model to that model's
+    path with the header.
+    """
     server.answers = [binary_answer()]
     client = TritonClient(HttpTransport(server.url + "/"))
     assert client.infer(INPUTS)["Y"].tolist() == [1.5]
@@ -207,7 +209,9 @@ def test_connection_is_reused(server: Server) -> None:
 
 
 def test_silent_server_times_out() -> None:
-    """A server that accepts the connection and sends nothing raises an error after the read timeout."""
+    """A server that accepts the connection and sends nothing raises an error
+    after the read timeout.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         started = time.monotonic()
@@ -218,7 +222,9 @@ def test_silent_server_times_out() -> None:
 
 
 def test_timeouts_are_those_of_sagemaker() -> None:
-    """Reads wait 70 s by default, because a container may take 60 s, and connecting takes at most 5 s."""
+    """Reads wait 70 s by default, because a container may take 60 s,
+    and connecting takes at most 5 s.
+    """
     timeout = HttpTransport("http://127.0.0.1:9")._connect().connection_pool_kw["timeout"]
     assert (timeout.connect_timeout, timeout.read_timeout) == (5.0, READ_TIMEOUT_SECONDS)
     assert (READ_TIMEOUT_SECONDS, MAXIMUM_RESPONSE_BYTES) == (70.0, 1024**3)

@@ -72,7 +72,9 @@ def ones(*shape: int) -> Any:
     ],
 )
 def test_inputs_that_triton_would_reject_are_not_sent(inputs: dict[str, Any], message: str) -> None:
-    """Name, datatype, shape and batch are checked before anything is sent, by infer and infer_async."""
+    """Name, datatype, shape and batch are checked before anything is sent,
+    by infer and infer_async.
+    """
     transport = InMemoryTransport(dict)
     with pytest.raises(RequestEncodingError, match=message):
         TritonClient(transport, model_config=CONFIG).infer(inputs)
@@ -134,13 +136,17 @@ UNKNOWN_TYPE = PlainConfig([PlainInput(data_type="TYPE_FP4")])
 def test_configuration_decides_batch_axis_and_sizes(
     config: PlainConfig, inputs: dict[str, Any], message: str | None
 ) -> None:
-    """With max_batch_size 0 shapes are the dims, with 1 a batch has one element; ragged sizes are free."""
+    """With max_batch_size 0 shapes are the dims, with 1 a batch has one element;
+    ragged sizes are free.
+    """
     with pytest.raises(RequestEncodingError, match=message) if message else nullcontext():
         check_inputs(inputs, config)
 
 
 def test_optional_attributes_have_triton_defaults() -> None:
-    """An input without the attributes for optional, ragged and shape inputs has none of these features."""
+    """An input without the attributes for optional,
+    ragged and shape inputs has none of these features.
+    """
 
     @dataclass
     class Input:
@@ -182,7 +188,9 @@ def test_hint_for_numbers_in_place_of_strings_leads_to_success(shape: tuple[int,
 
 
 def test_pixels_in_place_of_strings_are_led_to_the_file(tmp_path: Path) -> None:
-    """A model that decodes images gets the bytes of the file, with the array that the hint shows."""
+    """A model that decodes images gets the bytes of the file,
+    with the array that the hint shows.
+    """
     path = tmp_path / "seven.png"
     path.write_bytes(b"png")
     client = TritonClient(

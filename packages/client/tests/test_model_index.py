@@ -84,7 +84,9 @@ def test_names_are_looked_up() -> None:
     ],
 )
 def test_command_that_lists_all_names(source: str, command: str) -> None:
-    """An index that was read from S3 or from a local run can be listed; names are quoted for a shell."""
+    """An index that was read from S3 or from a local run can be listed;
+    names are quoted for a shell.
+    """
     assert ModelIndex({}, source).listing == command
 
 

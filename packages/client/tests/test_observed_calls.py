@@ -59,13 +59,18 @@ def for_endpoint(
 @pytest.mark.parametrize("observe", [[], "calls", {}])
 def test_observer_that_cannot_be_called_is_rejected(observe: Any) -> None:
     """The client is not created, so no call is sent whose result would be lost."""
-    message = rf"observe: must be a function of .*, got {type(observe).__name__}; .*write observe=calls.append"
+    message = (
+        rf"observe: must be a function of .*, got {type(observe).__name__}; "
+        ".*write observe=calls.append"
+    )
     with pytest.raises(InvalidValueError, match=message):
         TritonClient.for_endpoint("digits", observe=observe)
 
 
 def test_call_that_succeeds_after_a_retry(server: Server, calls: list[ObservedCall]) -> None:
-    """The time contains the wait before boto3's retry, which the latency that SageMaker measures does not."""
+    """The time contains the wait before boto3's retry,
+    which the latency that SageMaker measures does not.
+    """
     server.answers = [NOT_READY, binary_answer()]
     result = for_endpoint(server, calls).infer(INPUTS)
     [call] = calls
@@ -178,7 +183,9 @@ def test_line_of_a_call(
     values: dict[str, tuple[float, str]],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The line is one JSON object whose metrics and dimensions are members of it, as CloudWatch requires."""
+    """The line is one JSON object whose metrics and dimensions are members of it,
+    as CloudWatch requires.
+    """
     before = time.time() * 1000
     EmbeddedMetrics("Shop")(call)
     [text] = capsys.readouterr().out.splitlines()

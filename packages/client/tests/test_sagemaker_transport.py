@@ -162,7 +162,9 @@ def test_config_replaces_the_default() -> None:
 
 
 def test_missing_region_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a Region a client can be created, and the error of its first call says how to set one."""
+    """Without a Region a client can be created, and the error of its first
+    call says how to set one.
+    """
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     client = TritonClient.for_endpoint("demo")
     with pytest.raises(InvocationError, match=r"NoRegionError.*set region_name"):
@@ -223,7 +225,9 @@ def test_model_that_is_not_ready_is_retried(server: Server) -> None:
 def test_errors_have_their_class(
     server: Server, answer: Answer, error: type, status: int, said: str
 ) -> None:
-    """Not ready, throttled, out of memory and wrong requests differ in class, status and message."""
+    """Not ready, throttled, out of memory and wrong requests differ in class,
+    status and message.
+    """
     server.answers = [answer]
     what, message = said.split(": ")
     client = for_sagemaker(server.url, config=default_config(max_attempts=1))
@@ -336,7 +340,9 @@ def test_numbers_of_the_configuration_are_checked(options: dict[str, Any], messa
 
 
 def test_default_configuration() -> None:
-    """Reads wait 70 s, because a container may take 60 s, and there are 4 attempts in legacy mode."""
+    """Reads wait 70 s, because a container may take 60 s,
+    and there are 4 attempts in legacy mode.
+    """
     config: Any = default_config()  # the stubs of botocore do not list its options
     assert config.read_timeout == 70
     assert config.connect_timeout == 5

@@ -108,7 +108,9 @@ def test_malformed_stream_is_an_error(stream: bytes, message: str) -> None:
 def test_events_have_a_maximum_size(
     monkeypatch: pytest.MonkeyPatch, parts: list[bytes], events: list[str] | None
 ) -> None:
-    """An event of more than the maximum is an error, in one line or several, before its end arrives."""
+    """An event of more than the maximum is an error, in one line or several,
+    before its end arrives.
+    """
     monkeypatch.setattr(server_sent_events, "MAXIMUM_EVENT_BYTES", 8)
     if events is None:
         with pytest.raises(

@@ -44,7 +44,9 @@ def test_hostile_names_take_little_time(case: str) -> None:
 
 
 def test_closest_of_many_names_is_found() -> None:
-    """Names with the same start and end are compared first, and equal letters decide between two."""
+    """Names with the same start and end are compared first,
+    and equal letters decide between two.
+    """
     names = [*(f"a_rather_long_name_{index}" for index in range(1_900)), "image"]
     assert closest("imgae", names) == "image"
     tenants = [f"tenant{number:04}" for number in range(1_000)]

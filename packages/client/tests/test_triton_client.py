@@ -60,7 +60,9 @@ class FixedTransport:
 
 @pytest.mark.parametrize("in_binary", [True, False])
 def test_infer_in_either_format(in_binary: bool) -> None:
-    """Arrays are sent and returned in either format, and only the requested outputs are returned."""
+    """Arrays are sent and returned in either format,
+    and only the requested outputs are returned.
+    """
     client = TritonClient(InMemoryTransport(double))
     result = client.infer(one(1.5), ["Y"], binary=in_binary)
     assert {name: array.tolist() for name, array in result.items()} == {"Y": [3.0]}
@@ -90,7 +92,9 @@ def test_own_transport() -> None:
 def test_latency_is_that_of_the_request_alone(
     monkeypatch: pytest.MonkeyPatch, is_http: bool
 ) -> None:
-    """Creating boto3's client or urllib3's pool, before the first request, is no part of its latency."""
+    """Creating boto3's client or urllib3's pool, before the first request,
+    is no part of its latency.
+    """
     clock = [0.0]
 
     class SlowSession(boto3.Session):

@@ -16,8 +16,9 @@ from constructs_triton_core.errors import InvalidValueError, InvocationError, No
 
 # AWS's answer, as aws-samples/sagemaker-genai-hosting-examples quotes it.
 NO_CAPACITY = (
-    "Inference Component has no capacity to process this request. ApplicationAutoScaling may be in-progress "
-    "(if configured) or try to increase the capacity by invoking UpdateInferenceComponentRuntimeConfig API."
+    "Inference Component has no capacity to process this request. ApplicationAutoScaling may be "
+    "in-progress (if configured) or try to increase the capacity by invoking "
+    "UpdateInferenceComponentRuntimeConfig API."
 )
 INPUTS = {"X": np.ones((1, 2), dtype=np.float32)}
 

@@ -1,4 +1,7 @@
-"""The fixtures that ``shared_endpoint`` defines. A module with functions, or of one account, has its own."""
+"""The fixtures that ``shared_endpoint`` defines.
+
+A module with functions, or of one account, has its own.
+"""
 
 from __future__ import annotations
 

@@ -70,7 +70,9 @@ def component(
 
 
 def shared(maximum: int = 1, **more: Any) -> Resources:
-    """An endpoint for components with four GPUs on each instance, one component, and more resources."""
+    """An endpoint for components with four GPUs on each instance, one component,
+    and more resources.
+    """
     variant = {
         "VariantName": "AllTraffic",
         "InstanceType": "ml.g5.12xlarge",
@@ -102,7 +104,9 @@ def shared(maximum: int = 1, **more: Any) -> Resources:
 
 
 def scaled() -> Resources:
-    """A scalable target with a minimum of zero, and the policy and alarm that wake the component."""
+    """A scalable target with a minimum of zero,
+    and the policy and alarm that wake the component.
+    """
     resource = {"Fn::Join": ["", ["inference-component/", NAME]]}
     target = {
         "MinCapacity": 0,

@@ -51,7 +51,9 @@ _ARCHIVES: Mapping[str, bytes] = {name: name.encode() for name in ("one.tar.gz",
 def write_assembly(
     folder: Path, resources: Resources, archives: Mapping[str, bytes] = _ARCHIVES
 ) -> Path:
-    """Write a cloud assembly with the stack ``S``, by default with the archives one.tar.gz and two.tar.gz."""
+    """Write a cloud assembly with the stack ``S``,
+    by default with the archives one.tar.gz and two.tar.gz.
+    """
     folder.mkdir(parents=True)
     files = {}
     for name, content in archives.items():

@@ -44,7 +44,9 @@ FOUND = Rehearsal(
     ],
 )
 def test_place_is_what_the_report_prints(acknowledgement: str, count: int) -> None:
-    """A construct or one above it, a logical ID or an endpoint; generated ends of names do not matter."""
+    """A construct or one above it, a logical ID or an endpoint;
+    generated ends of names do not matter.
+    """
     found = acknowledged(FOUND, (acknowledgement,))
     assert len(found.acknowledged) == count
     assert len(found.problems) == 4 - count

@@ -1,4 +1,6 @@
-"""What CloudFormation checks for every type: identifiers, types of logical IDs, quotas and exports."""
+"""What CloudFormation checks for every type: identifiers, types of logical IDs,
+quotas and exports.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +124,9 @@ def _deploy(account: SimulatedAccount, name: str, body: dict[str, Any]) -> Any:
 def test_a_name_that_moves_to_another_logical_id_collides(
     plain: SimulatedAccount, type: str
 ) -> None:
-    """The new resource is refused while the old one exists, and not after the deletion of the stack."""
+    """The new resource is refused while the old one exists,
+    and not after the deletion of the stack.
+    """
     name = f"Moved{type.replace(':', '')}"
     bucket = {"Bucket": _one("AWS::S3::Bucket")} if type == "AWS::S3::BucketPolicy" else {}
     if type == "AWS::KMS::Alias":
@@ -143,7 +147,9 @@ def test_a_name_that_moves_to_another_logical_id_collides(
 
 
 def test_each_simulated_type_with_a_name_is_in_the_list() -> None:
-    """The list above has all types with a provider whose template can give the name, SageMaker's apart."""
+    """The list above has all types with a provider whose template can give the name,
+    SageMaker's apart.
+    """
     others = {
         "AWS::ApplicationAutoScaling::ScalingPolicy",
         "AWS::EC2::SecurityGroup",
@@ -198,8 +204,8 @@ def test_the_type_of_a_logical_id_does_not_change(plain: SimulatedAccount) -> No
     deploy(plain, {"New": _one("AWS::SQS::Queue"), "Thing": _one("AWS::ECS::Cluster")}, "Typed")
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
     assert stack.reason == (
-        "Update of resource type is not permitted. The new template modifies resource type of the following "
-        "resources: [Thing]"
+        "Update of resource type is not permitted. The new template modifies resource type of the "
+        "following resources: [Thing]"
     )
     assert not any(each.logical_id == "New" for each in stack.events)
 

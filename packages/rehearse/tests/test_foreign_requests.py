@@ -1,4 +1,6 @@
-"""The server of a simulated account, and what a foreign web page can make a browser send to them."""
+"""The server of a simulated account, and what a foreign web page can make
+a browser send to them.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def ask(url: str, method: str, headers: dict[str, str]) -> tuple[int, str]:
 def test_requests_of_foreign_pages_are_refused(
     aws: SimulatedAccount, headers: dict[str, str]
 ) -> None:
-    """The answer is 403 and names the header; a stack or a response of a function is not looked at."""
+    """The answer is 403 and names the header; a stack or a response of a
+    function is not looked at.
+    """
     for url, method in ((aws.endpoint_url, "POST"), (f"{aws.endpoint_url}/answers/x", "PUT")):
         status, text = ask(url, method, headers)
         (name,) = headers

@@ -31,7 +31,9 @@ def test_each_call_has_a_process(server: ForkServer) -> None:
 def test_call_that_ends_early_or_takes_too_long_has_no_answer(
     server: ForkServer, request_: bytes
 ) -> None:
-    """Crashes, exceptions, and calls beyond the limits of memory or time end; the server goes on."""
+    """Crashes, exceptions, and calls beyond the limits of memory or time end;
+    the server goes on.
+    """
     assert server.call(request_, seconds=1, memory_bytes=1 << 28) is None
     assert server.call(b"", seconds=5, memory_bytes=MEMORY) is not None
 

@@ -70,14 +70,18 @@ def test_key_that_is_disabled_encrypts_no_volume(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("subject", ["sagemaker-tritonserver", IMAGE, IMAGE.partition("/")[2]])
 def test_image_that_is_deleted_starts_no_instance(tmp_path: Path, subject: str) -> None:
-    """An image or its repository can be named; neither the old nor the new version can start with it."""
+    """An image or its repository can be named; neither the old nor the new
+    version can start with it.
+    """
     found = rehearsal(tmp_path, endpoint(), NEW, meanwhile=(f"image-deleted={subject}",))
     assert codes(found) == {"rehearse-reader-loses-access", "rehearse-update-fails"}
     assert f"Requested image {IMAGE} not found." in found.reason
 
 
 def denied_later() -> Resources:
-    """An endpoint, and a bucket policy after it with which no further instance can read its model."""
+    """An endpoint, and a bucket policy after it with which no further instance
+    can read its model.
+    """
     statement = {
         "Effect": "Deny",
         "Action": "s3:GetObject",
@@ -175,7 +179,8 @@ def test_quota_counts_all_endpoints_and_the_new_fleet(
     assert (utilization in found.reason) == fails
 
 
-#: Places a model and an index, and deletes the model a month later. Its failed creation cannot be deleted.
+#: Places a model and an index, and deletes the model a month later. Its failed creation cannot be
+#: deleted.
 FUNCTION = """
 import json, time, urllib.request
 import boto3
@@ -200,7 +205,8 @@ def handler(event, context):
     except Exception as error:
         failed = event.get("PhysicalResourceId", "failed")
         answer |= {"Status": "FAILED", "Reason": repr(error), "PhysicalResourceId": failed}
-    request = urllib.request.Request(event["ResponseURL"], json.dumps(answer).encode(), method="PUT")
+    body = json.dumps(answer).encode()
+    request = urllib.request.Request(event["ResponseURL"], body, method="PUT")
     urllib.request.urlopen(request, timeout=10)
 """
 
@@ -293,7 +299,10 @@ def test_damaged_index_gets_the_answer_of_the_function(tmp_path: Path, placing: 
 def test_function_that_answers_failed(
     tmp_path: Path, placing: bytes, old: Resources | None, status: str
 ) -> None:
-    """It has done its work. After a creation, its own answer says which resource has to be deleted."""
+    """It has done its work.
+
+    After a creation, its own answer says which resource has to be deleted.
+    """
     found = rehearsal(
         tmp_path,
         old,
@@ -306,7 +315,9 @@ def test_function_that_answers_failed(
 
 
 def test_every_new_custom_resource_answers_failed_once(tmp_path: Path, placing: bytes) -> None:
-    """A lost response leaves another ID than such an answer, and only the latter leaves the objects."""
+    """A lost response leaves another ID than such an answer,
+    and only the latter leaves the objects.
+    """
     found = rehearsal(tmp_path, None, placed(), failures="each", files={"function.zip": placing})
     (problem,) = [each for each in found.errors if each.code == "rehearse-rollback-fails"]
     assert problem.path == "Placed"

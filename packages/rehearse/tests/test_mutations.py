@@ -1,4 +1,6 @@
-"""Generated edits of templates: what a rehearsal finds of them, by the record and in a small sample."""
+"""Generated edits of templates: what a rehearsal finds of them,
+by the record and in a small sample.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ STEP = 40
 
 
 def test_record_is_good_enough() -> None:
-    """By the record, at least 85 percent of the wrong edits are found, and no harmless one is an error."""
+    """By the record, at least 85 percent of the wrong edits are found,
+    and no harmless one is an error.
+    """
     recorded = read_record()
     assert score(recorded) >= ENOUGH
     assert wrong_errors(recorded) == []
@@ -57,7 +61,9 @@ def test_sample_is_as_recorded() -> None:
 def test_only_a_fitting_problem_counts(
     verdict: str, codes: tuple[str, ...], found: tuple[str, ...], is_right: bool
 ) -> None:
-    """A wrong edit is found by a problem that fits, and a harmless one must not be reported at all."""
+    """A wrong edit is found by a problem that fits,
+    and a harmless one must not be reported at all.
+    """
     mutant = Mutant("kind", "edit", None, {}, verdict, "source", codes)  # type: ignore[arg-type]
     recorded = record([Result(mutant, found, "")])
     assert recorded["kinds"] == [

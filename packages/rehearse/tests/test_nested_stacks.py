@@ -27,7 +27,9 @@ def aws() -> Iterator[SimulatedAccount]:
 
 
 def inner(**topic: Any) -> dict[str, Any]:
-    """Return a template with a topic and a queue, whose output is the name that its parameter gives."""
+    """Return a template with a topic and a queue,
+    whose output is the name that its parameter gives.
+    """
     return {
         "Parameters": {"Label": {"Type": "String"}},
         "Resources": {
@@ -47,7 +49,9 @@ def inner(**topic: Any) -> dict[str, Any]:
 def deploy(
     aws: SimulatedAccount, name: str, template: dict[str, Any], *, dashboard: str = "{}"
 ) -> tuple[Stack, Stack]:
-    """Deploy a stack with a nested stack of this template, and with a dashboard that depends on it."""
+    """Deploy a stack with a nested stack of this template,
+    and with a dashboard that depends on it.
+    """
     body = json.dumps(template)
     key = f"{abs(hash(body))}.json"
     aws.client("s3").put_object(Bucket=BUCKET, Key=key, Body=body)
@@ -75,7 +79,9 @@ def topics(aws: SimulatedAccount) -> list[str]:
 
 
 def test_nested_stack_is_a_part_of_the_operation_on_its_parent(aws: SimulatedAccount) -> None:
-    """It is created with its parameters, updated before what depends on it, and deleted with its parent."""
+    """It is created with its parameters, updated before what depends on it,
+    and deleted with its parent.
+    """
     stack, nested = deploy(aws, "Parent", inner(TopicName="one"))
     assert (stack.status, nested.status) == ("CREATE_COMPLETE", "CREATE_COMPLETE"), stack.reason
     arn = stack.output_values["Topic"]
@@ -96,7 +102,9 @@ def test_nested_stack_is_a_part_of_the_operation_on_its_parent(aws: SimulatedAcc
 
 
 def test_nested_stack_is_rolled_back_with_its_parent(aws: SimulatedAccount) -> None:
-    """After a failure of the parent the nested stack has its old resources, which were never deleted."""
+    """After a failure of the parent the nested stack has its old resources,
+    which were never deleted.
+    """
     _, nested = deploy(aws, "Restored", inner(TopicName="old"))
     before = {name: each.physical.id for name, each in nested.resources.items()}
     stack, _ = deploy(aws, "Restored", inner(TopicName="new"), dashboard="{")
@@ -119,7 +127,9 @@ def test_failed_nested_stack_fails_its_parent(aws: SimulatedAccount) -> None:
 
 
 def test_values_of_resources_that_are_not_simulated_stay_opaque(aws: SimulatedAccount) -> None:
-    """They pass patterns and enumerations, are replaced as the schema says, and never equal a known value."""
+    """They pass patterns and enumerations, are replaced as the schema says,
+    and never equal a known value.
+    """
 
     def versions(fifo: bool) -> Stack:
         stack = aws.stacks.find("Opaque") or aws.stacks.add("Opaque")

@@ -170,7 +170,9 @@ EDITS = {
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_report_has_no_word_about_models(edit: str) -> None:
-    """The text of a report names nothing of SageMaker, and what is not simulated takes a few lines."""
+    """The text of a report names nothing of SageMaker,
+    and what is not simulated takes a few lines.
+    """
     found = rehearsal(*EDITS[edit])
     text = "\n".join(report_lines(found))
     assert FOREIGN.findall(text) == []
@@ -258,7 +260,9 @@ def test_data_that_is_lost_is_reported(edit: str) -> None:
 
 
 def test_protected_data_stays() -> None:
-    """AWS does not delete a protected table, so it is left behind; only its own deletion is an error."""
+    """AWS does not delete a protected table, so it is left behind;
+    only its own deletion is an error.
+    """
     protected = edited(Orders=_table("Delete", DeletionProtectionEnabled=True))
     removed = rehearsal(protected, edited(Orders=None))
     assert [each.logical_id for each in removed.leftovers] == ["Orders"]
@@ -306,7 +310,9 @@ def test_deletion_names_the_data_that_is_deleted() -> None:
 
 
 def test_types_with_data_are_those_of_aws() -> None:
-    """The list of AWS in cfn-lint has tables, queues, buckets, keys and file systems, and no functions."""
+    """The list of AWS in cfn-lint has tables, queues, buckets, keys and file systems,
+    and no functions.
+    """
     wanted = {
         "DynamoDB::Table",
         "SQS::Queue",
@@ -354,7 +360,9 @@ def test_program_runs_without_the_constructs(tmp_path: Path) -> None:
     "words", [["--help"], [], ["old.json", "new.json"], ["--fleet", "x", "a", "b"]]
 )
 def test_help_and_errors_have_no_word_about_models(words: list[str], tmp_path: Path) -> None:
-    """The help names all options but the one about fleets; the name of the program has no command in it."""
+    """The help names all options but the one about fleets;
+    the name of the program has no command in it.
+    """
     run = _run_alone(*words, folder=tmp_path)
     assert FOREIGN.findall(run.stdout + run.stderr) == []
     assert run.returncode == (0 if words == ["--help"] else 2)

@@ -39,7 +39,9 @@ def test_explain_has_the_source_of_each_code_and_refusal() -> None:
 
 
 def test_an_inferred_rule_is_a_warning() -> None:
-    """No code whose rule is a conclusion is an error, and each rule has a known basis and a source."""
+    """No code whose rule is a conclusion is an error,
+    and each rule has a known basis and a source.
+    """
     for each in (*CODES.values(), *REFUSALS):
         assert each.basis in ("documented", "observed", "inferred")
         assert each.source
@@ -49,7 +51,9 @@ def test_an_inferred_rule_is_a_warning() -> None:
 
 
 def test_each_refusal_is_one_of_the_simulation() -> None:
-    """The first words of each pattern are in a message of the code, and a fix is that of the diagnosis."""
+    """The first words of each pattern are in a message of the code,
+    and a fix is that of the diagnosis.
+    """
     files = [*SOURCES.rglob("*.py"), SOURCES / "stacks" / "service_rules.json"]
     code = " ".join(re.sub(r'"\s*f?"', "", path.read_text()) for path in files)
     for each in REFUSALS:

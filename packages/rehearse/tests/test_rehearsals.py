@@ -122,7 +122,9 @@ def test_endpoint_with_another_name_is_replaced(tmp_path: Path) -> None:
 
 
 def test_generated_name_is_one_endpoint_in_both_orders(tmp_path: Path) -> None:
-    """The random end of a generated name differs between two orders, and the instance type is known."""
+    """The random end of a generated name differs between two orders,
+    and the instance type is known.
+    """
     old = endpoint()
     del old["Endpoint"]["Properties"]["EndpointName"]
     found = rehearsal(tmp_path, old, endpoint(name="letters"), orders=2)
@@ -131,7 +133,9 @@ def test_generated_name_is_one_endpoint_in_both_orders(tmp_path: Path) -> None:
 
 
 def test_renamed_construct_collides_with_its_own_name(tmp_path: Path) -> None:
-    """Another logical ID with the same endpoint name cannot be created while the old endpoint exists."""
+    """Another logical ID with the same endpoint name cannot be created while
+    the old endpoint exists.
+    """
     new = {"Topic": {"Type": "AWS::SNS::Topic"}, **endpoint()}
     new["Other"] = new.pop("Endpoint")
     found = rehearsal(tmp_path, OLD, new)
@@ -144,7 +148,9 @@ def test_renamed_construct_collides_with_its_own_name(tmp_path: Path) -> None:
 
 
 def test_removed_endpoint_stops_serving(tmp_path: Path) -> None:
-    """An endpoint that no other takes the place of is an error, but not if everything is deleted."""
+    """An endpoint that no other takes the place of is an error,
+    but not if everything is deleted.
+    """
     new = {name: each for name, each in OLD.items() if name != "Endpoint"}
     assert codes(rehearsal(tmp_path, OLD, new)) == {"rehearse-serving-stops"}
     deleted = rehearsal(tmp_path, OLD, None)
@@ -153,7 +159,9 @@ def test_removed_endpoint_stops_serving(tmp_path: Path) -> None:
 
 
 def test_removed_scaling_may_shrink_the_fleet(tmp_path: Path) -> None:
-    """AWS does not document whether the endpoint is updated, so the problem depends on it: a warning."""
+    """AWS does not document whether the endpoint is updated, so the problem
+    depends on it: a warning.
+    """
     found = rehearsal(tmp_path, endpoint(scaled_to=4), OLD, orders=2)
     (problem,) = found.problems
     assert problem.code == "rehearse-fleet-shrinks"
@@ -176,7 +184,9 @@ def test_removed_scaling_may_shrink_the_fleet(tmp_path: Path) -> None:
 def test_maximum_below_the_fleet_stops_instances(
     highest: int, fleets: dict[str, Any], severity: Severity | None, after: int, tmp_path: Path
 ) -> None:
-    """RegisterScalableTarget adjusts the capacity; a warning if the number of instances is only assumed."""
+    """RegisterScalableTarget adjusts the capacity;
+    a warning if the number of instances is only assumed.
+    """
     found = rehearsal(tmp_path, endpoint(scaled_to=20), endpoint(scaled_to=highest), **fleets)
     assert [(each.code, each.severity) for each in found.problems] == (
         [("rehearse-fleet-shrinks", severity)] if severity else []
@@ -194,7 +204,9 @@ def test_minimum_above_the_fleet_starts_instances(tmp_path: Path) -> None:
 
 
 def test_retained_endpoint_that_leaves_the_app_costs_money(tmp_path: Path) -> None:
-    """What costs by the hour is a warning also after an update; a retained bucket is a line only."""
+    """What costs by the hour is a warning also after an update;
+    a retained bucket is a line only.
+    """
     old = {**OLD, "Bucket": BUCKET}
     old = {name: each | {"DeletionPolicy": "Retain"} for name, each in old.items()}
     found = rehearsal(tmp_path, old, {"Topic": {"Type": "AWS::SNS::Topic"}})
@@ -205,7 +217,9 @@ def test_retained_endpoint_that_leaves_the_app_costs_money(tmp_path: Path) -> No
 
 
 def test_tags_are_updated_without_a_word(tmp_path: Path) -> None:
-    """A change of tags alone is simulated for each type, and is no new configuration of an endpoint."""
+    """A change of tags alone is simulated for each type,
+    and is no new configuration of an endpoint.
+    """
     document = {"Version": "2012-10-17", "Statement": [ADMIN]}
     old: Resources = {
         **endpoint(),
@@ -282,7 +296,9 @@ def test_instance_of_any_pool_needs_quota(tmp_path: Path) -> None:
 def test_rolling_update_of_a_generated_name_adds_one_batch(
     size: tuple[str, int], peak: int, tmp_path: Path
 ) -> None:
-    """An endpoint without a name is meant by its logical ID; 30 percent of five are two instances."""
+    """An endpoint without a name is meant by its logical ID;
+    30 percent of five are two instances.
+    """
     versions = [endpoint(), endpoint(archive="two.tar.gz")]
     policy = {"MaximumBatchSize": {"Type": size[0], "Value": size[1]}, "WaitIntervalInSeconds": 60}
     for each in versions:

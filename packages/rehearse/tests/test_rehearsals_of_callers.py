@@ -26,7 +26,9 @@ def _asynchronous() -> Resources:
 
 
 def test_callers_fail_if_an_endpoint_changes_how_it_is_called(tmp_path: Path) -> None:
-    """An endpoint that stops being asynchronous, or becomes so, is an error that names both operations."""
+    """An endpoint that stops being asynchronous, or becomes so,
+    is an error that names both operations.
+    """
     for old, new, works in (
         (_asynchronous(), endpoint(), "InvokeEndpoint"),
         (endpoint(), _asynchronous(), "InvokeEndpointAsync"),
@@ -86,7 +88,9 @@ def _multi() -> Resources:
 
 
 def test_a_multi_model_container_without_archives_has_no_models(tmp_path: Path) -> None:
-    """A container without ModelDataUrl ends no rehearsal; its callers can name no model any more."""
+    """A container without ModelDataUrl ends no rehearsal;
+    its callers can name no model any more.
+    """
     new = _multi()
     del new["Model"]["Properties"]["PrimaryContainer"]["ModelDataUrl"]
     found = rehearsal(tmp_path, _multi(), new)
@@ -94,7 +98,9 @@ def test_a_multi_model_container_without_archives_has_no_models(tmp_path: Path) 
 
 
 def test_models_of_a_bucket_that_no_stack_creates_are_not_known(tmp_path: Path) -> None:
-    """A multi-model endpoint may read a bucket outside the stacks; nothing is said of its models."""
+    """A multi-model endpoint may read a bucket outside the stacks;
+    nothing is said of its models.
+    """
     outside, placed = _multi(), _multi()
     outside["Model"]["Properties"]["PrimaryContainer"]["ModelDataUrl"] = "s3://outside/models/"
     assert rehearsal(tmp_path, outside, outside).callers == ()

@@ -63,7 +63,9 @@ def stages(*archives: str, name: str = "Digits") -> tuple[StackVersion, ...]:
 
 
 def test_unchanged_stages_with_the_same_names_have_no_problem() -> None:
-    """Each account has its own endpoint of the name, and the report adds the environment to both names."""
+    """Each account has its own endpoint of the name,
+    and the report adds the environment to both names.
+    """
     app = stages("one.tar.gz", "one.tar.gz")
     found = rehearsal(app, app, failures="each")
     assert found.status == {
@@ -80,7 +82,9 @@ def test_unchanged_stages_with_the_same_names_have_no_problem() -> None:
 
 
 def test_problem_names_its_environment_and_the_step_of_the_whole_update(tmp_path: Path) -> None:
-    """The steps of the second environment follow those of the first, also in failures and messages."""
+    """The steps of the second environment follow those of the first,
+    also in failures and messages.
+    """
     folder, narrowed = write_assembly(tmp_path / "assets", {}), endpoint(readable="two.tar.gz")
     old = (stack("A", STAGING, topic("alerts")), stack("B", PRODUCTION, endpoint()))
     new = (stack("A", STAGING, topic("alerts", DisplayName="x")), stack("B", PRODUCTION, narrowed))
@@ -99,7 +103,9 @@ def test_problem_names_its_environment_and_the_step_of_the_whole_update(tmp_path
 
 
 def test_rehearsal_stops_at_the_first_environment_that_fails() -> None:
-    """The environments after it are not reached, as with ``cdk deploy --all``, and the report says so."""
+    """The environments after it are not reached, as with ``cdk deploy --all``,
+    and the report says so.
+    """
     old = (stack("A", STAGING, topic("alerts")), stack("B", PRODUCTION, topic("alerts")))
     new = (
         stack("A", STAGING, topic("alerts", Unknown="x")),
@@ -145,7 +151,9 @@ def test_quota_is_that_of_an_account_in_a_region() -> None:
 
 
 def test_stack_without_an_environment_is_in_the_only_known_one() -> None:
-    """A template alone is compared in the account and Region of the assembly, or in the default ones."""
+    """A template alone is compared in the account and Region of the assembly,
+    or in the default ones.
+    """
     bare = replace(stack("A", STAGING, topic("alerts")), account="", region="")
     assert list(by_environment(Request(Version((bare,)), Version(stages("x", "x")[:1])))) == [
         STAGING
@@ -187,7 +195,9 @@ def publishes(resource: Any) -> Resources:
 
 
 def app(folder: Path, code: str, resources: Resources, others: Resources) -> Version:
-    """Write an assembly with the stack ``Writer``, whose function has this code, and the stack ``Reader``."""
+    """Write an assembly with the stack ``Writer``, whose function has this code,
+    and the stack ``Reader``.
+    """
     (folder / "asset.1").mkdir(parents=True)
     (folder / "asset.1" / "index.js").write_text(code)
     source = {"source": {"path": "asset.1", "packaging": "zip"}, "destinations": {}}
@@ -219,7 +229,9 @@ GUARDED = "throw new Error('Some exports have changed!\\n')"
 
 @pytest.mark.parametrize("code", [GUARDED, "putParameter"])
 def test_reference_to_another_region_is_resolved(tmp_path: Path, code: str) -> None:
-    """The stack that reads gets the value of the other Region, so nothing changes and nothing is opaque."""
+    """The stack that reads gets the value of the other Region,
+    so nothing changes and nothing is opaque.
+    """
     whole = app(tmp_path, code, topic("alerts") | writer(), reader())
     found = simulate(Request(whole, whole, {}, "each", 2))
     assert found.status == {"Writer": "UPDATE_COMPLETE", "Reader": "UPDATE_COMPLETE"}
@@ -242,7 +254,8 @@ def test_value_that_is_read_can_neither_change_nor_be_removed(
 ) -> None:
     """The CDK's function up to 2.252 refuses it, also in the rollback (aws-cdk issue 30771).
 
-    What the hint says succeeds: first the stack that reads without the reference, and then the new version.
+    What the hint says succeeds: first the stack that reads without the reference, and then the new
+    version.
     """
     old = app(tmp_path / "old", GUARDED, topic("alerts") | writer(), reader())
     after = app(tmp_path / "new", GUARDED, new, reader(imports=False))
@@ -267,7 +280,9 @@ def test_changed_value_is_not_written_again_by_a_later_release(tmp_path: Path) -
 
 
 def test_output_of_another_region_has_the_value_of_its_version() -> None:
-    """A change of the output of one stack updates the stack that reads it with Fn::GetStackOutput."""
+    """A change of the output of one stack updates the stack that reads it
+    with Fn::GetStackOutput.
+    """
     output = {"StackName": "Writer", "OutputName": "Arn", "Region": "us-east-1"}
     role = reader(imports=False) | {"Policy": publishes({"Fn::GetStackOutput": output})}
     old, new = (

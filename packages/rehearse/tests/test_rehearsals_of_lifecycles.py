@@ -1,4 +1,6 @@
-"""What rehearsals find in the life of a stack: networks in use, busy components, log groups, quotas."""
+"""What rehearsals find in the life of a stack: networks in use, busy components,
+log groups, quotas.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ RETAIN = {"DeletionPolicy": "Retain"}
 
 
 def in_a_network(**policies: dict[str, str]) -> Resources:
-    """An endpoint that is retained with its model, in a subnet and a security group of the stack."""
+    """An endpoint that is retained with its model,
+    in a subnet and a security group of the stack.
+    """
     network = {
         "Net": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}},
         "Subnet": {
@@ -55,7 +59,9 @@ def in_a_network(**policies: dict[str, str]) -> Resources:
 def test_network_of_a_retained_endpoint_cannot_be_deleted(
     tmp_path: Path, policies: dict[str, dict[str, str]], kept: str
 ) -> None:
-    """EC2 refuses to delete what has network interfaces; the report names the resource and the endpoint."""
+    """EC2 refuses to delete what has network interfaces;
+    the report names the resource and the endpoint.
+    """
     found = rehearsal(tmp_path, None, in_a_network(**policies))
     assert found.deletion is not None
     assert codes(found) == ({"rehearse-deletion-fails"} if kept else set())
@@ -80,7 +86,9 @@ def busy(maximum: int, memory: int) -> Resources:
 def test_update_needs_room_beside_the_copies_of_busy_components(
     tmp_path: Path, instances: int, found: set[str]
 ) -> None:
-    """Before the update, components with scaling run as many copies as their maximum and the fleet allow."""
+    """Before the update, components with scaling run as many copies as their
+    maximum and the fleet allow.
+    """
     report = rehearsal(tmp_path, busy(instances, 8192), busy(instances, 9216))
     assert codes(report) == found
     if found:

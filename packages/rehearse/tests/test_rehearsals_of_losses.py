@@ -153,7 +153,9 @@ def _target_tracking(seconds: int) -> dict[str, Any]:
 
 
 def test_library_in_the_current_folder_is_known(tmp_path: Path) -> None:
-    """The processes of a script that imports only this package find a library that is developed here."""
+    """The processes of a script that imports only this package find a library
+    that is developed here.
+    """
     folder = write_assembly(tmp_path / "app", {"Topic": {"Type": "AWS::SNS::Topic"}})
     script = tmp_path / "script.py"
     script.write_text(

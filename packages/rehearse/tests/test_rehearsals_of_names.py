@@ -1,4 +1,6 @@
-"""Rehearsals of names that exist: those of the template, and those of what a service has created."""
+"""Rehearsals of names that exist: those of the template,
+and those of what a service has created.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ GROUP = {
 
 
 def test_the_log_group_of_an_endpoint_in_service_exists(tmp_path: Path) -> None:
-    """SageMaker has created it, so a log group of the template fails; not if the role may not create it."""
+    """SageMaker has created it, so a log group of the template fails;
+    not if the role may not create it.
+    """
     found = rehearsal(tmp_path, _logged(), {**_logged(), "Logs": GROUP})
     (problem,) = [each for each in found.problems if each.code == "rehearse-name-collision"]
     assert "put-retention-policy" in problem.hint

@@ -35,7 +35,9 @@ ROLE = {"Fn::GetAtt": ["FunctionRole", "Arn"]}
 
 
 def other_version(folder: Path, added: str) -> Path:
-    """Write the functions of another version: those of this one in another folder, and a line more."""
+    """Write the functions of another version: those of this one in another folder,
+    and a line more.
+    """
     root = CODE_DIRECTORY / CODE_FOLDER
     for path in [*root.glob("*.py"), *root.glob("*/*.py")]:
         target = folder / FOLDER / path.relative_to(root)
@@ -92,7 +94,9 @@ def custom(kind: str, **properties: Any) -> dict[str, Any]:
 
 
 def files(root: Path, *, readable: str = "*", digest: str = "d1") -> Resources:
-    """An endpoint whose model the function places as files, and a role that may read some of them."""
+    """An endpoint whose model the function places as files,
+    and a role that may read some of them.
+    """
     resources = endpoint(readable="*")
     reads = (
         ("s3:GetObject", f"arn:aws:s3:::models-of-s/{readable}"),
@@ -151,7 +155,9 @@ def listed(found: Rehearsal) -> list[str]:
 
 
 def test_functions_of_a_release_run(released: Path, tmp_path: Path) -> None:
-    """OLD's function places the files with its own code, then the update runs that of this version."""
+    """OLD's function places the files with its own code,
+    then the update runs that of this version.
+    """
     old = assembly(tmp_path / "old", released, "model_sync", files(released))
     present = CODE_DIRECTORY / CODE_FOLDER
     new = assembly(tmp_path / "new", present, "model_sync", files(present, digest="d2"))
@@ -169,7 +175,9 @@ def test_changed_byte_of_a_release_does_not_run(released: Path, tmp_path: Path) 
 
 
 def test_results_of_an_unknown_version_are_assumed_and_named(tmp_path: Path) -> None:
-    """Nothing is placed, the models count as there before and after the update, and the report says so."""
+    """Nothing is placed, the models count as there before and after the update,
+    and the report says so.
+    """
     other, present = other_version(tmp_path / "other", "#"), CODE_DIRECTORY / CODE_FOLDER
     old = assembly(tmp_path / "old", other, "model_sync", files(other))
     new = assembly(tmp_path / "new", present, "model_sync", files(present, digest="d2"))
@@ -201,7 +209,9 @@ def test_place_that_no_function_has_is_not_assumed(tmp_path: Path) -> None:
 
 
 def test_fleet_of_an_unknown_guard_has_its_maximum(tmp_path: Path) -> None:
-    """The fleet before the update is as large as the targets that an unknown function would register."""
+    """The fleet before the update is as large as the targets that an unknown
+    function would register.
+    """
     other = other_version(tmp_path / "other", "#")
     target = custom(
         "Custom::TritonScalableTarget",

@@ -46,7 +46,9 @@ def rehearsal(old: tuple[StackVersion, ...], new: tuple[StackVersion, ...]) -> R
 
 
 def test_only_the_stack_of_the_step_fails() -> None:
-    """If a step fails, the step of the same logical ID in another stack, such as a stage, does not."""
+    """If a step fails, the step of the same logical ID in another stack, such
+    as a stage, does not.
+    """
     bucket = {"Type": "AWS::S3::Bucket", "DeletionPolicy": "Retain"}
     body = {"Resources": {"Bucket": bucket, "Topic": {**TOPIC, "DependsOn": "Bucket"}}}
     stages = Version((_version("Beta", body), _version("Prod", body)))

@@ -1,4 +1,6 @@
-"""Rehearsals of stacks that use what exists before: buckets, roles, keys, networks, values of parameters."""
+"""Rehearsals of stacks that use what exists before: buckets, roles, keys, networks,
+values of parameters.
+"""
 
 from __future__ import annotations
 

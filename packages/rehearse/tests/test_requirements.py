@@ -1,4 +1,6 @@
-"""What a rehearsal needs: the packages of the extra, and a release of moto that it can adapt and clean."""
+"""What a rehearsal needs: the packages of the extra,
+and a release of moto that it can adapt and clean.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from constructs_triton_core.errors import MissingDependencyError
 
 @pytest.mark.parametrize("package", ["moto", "werkzeug"])
 def test_missing_package_names_the_extra(package: str) -> None:
-    """Without a package of the extra, the error names the package and the command that installs it."""
+    """Without a package of the extra, the error names the package and the
+    command that installs it.
+    """
     code = f"""
 import sys
 sys.modules[{package!r}] = None
@@ -31,7 +35,9 @@ except MissingDependencyError as error:
 
 
 def test_unsupported_release_of_moto_names_the_fix() -> None:
-    """A member that this release of moto does not have is an error with the command that installs another."""
+    """A member that this release of moto does not have is an error with the command
+    that installs another.
+    """
 
     class FakeBackend:
         pass

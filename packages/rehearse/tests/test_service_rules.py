@@ -254,7 +254,9 @@ def test_protected_resource_is_not_deleted(
 
 
 def test_each_rule_has_a_case() -> None:
-    """A rule names a type, a property and a test that exist, and the cases above reach each reason."""
+    """A rule names a type, a property and a test that exist,
+    and the cases above reach each reason.
+    """
     cases = {f"AWS::{each[0]}" for each in (*_REFUSED, *_PROTECTED)}
     assert cases == _RULES.keys()
     reached = " ".join(each[3] for each in _REFUSED)

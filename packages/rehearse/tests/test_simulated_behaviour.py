@@ -1,4 +1,6 @@
-"""What the simulated account does when it is not calm: orders, rollbacks, duplicates, quotas and launches."""
+"""What the simulated account does when it is not calm: orders, rollbacks, duplicates,
+quotas and launches.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def topics(count: int) -> dict[str, Any]:
 
 
 def test_orders_depend_on_the_seed_and_keep_dependencies() -> None:
-    """Independent resources are in another order for another seed; a dependency always comes first."""
+    """Independent resources are in another order for another seed;
+    a dependency always comes first.
+    """
     body = {**topics(5), "Last": {"Type": "AWS::SNS::Topic", "DependsOn": ["Topic0", "Topic1"]}}
     template = Template({"Resources": body})
     seeds = [replace(UNFRIENDLY, seed=seed) for seed in range(20)]
@@ -99,7 +103,9 @@ def test_managed_policies_have_quotas(aws: SimulatedAccount) -> None:
 
 
 def test_new_policies_take_effect_later(aws: SimulatedAccount) -> None:
-    """The first requests of a role may miss a new policy, and a removed policy is missed at once."""
+    """The first requests of a role may miss a new policy,
+    and a removed policy is missed at once.
+    """
     iam, policies = aws.client("iam"), aws.access.policies
     iam.create_role(RoleName="slow", AssumeRolePolicyDocument=json.dumps(TRUST))
     document = json.dumps(policy(("s3:GetObject", "*"))["Properties"]["PolicyDocument"])
@@ -141,7 +147,9 @@ def test_update_needs_the_permissions_of_both_fleets(aws: SimulatedAccount) -> N
 def test_update_that_sagemaker_does_not_keep(
     aws: SimulatedAccount, behaviour: Behaviour, status: str, in_use: int
 ) -> None:
-    """The endpoint keeps the old configuration; if nothing says so, what it uses cannot be deleted."""
+    """The endpoint keeps the old configuration; if nothing says so,
+    what it uses cannot be deleted.
+    """
     stack = deploy(aws, reading(OLD, "*"))
     before = endpoint_config(aws, stack)
     aws.behaviour = behaviour
@@ -156,7 +164,9 @@ def test_update_that_sagemaker_does_not_keep(
 
 
 def test_endpoint_has_the_deployment_of_its_last_update(aws: SimulatedAccount) -> None:
-    """``DescribeEndpoint`` returns how the last deployment shifted the traffic, as an app asked for."""
+    """``DescribeEndpoint`` returns how the last deployment shifted the traffic,
+    as an app asked for.
+    """
     stack, found = None, []
     for archive, kind in ((OLD, "ALL_AT_ONCE"), (NEW, "CANARY")):
         routing = {"Type": kind, "WaitIntervalInSeconds": 60}

@@ -29,7 +29,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
 
 def test_component_sleeps_and_is_woken_by_its_alarm(aws: SimulatedAccount) -> None:
-    """At zero copies a call is refused; the alarm on such calls fires the policy that adds a copy."""
+    """At zero copies a call is refused; the alarm on such calls fires the
+    policy that adds a copy.
+    """
     stack = deploy(aws, shared(**scaled()))
     assert stack.status == "CREATE_COMPLETE", stack.reason
     name = name_of(stack)
@@ -161,7 +163,9 @@ def test_call_needs_permission_for_endpoint_and_component(
 
 @pytest.mark.parametrize(("resets", "copies"), [(False, 0), (True, 1)])
 def test_update_of_a_sleeping_component(aws: SimulatedAccount, resets: bool, copies: int) -> None:
-    """Whether CloudFormation sends the number of copies too is not settled; both end in a complete update."""
+    """Whether CloudFormation sends the number of copies too is not settled;
+    both end in a complete update.
+    """
     aws.behaviour = replace(CALM, component_update_resets_copies=resets)
     stack = deploy(aws, shared(**scaled()))
     aws.copy_scaling.scale_in(name_of(stack))
@@ -172,7 +176,9 @@ def test_update_of_a_sleeping_component(aws: SimulatedAccount, resets: bool, cop
 
 
 def test_account_without_models_refuses_every_call(aws: SimulatedAccount) -> None:
-    """An asynchronous call gets the same refusal, and not the place of an answer that never comes."""
+    """An asynchronous call gets the same refusal,
+    and not the place of an answer that never comes.
+    """
     runtime = aws.client("sagemaker-runtime")
     aws.runtime.refusal = "runs no models"
     try:

@@ -1,4 +1,6 @@
-"""Inference components on the simulated account: what SageMaker and CloudFormation accept and refuse."""
+"""Inference components on the simulated account:
+what SageMaker and CloudFormation accept and refuse.
+"""
 
 from __future__ import annotations
 
@@ -242,7 +244,9 @@ def test_rolling_update_replaces_batches(
 
 
 def test_update_needs_room_for_the_copies_that_it_replaces(aws: SimulatedAccount) -> None:
-    """Without a rolling update all copies run twice; the old ones keep serving where there is no room."""
+    """Without a rolling update all copies run twice;
+    the old ones keep serving where there is no room.
+    """
     stack = deploy(aws, shared(1, One=component("Model", copies=3)))
     changed = shared(1, Two=model("two.tar.gz"), One=component("Two", copies=3))
     assert deploy(aws, changed, stack.name).status == "UPDATE_ROLLBACK_COMPLETE"
@@ -257,7 +261,9 @@ def test_update_needs_room_for_the_copies_that_it_replaces(aws: SimulatedAccount
 
 
 def with_four_copies(**properties: Any) -> Resources:
-    """An endpoint for two instances with a component of four copies, which has these properties too."""
+    """An endpoint for two instances with a component of four copies,
+    which has these properties too.
+    """
     resources = shared(2, One=component("Model", copies=4))
     resources["One"]["Properties"] |= properties
     return resources

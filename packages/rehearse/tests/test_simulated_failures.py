@@ -67,7 +67,9 @@ def update(aws: SimulatedAccount, resources: Resources = NEW) -> Callable[[], St
 
 
 def test_every_failure_of_an_update_returns_to_the_old_state(running: SimulatedAccount) -> None:
-    """Each change fails before and after its service, and the rollback restores endpoint and topic."""
+    """Each change fails before and after its service,
+    and the rollback restores endpoint and topic.
+    """
     before = running.stack(NAME).resources
     attempts = list(fail_each_change(running, update(running), CHANGES))
     assert [(each.failed, each.when) for each in attempts] == [
@@ -89,7 +91,9 @@ def test_every_failure_of_an_update_returns_to_the_old_state(running: SimulatedA
 def test_rollback_keeps_what_the_update_created(
     running: SimulatedAccount, policy: str, is_left: bool
 ) -> None:
-    """An update leaves a new bucket that the template retains, and not the new half of a replacement."""
+    """An update leaves a new bucket that the template retains,
+    and not the new half of a replacement.
+    """
     kept = {"DeletionPolicy": policy, "UpdateReplacePolicy": "Retain"}
     added = {"Added": {"Type": "AWS::S3::Bucket", **kept}, "Model": {**NEW["Model"], **kept}}
     running.behaviour = Behaviour(failing={"Topic": "after"})
@@ -143,7 +147,9 @@ def test_failed_rollback_can_be_continued(running: SimulatedAccount) -> None:
 
 
 def test_rollback_is_continued_through_the_api(running: SimulatedAccount) -> None:
-    """ContinueUpdateRollback is refused in any other state; a deployment is refused until it has ended."""
+    """ContinueUpdateRollback is refused in any other state;
+    a deployment is refused until it has ended.
+    """
     client = running.client("cloudformation")
     with pytest.raises(ClientError, match="is in CREATE_COMPLETE state and can not be rolled back"):
         client.continue_update_rollback(StackName=NAME)
@@ -165,7 +171,9 @@ def test_rollback_is_continued_through_the_api(running: SimulatedAccount) -> Non
 
 
 def test_update_without_retained_counts_drops_a_scaled_fleet(running: SimulatedAccount) -> None:
-    """The step, the endpoint and both counts are recorded; a fleet that was not scaled does not drop."""
+    """The step, the endpoint and both counts are recorded;
+    a fleet that was not scaled does not drop.
+    """
     assert update(running, with_topic("two.tar.gz", retains=False))().status == "UPDATE_COMPLETE"
     (drop,) = running.fleets.drops
     assert (drop.after.moment, drop.before.count, drop.after.count) == (
@@ -193,7 +201,9 @@ def test_end_of_retained_counts_may_drop_a_scaled_fleet(
 
 
 def test_failed_creation_is_deleted(aws: SimulatedAccount) -> None:
-    """After each failure of a first deployment the stack is rolled back, deleted and created again."""
+    """After each failure of a first deployment the stack is rolled back,
+    deleted and created again.
+    """
     names = iter(f"{NAME}{number}" for number in range(100))
     steps = [Step("create", name) for name in OLD]
     for each in fail_each_change(aws, lambda: deploy(aws, OLD, next(names)), steps):

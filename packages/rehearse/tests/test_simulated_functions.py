@@ -1,4 +1,6 @@
-"""Which code the Lambda functions of a simulated account run, with which variables, and what they print."""
+"""Which code the Lambda functions of a simulated account run, with which variables,
+and what they print.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def library_code(folder: str) -> bytes:
 
 
 def create(aws: SimulatedAccount, code: bytes, handler: str) -> None:
-    """Create the function ``f`` over the API, with variables that would replace those of the account."""
+    """Create the function ``f`` over the API, with variables that would replace
+    those of the account.
+    """
     role = aws.client("iam").create_role(
         RoleName="r", AssumeRolePolicyDocument=json.dumps(trust("lambda"))
     )
@@ -87,7 +91,9 @@ def log(aws: SimulatedAccount) -> str:
 
 @pytest.mark.parametrize("folder", ["adoption", "model_sync", "scaling_guard", "update_check"])
 def test_handler_is_that_of_the_code(folder: str) -> None:
-    """A function of this library is recognized by its code, and its handler is known; a change is not."""
+    """A function of this library is recognized by its code, and its handler is known;
+    a change is not.
+    """
     assert library_handler(library_code(folder)) == f"{CODE_FOLDER}.{folder}.handler.handler"
     assert library_handler(zipped({"index.py": FUNCTION})) is None
 
@@ -113,7 +119,9 @@ def test_code_of_others_does_not_run_over_the_api() -> None:
 def test_output_and_variables_of_other_functions(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where all functions run, they get no variables of the caller, and what they print is in the log."""
+    """Where all functions run, they get no variables of the caller,
+    and what they print is in the log.
+    """
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     with SimulatedAccount(functions="python") as aws:
         create(aws, zipped({"index.py": FUNCTION}), "index.handler")

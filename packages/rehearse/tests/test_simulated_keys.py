@@ -113,7 +113,9 @@ NO_GRANTS = {"Effect": "Deny", "Action": "kms:CreateGrant", "Principal": "*"}
 
 
 def test_narrowed_policy_of_a_volume_key_is_found(tmp_path: Any) -> None:
-    """New instances could not encrypt their volumes; the hint is about policies and not about another key."""
+    """New instances could not encrypt their volumes;
+    the hint is about policies and not about another key.
+    """
     found = rehearsal(tmp_path, keyed(ACCOUNT), keyed(ACCOUNT, NO_GRANTS))
     (problem,) = found.problems
     assert (problem.code, problem.severity) == ("rehearse-data-loses-access", Severity.ERROR)
@@ -133,7 +135,9 @@ def test_narrowed_policy_beside_another_change_is_found(tmp_path: Any) -> None:
 
 
 def test_first_deployment_without_the_permission_is_found(tmp_path: Any) -> None:
-    """Neither a key that allows only its administration nor a role without the action is accepted."""
+    """Neither a key that allows only its administration nor a role without
+    the action is accepted.
+    """
     for new in (keyed(ADMINISTRATION), keyed(ACCOUNT, role_may=("kms:List*",))):
         assert codes(rehearsal(tmp_path, None, new)) == {"rehearse-data-loses-access"}
 
@@ -157,7 +161,9 @@ def statement(effect: str, action: str, **more: Any) -> dict[str, Any]:
 def test_requests_of_a_role_need_its_boundary_and_the_bucket(
     aws: SimulatedAccount, boundary: list[Any], of_bucket: list[Any], is_allowed: bool
 ) -> None:
-    """The boundary also limits what the bucket grants, and a Deny for the role or the account wins."""
+    """The boundary also limits what the bucket grants,
+    and a Deny for the role or the account wins.
+    """
     iam, s3 = aws.client("iam"), aws.client("s3")
     limit: dict[str, str] = {}
     if boundary:

@@ -51,7 +51,9 @@ ASSUMING: dict[str, Any] = {"action": "sts:AssumeRole", "resource": None}
 def test_statements_decide(
     statements: list[Any], request_: dict[str, Any], decision: Decision
 ) -> None:
-    """An Allow needs action, resource and principal; a Deny wins; ``NotResource`` matches all others."""
+    """An Allow needs action, resource and principal; a Deny wins;
+    ``NotResource`` matches all others.
+    """
     assert verdict(*statements, **request_) is decision
 
 
@@ -99,14 +101,18 @@ UNKNOWN: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("statement", UNKNOWN)
 def test_unsupported_elements_are_errors(statement: dict[str, Any]) -> None:
-    """What is not supported raises an error: an element, an operator, a condition key, a variable."""
+    """What is not supported raises an error: an element, an operator, a
+    condition key, a variable.
+    """
     with pytest.raises(PolicyError):
         verdict(statement)
 
 
 @pytest.mark.parametrize("statement", UNKNOWN)
 def test_unsupported_elements_can_be_noted_in_place(statement: dict[str, Any]) -> None:
-    """A statement that is known in part allows, and does not deny; one for other actions is not noted."""
+    """A statement that is known in part allows, and does not deny;
+    one for other actions is not noted.
+    """
     noted: list[str] = []
     assert verdict(statement, note_unknown=noted.append) is Decision.ALLOWED
     assert (

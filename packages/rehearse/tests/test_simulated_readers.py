@@ -1,4 +1,6 @@
-"""The simulated account asks for each object that an instance may load whether its role may read it."""
+"""The simulated account asks for each object that an instance may load whether
+its role may read it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ NAME = "Many"
 
 
 def many(*reads: tuple[str, Any]) -> Resources:
-    """A multi-model endpoint of all archives, whose role may list them and do what ``reads`` says."""
+    """A multi-model endpoint of all archives, whose role may list them and
+    do what ``reads`` says.
+    """
     resources = endpoint_with_a_model()
     container = resources["Model"]["Properties"]["PrimaryContainer"]
     container |= {"Mode": "MultiModel", "ModelDataUrl": "s3://models/"}

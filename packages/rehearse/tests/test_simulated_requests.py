@@ -1,4 +1,6 @@
-"""The requests that a custom resource gets in an unfriendly AWS: both ways to roll back, and duplicates."""
+"""The requests that a custom resource gets in an unfriendly AWS: both ways to roll back,
+and duplicates.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,15 @@ import json, urllib.request
 
 def handler(event, context):
     properties = event["ResourceProperties"]
-    id = event["PhysicalResourceId"] if event["RequestType"] == "Delete" else "id-" + properties["Id"]
+    is_deletion = event["RequestType"] == "Delete"
+    id = event["PhysicalResourceId"] if is_deletion else "id-" + properties["Id"]
     with open(properties["Log"], "a") as log:
-        log.write(json.dumps([event["RequestType"], event["RequestId"], properties["Version"], id]) + "\\n")
+        line = [event["RequestType"], event["RequestId"], properties["Version"], id]
+        log.write(json.dumps(line) + "\\n")
     answer = {"Status": "SUCCESS", "PhysicalResourceId": id, "StackId": event["StackId"],
               "RequestId": event["RequestId"], "LogicalResourceId": event["LogicalResourceId"]}
-    request = urllib.request.Request(event["ResponseURL"], json.dumps(answer).encode(), method="PUT")
+    body = json.dumps(answer).encode()
+    request = urllib.request.Request(event["ResponseURL"], body, method="PUT")
     urllib.request.urlopen(request).read()
 """
 TRUST = trust("lambda")
@@ -58,7 +63,9 @@ def aws(account: SimulatedAccount) -> Iterator[SimulatedAccount]:
 def deploy(
     aws: SimulatedAccount, name: str, properties: dict[str, str], *, fails: bool = False
 ) -> Stack:
-    """Create or update a stack with one custom resource, and with a resource after it that may fail."""
+    """Create or update a stack with one custom resource,
+    and with a resource after it that may fail.
+    """
     dashboard = "{" if fails else "{}"
     resources: dict[str, Any] = {
         "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST}},
@@ -92,7 +99,9 @@ def requests(log: Path) -> list[tuple[str, str, str]]:
 def test_custom_resource_is_rolled_back_in_two_ways(
     aws: SimulatedAccount, tmp_path: Path, is_updated: bool, new_id: str
 ) -> None:
-    """A rollback sends an Update, and deletes a new physical id; for a new id it may leave out the Update."""
+    """A rollback sends an Update, and deletes a new physical id;
+    for a new id it may leave out the Update.
+    """
     log, name, is_new = tmp_path / "log", f"Rolled{is_updated}{new_id}", new_id == "new"
     old = {"Log": str(log), "Id": "old", "Version": "1"}
     assert deploy(aws, name, old).status == "CREATE_COMPLETE"
@@ -106,7 +115,9 @@ def test_custom_resource_is_rolled_back_in_two_ways(
 
 
 def test_requests_are_delivered_twice(aws: SimulatedAccount, tmp_path: Path) -> None:
-    """About every second request arrives again with the same request id; the stack is not affected."""
+    """About every second request arrives again with the same request id;
+    the stack is not affected.
+    """
     delivered = []
     for seed in range(4):
         log, name = tmp_path / f"log{seed}", f"Twice{seed}"
@@ -123,7 +134,9 @@ def test_requests_are_delivered_twice(aws: SimulatedAccount, tmp_path: Path) -> 
 
 
 def test_denied_requests_have_the_form_of_their_service(aws: SimulatedAccount) -> None:
-    """Services with a JSON protocol answer AccessDeniedException, with status 400 or, for Lambda, 403."""
+    """Services with a JSON protocol answer AccessDeniedException, with status
+    400 or, for Lambda, 403.
+    """
     aws.client("iam").create_role(RoleName="powerless", AssumeRolePolicyDocument=json.dumps(TRUST))
     arn = f"arn:aws:iam::{aws.api.account}:role/powerless"
     credentials = aws.access.assume(arn, service="lambda.amazonaws.com", context={})

@@ -1,4 +1,6 @@
-"""Operations on stacks of the simulated CloudFormation, with small resources and a small function."""
+"""Operations on stacks of the simulated CloudFormation,
+with small resources and a small function.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +29,24 @@ import boto3
 def handler(event, context):
     properties = event.get("ResourceProperties", {})
     if properties.get("Hops", "0") != "0":
-        left = {**event, "ResourceProperties": {**properties, "Hops": str(int(properties["Hops"]) - 1)}}
+        hops = str(int(properties["Hops"]) - 1)
+        left = {**event, "ResourceProperties": {**properties, "Hops": hops}}
         boto3.client("lambda").invoke(
-            FunctionName=context.function_name, InvocationType="Event", Payload=json.dumps(left).encode())
+            FunctionName=context.function_name,
+            InvocationType="Event",
+            Payload=json.dumps(left).encode(),
+        )
         return
     if properties.get("Silent") == "true":
         return
     fails = properties.get("Fails") == "true" and event["RequestType"] != "Delete"
     id = event.get("PhysicalResourceId", "made")
-    answer = {"Status": "FAILED" if fails else "SUCCESS", "Reason": "as asked", "PhysicalResourceId": id,
-              "StackId": event["StackId"], "RequestId": event["RequestId"],
-              "LogicalResourceId": event["LogicalResourceId"], "Data": {"Kind": event["RequestType"]}}
-    request = urllib.request.Request(event["ResponseURL"], json.dumps(answer).encode(), method="PUT")
+    answer = {"Status": "FAILED" if fails else "SUCCESS", "Reason": "as asked",
+              "PhysicalResourceId": id, "StackId": event["StackId"],
+              "RequestId": event["RequestId"], "LogicalResourceId": event["LogicalResourceId"],
+              "Data": {"Kind": event["RequestType"]}}
+    body = json.dumps(answer).encode()
+    request = urllib.request.Request(event["ResponseURL"], body, method="PUT")
     urllib.request.urlopen(request).read()
 """
 TRUST = trust("lambda")
@@ -152,7 +160,9 @@ def test_resources_without_their_condition_are_left_out(aws: SimulatedAccount) -
 
 
 def test_failed_update_restores_properties(aws: SimulatedAccount) -> None:
-    """Changed resources get their old properties, new ones are deleted, and removed ones are kept."""
+    """Changed resources get their old properties, new ones are deleted,
+    and removed ones are kept.
+    """
     stack = deploy(aws, "Restored", {"A": topic("one"), "Dropped": topic()})
     before = {name: each.physical.id for name, each in stack.resources.items()}
     deploy(aws, "Restored", {"A": topic("two"), "Added": topic(), "Z": broken("A", "Added")})
@@ -221,7 +231,9 @@ def test_functions_may_invoke_themselves(aws: SimulatedAccount) -> None:
 
 
 def test_failing_and_silent_functions_fail_the_stack(aws: SimulatedAccount) -> None:
-    """A failed resource is deleted by its ID; a function without a response fails after its timeout."""
+    """A failed resource is deleted by its ID; a function without a response
+    fails after its timeout.
+    """
     failed = deploy(aws, "Failing", custom(Fails=True))
     assert failed.status == "ROLLBACK_COMPLETE"
     assert "as asked" in failed.reason

@@ -121,12 +121,16 @@ def test_scalars_may_be_strings() -> None:
 def test_patterns_that_python_cannot_read_end_no_rehearsal(
     kind: str, properties: dict[str, Any]
 ) -> None:
-    """Names and values that the pattern of a schema allows are accepted, also if nothing here reads it."""
+    """Names and values that the pattern of a schema allows are accepted,
+    also if nothing here reads it.
+    """
     resource_schema(kind).check(properties)
 
 
 def test_requests_are_checked_against_the_service_model() -> None:
-    """Enumerations, maxima and patterns are checked, which botocore does not do; scalars are converted."""
+    """Enumerations, maxima and patterns are checked, which botocore does not do;
+    scalars are converted.
+    """
     variant = {"VariantName": "a", "ModelName": "m", "InstanceType": "ml.g5.xlarge"}
     request = {
         "EndpointConfigName": "c",

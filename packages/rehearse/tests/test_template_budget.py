@@ -140,7 +140,9 @@ def test_nested_stacks_that_share_a_template_are_counted(tmp_path: Path) -> None
 
 
 def test_stages_that_share_a_folder_are_counted(tmp_path: Path) -> None:
-    """Thirty folders of which each has the next as two stages, read by ``graph`` and ``rehearse``."""
+    """Thirty folders of which each has the next as two stages,
+    read by ``graph`` and ``rehearse``.
+    """
     for number in range(30):
         stage = {"type": "cdk:cloud-assembly", "properties": {"directoryName": f"../{number + 1}"}}
         _write(tmp_path / str(number), {"A": stage, "B": stage})

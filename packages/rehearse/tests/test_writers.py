@@ -1,4 +1,6 @@
-"""Rehearsals ask whether the role of an endpoint may write, and attach to a network, after each step."""
+"""Rehearsals ask whether the role of an endpoint may write, and attach to a network,
+after each step.
+"""
 
 from __future__ import annotations
 
@@ -166,7 +168,9 @@ def test_policy_of_a_resource_gives_a_permission(tmp_path: Path, action: str) ->
 
 
 def test_bucket_policy_may_require_encryption(tmp_path: Path) -> None:
-    """SageMaker uploads with the header of KMS, and an organization is not known; roles may be excepted."""
+    """SageMaker uploads with the header of KMS, and an organization is not known;
+    roles may be excepted.
+    """
     new = writing()
     tests = {
         "StringNotEquals": {"s3:x-amz-server-side-encryption": "aws:kms"},
@@ -182,7 +186,9 @@ def test_bucket_policy_may_require_encryption(tmp_path: Path) -> None:
 
 
 def test_what_failed_before_is_a_warning(tmp_path: Path) -> None:
-    """The update changes nothing, but data is lost; with a bucket of others its policy may allow the role."""
+    """The update changes nothing, but data is lost;
+    with a bucket of others its policy may allow the role.
+    """
     broken = without("s3:PutObject", "Policy")
     found = rehearsal(tmp_path, broken, broken)
     assert {each.severity for each in found.problems} == {Severity.WARNING}
@@ -271,7 +277,9 @@ def test_instance_needs_the_network_actions(tmp_path: Path, action: str) -> None
 
 
 def test_network_actions_may_be_narrowed(tmp_path: Path) -> None:
-    """By the resources that each supports, or by a condition whose value is not known, which is named."""
+    """By the resources that each supports, or by a condition whose value is not known,
+    which is named.
+    """
     arns = [
         f"arn:aws:ec2:*:*:{each}"
         for each in ("network-interface/*", "subnet/*", "security-group/*")

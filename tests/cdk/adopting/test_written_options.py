@@ -384,7 +384,9 @@ def test_moved_tag_is_replaced_by_the_digest_that_runs(tmp_path: Path) -> None:
 
 
 def test_secret_may_have_any_name(tmp_path: Path) -> None:
-    """Neither names of Python, nor those of the app, nor ids of the stack collide with a parameter."""
+    """Neither names of Python, nor those of the app,
+    nor ids of the stack collide with a parameter.
+    """
     taken = [*keyword.kwlist, "super", "str", "match", "cdk", "s3", "path", "models", "endpoint"]
     taken += ["ENDPOINT_NAME", "BOOTSTRAP_VERSION"]
     environment = {name.upper(): f"ghp_{'a' * 36}" for name in taken}

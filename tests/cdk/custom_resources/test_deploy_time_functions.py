@@ -45,7 +45,9 @@ def of_functions(template: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def test_settings_reach_every_function(tmp_path: Path) -> None:
-    """Network, logs, concurrency and boundary are on each function, and inner scopes take precedence."""
+    """Network, logs, concurrency and boundary are on each function,
+    and inner scopes take precedence.
+    """
     app = make_app()
     network = cdk.Stack(app, "Network", env=ENVIRONMENT)
     vpc, key = ec2.Vpc(network, "Vpc", nat_gateways=1, max_azs=2), kms.Key(network, "Key")
@@ -82,7 +84,9 @@ def test_settings_reach_every_function(tmp_path: Path) -> None:
 
 
 def test_every_custom_resource_has_a_timeout(stack: cdk.Stack, tmp_path: Path) -> None:
-    """CloudFormation waits longer than the function may run, and never its default of an hour by accident."""
+    """CloudFormation waits longer than the function may run,
+    and never its default of an hour by accident.
+    """
     requests = tmp_path / "requests.json"
     RecordedRequests([RecordedRequest("one", {}, {})]).save(requests)
     options: dict[str, Any] = {
@@ -128,13 +132,17 @@ def test_subnets_without_a_route_are_reported(tmp_path: Path) -> None:
         for each in found
     }
     assert missing == {
-        "/Test/Endpoint/ScalingGuard/Function": "application-autoscaling, cloudformation, sagemaker.api, ssm",
+        "/Test/Endpoint/ScalingGuard/Function": (
+            "application-autoscaling, cloudformation, sagemaker.api, ssm"
+        ),
         "/Test/Endpoint/UpdateCheck/Function": "sagemaker.api",
     }
 
 
 def test_settings_come_before_the_functions(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Settings after a function was created are refused, and so are values that would block a stack."""
+    """Settings after a function was created are refused,
+    and so are values that would block a stack.
+    """
     functions = DeployTimeFunctions.of(stack)
     with pytest.raises(
         InvalidValueError, match="reserved_concurrent_executions: must be at least 1"

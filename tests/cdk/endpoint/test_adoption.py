@@ -47,7 +47,9 @@ def test_endpoint_is_kept_by_default(stack: cdk.Stack, tmp_path: Path) -> None:
 
 
 def test_scaling_alarms_and_dashboard_attach(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Scaling goes through the guard, which replaces the old policies; the rest is as for new endpoints."""
+    """Scaling goes through the guard, which replaces the old policies;
+    the rest is as for new endpoints.
+    """
     endpoint = add_endpoint(stack, tmp_path, endpoint_name=NAME, adopt_existing=True)
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
     count.scale_on_gpu_utilization("Gpu")
@@ -121,7 +123,10 @@ def test_name_may_be_a_parameter(stack: cdk.Stack, tmp_path: Path) -> None:
                     step_size=CapacitySize.percent(10), wait_interval=cdk.Duration.minutes(10)
                 )
             },
-            "deployment: the waits must take at most 1800 seconds together with adopt_existing.*got 5400",
+            (
+                "deployment: the waits must take at most 1800 seconds together with "
+                "adopt_existing.*got 5400"
+            ),
         ),
     ],
 )

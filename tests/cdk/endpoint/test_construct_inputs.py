@@ -69,7 +69,9 @@ def endpoint(path: Path) -> TritonEndpoint:
 def test_wrong_property_of_a_repository_shows_an_example(
     path: Path, props: dict[str, Any], message: str
 ) -> None:
-    """A string or number in place of a CDK object raises an error, and nothing is added to the tree."""
+    """A string or number in place of a CDK object raises an error,
+    and nothing is added to the tree.
+    """
     stack = make_stack()
     given = {"source": ModelSource.from_directory(path), **props}
     with pytest.raises(InvalidValueError, match=message):

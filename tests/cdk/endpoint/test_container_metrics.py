@@ -1,4 +1,6 @@
-"""``container_metrics``: the archive with the publisher, its variables, refusals, metrics, and the price."""
+"""``container_metrics``: the archive with the publisher, its variables, refusals, metrics,
+and the price.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,9 @@ def test_the_archive_has_the_publisher_and_the_server_loads_it(
 
 
 def test_without_the_option_nothing_changes(path: Path) -> None:
-    """An endpoint without it has the same archive as before, also beside one of the same models with it."""
+    """An endpoint without it has the same archive as before,
+    also beside one of the same models with it.
+    """
     alone, beside = make_stack(), make_stack()
     serve(alone, path)
     publish(beside, path, "Other")
@@ -228,7 +232,9 @@ def test_a_multi_model_endpoint_is_refused(stack: cdk.Stack, path: Path) -> None
 def test_alarms_on_the_queue_of_each_model_and_on_missing_metrics(
     stack: cdk.Stack, path: Path
 ) -> None:
-    """Each model has an alarm on its queue, and metrics that stop are an alarm because data is missing."""
+    """Each model has an alarm on its queue, and metrics that stop are an alarm
+    because data is missing.
+    """
     endpoint = publish(stack, path)
     alarms = endpoint.add_alarms(queue_time=cdk.Duration.millis(50)).alarms
     assert {name for name in alarms if "Queue" in name} == {
@@ -255,7 +261,9 @@ def test_alarms_on_the_queue_of_each_model_and_on_missing_metrics(
 
 
 def test_alarms_on_metrics_that_are_not_published(stack: cdk.Stack, path: Path) -> None:
-    """Without the option there is no alarm on missing metrics, and a threshold for the queue is refused."""
+    """Without the option there is no alarm on missing metrics,
+    and a threshold for the queue is refused.
+    """
     assert not [name for name in serve(stack, path).add_alarms().alarms if "Metrics" in name]
     with pytest.raises(InvalidValueError, match="set container_metrics=True"):
         serve(stack, path, "Other").add_alarms(queue_time=cdk.Duration.millis(50))
@@ -288,7 +296,9 @@ def test_the_dashboard_shows_the_models_of_an_endpoint_that_publishes(
 
 
 def test_an_endpoint_that_runs_can_turn_it_on(path: Path) -> None:
-    """In a rehearsal the endpoint answers during the whole update, which adds a policy on queue time too."""
+    """In a rehearsal the endpoint answers during the whole update,
+    which adds a policy on queue time too.
+    """
     old, new = make_stack(), make_stack()
     endpoints = (
         serve(old, path, verify_update=True),

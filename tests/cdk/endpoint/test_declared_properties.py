@@ -1,4 +1,6 @@
-"""Each property is declared once; signatures, help and defaults are derived from the declaration."""
+"""Each property is declared once; signatures,
+help and defaults are derived from the declaration.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ IDS = [each.__name__ for each, _, _ in CLASSES]
 
 @pytest.mark.parametrize(("cls", "options", "own"), CLASSES, ids=IDS)
 def test_signature_lists_every_property(cls: Any, options: type, own: set[str]) -> None:
-    """``inspect.signature`` of a class and of its ``__init__`` list every property and no ``**options``."""
+    """``inspect.signature`` of a class and of its ``__init__`` list every property
+    and no ``**options``.
+    """
     names = set(inspect.signature(cls).parameters)
     assert names == own | set(declared_values(options))
     assert set(inspect.signature(cls.__init__).parameters) == {"self", *names}
@@ -74,7 +78,9 @@ def test_help_documents_every_property(cls: Any, options: type, own: set[str]) -
 
 
 def test_signature_has_types_and_defaults() -> None:
-    """Required properties have no default, derived ones ``DERIVED``, and those of variants ``None``."""
+    """Required properties have no default, derived ones ``DERIVED``,
+    and those of variants ``None``.
+    """
     endpoint = inspect.signature(TritonEndpoint).parameters
     assert endpoint["model_repository"].default is inspect.Parameter.empty
     assert endpoint["instance_type"].annotation == InstanceType | None
@@ -89,7 +95,9 @@ def test_signature_has_types_and_defaults() -> None:
 
 
 def test_subclass_keeps_its_own_signature() -> None:
-    """A subclass with its own ``__init__`` shows its own parameters; any other shows all properties."""
+    """A subclass with its own ``__init__`` shows its own parameters;
+    any other shows all properties.
+    """
 
     class Own(TritonEndpoint):
         def __init__(self, scope: cdk.Stack, name: str) -> None:
@@ -104,7 +112,9 @@ def test_subclass_keeps_its_own_signature() -> None:
 
 @pytest.mark.parametrize("name", list(declared_values(EndpointOptions)))
 def test_declaration_is_complete(name: str) -> None:
-    """Each property has documentation that ends in a period, and an example or a limit for its errors."""
+    """Each property has documentation that ends in a period,
+    and an example or a limit for its errors.
+    """
     entry = declared_values(EndpointOptions)[name]
     assert entry.text.endswith(".")
     assert entry.example or entry.limit or name == "routing_strategy"

@@ -58,7 +58,9 @@ def make_caller(stack: cdk.Stack) -> iam.Role:
 
 
 def test_data_capture_with_its_grants(stack: cdk.Stack, path: Path) -> None:
-    """The settings are in the configuration; the role may write below the prefix and use both keys."""
+    """The settings are in the configuration; the role may write below the
+    prefix and use both keys.
+    """
     bucket = s3.Bucket(stack, "Bucket", encryption=s3.BucketEncryption.KMS)
     key = kms.Key(stack, "Key")
     capture = DataCapture(
@@ -142,7 +144,9 @@ def test_values_that_sagemaker_would_refuse(stack: cdk.Stack, make: Any, message
 
 
 def test_async_inference_with_its_grants(stack: cdk.Stack, path: Path) -> None:
-    """The configuration has outputs, topics and concurrency, and the role has permissions for them."""
+    """The configuration has outputs, topics and concurrency,
+    and the role has permissions for them.
+    """
     bucket = s3.Bucket(stack, "Bucket")
     success, error = (
         sns.Topic(stack, "Success"),
@@ -200,7 +204,9 @@ def test_async_callers_write_requests_and_read_results(stack: cdk.Stack, path: P
 
 
 def test_multi_model_endpoint_warns_of_what_aws_does_not_list(stack: cdk.Stack, path: Path) -> None:
-    """Data capture, asynchronous inference and a routing strategy are each annotated with their code."""
+    """Data capture, asynchronous inference and a routing strategy are each
+    annotated with their code.
+    """
     bucket = s3.Bucket(stack, "Bucket")
     add_many(
         stack,
@@ -260,7 +266,9 @@ def test_shadow_tests_are_for_real_time_endpoints(stack: cdk.Stack, path: Path) 
 
 
 def test_tenants_may_call_their_own_models_only(stack: cdk.Stack, path: Path) -> None:
-    """A model is allowed with any digest; names and patterns become one condition on the target model."""
+    """A model is allowed with any digest; names and patterns become one condition
+    on the target model.
+    """
     caller = make_caller(stack)
     endpoint = add_many(stack, path)
     endpoint.grant_invoke(caller, target_models=["other", "shared-*", "tenant-a/*"])

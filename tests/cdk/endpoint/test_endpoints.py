@@ -82,7 +82,9 @@ def test_zero_weight_stays_zero(stack: cdk.Stack, path: Path) -> None:
 
 
 def test_image_and_host_follow_the_instance_type(path: Path) -> None:
-    """CUDA 13 needs a host AMI with a newer driver; without a GPU there is no AMI, and a smaller image."""
+    """CUDA 13 needs a host AMI with a newer driver; without a GPU there is no AMI,
+    and a smaller image.
+    """
     gpu, cpu = make_stack(), make_stack()
     add_ensemble(gpu, path)
     add_ensemble(cpu, path, instance_type=CPU)
@@ -128,7 +130,9 @@ def test_given_role_is_used_and_granted(stack: cdk.Stack, path: Path) -> None:
 
 
 def test_statement_is_added_to_the_role_before_the_model(stack: cdk.Stack, path: Path) -> None:
-    """``add_to_role_policy`` adds a statement, and the model depends on the policy that contains it."""
+    """``add_to_role_policy`` adds a statement, and the model depends on the
+    policy that contains it.
+    """
     endpoint = add_ensemble(stack, path)
     endpoint.add_to_role_policy(
         iam.PolicyStatement(sid="ReadLabels", actions=["dynamodb:GetItem"], resources=["*"])
@@ -179,7 +183,9 @@ def test_immutable_role_is_not_changed(stack: cdk.Stack, path: Path) -> None:
 
 
 def test_endpoint_implements_the_interfaces_of_the_cdk(stack: cdk.Stack, path: Path) -> None:
-    """JavaScript code that expects IEndpoint, IGrantable or IConnectable finds every member it calls."""
+    """JavaScript code that expects IEndpoint, IGrantable or IConnectable finds
+    every member it calls.
+    """
     endpoint = add_ensemble(stack, path, vpc=ec2.Vpc(stack, "Vpc"))
     kms.Key(stack, "Key").grant_decrypt(endpoint)
     ec2.SecurityGroup(stack, "Db", vpc=ec2.Vpc(stack, "Other")).connections.allow_from(
@@ -258,7 +264,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def test_refused_endpoint_leaves_nothing_behind(
     path: Path, props: dict[str, Any], message: str
 ) -> None:
-    """A property out of range raises an error before anything is added, so the ID can be used again."""
+    """A property out of range raises an error before anything is added,
+    so the ID can be used again.
+    """
     stack = make_stack()
     with pytest.raises(InvalidValueError, match=message):
         add_ensemble(stack, path, **props)

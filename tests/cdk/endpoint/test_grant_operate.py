@@ -110,7 +110,9 @@ def test_a_missing_file_is_refused_before_anything_is_added(
 
 
 def test_every_statement_is_one_that_iam_can_apply(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Each action exists, supports its resource, and has the narrowest resource that it supports."""
+    """Each action exists, supports its resource,
+    and has the narrowest resource that it supports.
+    """
     endpoint = add_endpoint(stack, tmp_path, verify_responses=requests(tmp_path))
     endpoint.grant_operate(operator(stack))
     assert [fault for each in policy_statements(synthesize(stack)) for fault in faults(each)] == []

@@ -187,7 +187,9 @@ def test_one_plan_for_two_gpus_is_an_error(stack: cdk.Stack, tmp_path: Path) -> 
     ],
 )
 def test_pools_that_do_not_go_together(props: dict[str, Any], message: str, path: Path) -> None:
-    """What AWS refuses or does not document beside pools is an error, and adds nothing to the stack."""
+    """What AWS refuses or does not document beside pools is an error,
+    and adds nothing to the stack.
+    """
     stack = make_stack()
     with pytest.raises(InvalidValueError, match=message):
         make_endpoint(stack, path, **props)
@@ -225,7 +227,9 @@ def test_error_of_a_type_names_the_type(
 
 
 def test_partitions_and_serverless_have_no_pools(path: Path) -> None:
-    """CloudFormation has no property for partitions of a GPU, and serverless endpoints have no instances."""
+    """CloudFormation has no property for partitions of a GPU,
+    and serverless endpoints have no instances.
+    """
     with pytest.raises(
         TypeError, match="unexpected keyword argument 'accelerator_partition_layouts'"
     ):
@@ -235,7 +239,9 @@ def test_partitions_and_serverless_have_no_pools(path: Path) -> None:
 
 
 def test_errors_of_the_models_are_those_of_every_type(tmp_path: Path) -> None:
-    """Models that need more GPUs than one of the types has are refused, with all types that have too few."""
+    """Models that need more GPUs than one of the types has are refused,
+    with all types that have too few.
+    """
     write_model(tmp_path, "scale", group="kind: KIND_GPU gpus: [0, 1, 2, 3]")
     pools = [InstancePool(InstanceType.of("ml.g6.12xlarge")), *POOLS]
     with pytest.raises(
@@ -259,7 +265,9 @@ def test_warning_of_some_types_names_them(stack: cdk.Stack, tmp_path: Path) -> N
 
 
 def test_different_default_amis_need_one_ami(path: Path) -> None:
-    """All types run one AMI, so it must be chosen if the defaults differ; SageMaker's own is a warning."""
+    """All types run one AMI, so it must be chosen if the defaults differ;
+    SageMaker's own is a warning.
+    """
     props: dict[str, Any] = {"image": TritonImage.dlc("25.04")}
     with pytest.raises(
         InvalidValueError, match=r"ml\.g6\.2xlarge: not known, ml\.g5\.2xlarge: al2-ami-"
@@ -285,7 +293,9 @@ def test_region_that_aws_did_not_name_is_a_warning(path: Path) -> None:
 
 
 def test_type_that_is_a_token_has_a_pool(stack: cdk.Stack, path: Path) -> None:
-    """A type that is known only at deployment passes the checks; its own models are below its position."""
+    """A type that is known only at deployment passes the checks;
+    its own models are below its position.
+    """
     token = InstanceType.of(cdk.Token.as_string({"Ref": "AWS::NoValue"}))
     repository = add_repository(stack, path, "Other")
     pools = [InstancePool(A10G), InstancePool(token, model_repository=repository)]

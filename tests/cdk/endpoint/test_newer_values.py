@@ -124,7 +124,9 @@ def test_unknown_value_is_a_warning(
 
 
 def test_misspelled_and_wrong_values_are_errors(stack: cdk.Stack, path: Path) -> None:
-    """A typing error and a value of other containers raise errors; a new capture mode is a warning."""
+    """A typing error and a value of other containers raise errors;
+    a new capture mode is a warning.
+    """
     with pytest.raises(InvalidValueError, match=r'got "random"; did you mean "RANDOM"\?$'):
         make(make_stack(), path, routing_strategy="random")
     with pytest.raises(InvalidValueError, match="only containers for language models"):
@@ -223,7 +225,9 @@ def test_backend_of_another_image_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("version", "count"), [("99.12", 1), (NEWEST, 0)])
 def test_image_newer_than_the_table_is_one_warning(path: Path, version: str, count: int) -> None:
-    """The annotation says where the table ends and what is assumed; two variants do not repeat it."""
+    """The annotation says where the table ends and what is assumed;
+    two variants do not repeat it.
+    """
     stack = make_stack()
     image = TritonImage.from_registry("registry/triton:1", triton_version=version)
     make(

@@ -82,7 +82,9 @@ def request(template: dict[str, Any], value: str) -> dict[str, Any]:
 
 @pytest.mark.xdist_group("examples")  # the process with cfn-lint's schemas, which take seconds
 def test_only_what_refers_to_the_endpoint_is_off(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Endpoint, scaling, verification and alarms on missing data are off; all else is there, and lints."""
+    """Endpoint, scaling, verification and alarms on missing data are off; all
+    else is there, and lints.
+    """
     endpoint = add_switched(
         stack, tmp_path, verify_update=True, log_retention=cdk.aws_logs.RetentionDays.ONE_DAY
     )
@@ -139,7 +141,9 @@ def test_rollback_alarms_stay(stack: cdk.Stack, tmp_path: Path) -> None:
 
 
 def test_one_switch_for_several_endpoints(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Endpoints with one switch are off together, and one with another switch by its own parameter."""
+    """Endpoints with one switch are off together,
+    and one with another switch by its own parameter.
+    """
     models = write_repository(tmp_path / "models")
     first = add_many(stack, models, "First", endpoint_name="first", off_switch="Night")
     second = add_many(stack, models, "Second", endpoint_name="second", off_switch="Night")
@@ -161,7 +165,9 @@ def test_one_switch_for_several_endpoints(stack: cdk.Stack, tmp_path: Path) -> N
 
 
 def test_commands_read_it_as_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The commands that read a template see the endpoint, because the parameter is ``true`` by default."""
+    """The commands that read a template see the endpoint,
+    because the parameter is ``true`` by default.
+    """
     stack = cdk.Stack(make_app(tmp_path / "cdk.out"), "Test")
     add_switched(stack, tmp_path / "models").auto_scale_instance_count(
         min_capacity=1, max_capacity=2
@@ -178,7 +184,9 @@ def test_commands_read_it_as_on(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_callers_do_not_refer_to_it(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Grants, names and references of callers, also in another stack, need neither condition nor export."""
+    """Grants, names and references of callers, also in another stack,
+    need neither condition nor export.
+    """
     endpoint = add_switched(stack, tmp_path)
     other = other_stack(stack, "Callers")
     for scope in (stack, other):
@@ -255,7 +263,9 @@ def test_reference_with_the_condition_is_accepted(stack: cdk.Stack, tmp_path: Pa
 
 
 def test_scaling_of_an_imported_endpoint_is_an_error(stack: cdk.Stack, tmp_path: Path) -> None:
-    """SageMaker would delete the scaling of an imported endpoint of this name without CloudFormation."""
+    """SageMaker would delete the scaling of an imported endpoint of this name
+    without CloudFormation.
+    """
     add_switched(stack, tmp_path)
     imported = import_endpoint(stack, id="Imported", endpoint_name="digits")
     imported.auto_scale_instance_count(min_capacity=1, max_capacity=2)
@@ -269,7 +279,9 @@ def test_scaling_of_an_imported_endpoint_is_an_error(stack: cdk.Stack, tmp_path:
 
 
 def test_schedule_asks_for_an_update_of_the_stack(stack: cdk.Stack, tmp_path: Path) -> None:
-    """CloudFormation's API has the request; it keeps all other parameters, those added later too."""
+    """CloudFormation's API has the request; it keeps all other parameters,
+    those added later too.
+    """
     switch = add_switched(stack, tmp_path).off_switch
     switch.add_schedule("Daily", off=EVENING, on=MORNING)
     later = cdk.CfnParameter(stack, "Later", default="x")
@@ -300,7 +312,9 @@ def test_schedule_asks_for_an_update_of_the_stack(stack: cdk.Stack, tmp_path: Pa
 
 
 def test_schedule_may_only_update_this_stack(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The role of both schedules has one permission, and one to write to the queue for refused updates."""
+    """The role of both schedules has one permission,
+    and one to write to the queue for refused updates.
+    """
     switch = add_switched(stack, tmp_path).off_switch
     queue = sqs.Queue(stack, "Refused")
     switch.add_schedule(
@@ -390,7 +404,9 @@ def test_endpoints_with_zero_instances_are_refused(stack: cdk.Stack, tmp_path: P
 
 
 def test_stacks_that_lose_the_value_are_refused(tmp_path: Path) -> None:
-    """A nested stack has its parent's parameters; a pipeline passes no previous value; other stages may."""
+    """A nested stack has its parent's parameters; a pipeline passes no previous value;
+    other stages may.
+    """
     stack, models = make_stack(), write_repository(tmp_path / "models")
     app = stack.node.root
     assert isinstance(app, cdk.App)

@@ -81,7 +81,9 @@ def test_scaling_is_reported(add: Add, stack: cdk.Stack) -> None:
 def test_sequences_that_stay_together_are_not_reported(
     add: Add, stack: cdk.Stack, props: dict[str, Any]
 ) -> None:
-    """One instance, variants of one instance each, and requests that Triton itself repeats are correct."""
+    """One instance, variants of one instance each,
+    and requests that Triton itself repeats are correct.
+    """
     add(**props)
     assert found(stack) == []
 

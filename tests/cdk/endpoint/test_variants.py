@@ -302,7 +302,9 @@ def test_multi_model_variants_have_no_shadow_and_no_model(stack: cdk.Stack, path
 
 
 def test_routing_of_single_model_endpoints(path: Path) -> None:
-    """Single-model endpoints route by outstanding requests; multi-model endpoints set no strategy."""
+    """Single-model endpoints route by outstanding requests;
+    multi-model endpoints set no strategy.
+    """
     strategies = []
     for add, props in (
         (make_endpoint, {}),
@@ -374,7 +376,9 @@ def test_volume_and_timeouts_follow_from_the_archive(
 
 
 def test_sizing_of_several_types_fits_all_of_them() -> None:
-    """The longest timeouts; a volume size that only some types support is a warning, and is left out."""
+    """The longest timeouts; a volume size that only some types support is a warning,
+    and is left out.
+    """
     big = ModelLocation("s3://b/big.tar.gz", (), size_bytes=40 * GB, unpacked_size_bytes=40 * GB)
     small = ModelLocation("s3://b/small.tar.gz", (), size_bytes=GB, unpacked_size_bytes=GB)
     on_disk, on_volume = Sizing.of(big, GPU, TIMEOUTS), Sizing.of(big, CPU, TIMEOUTS)

@@ -61,7 +61,9 @@ def test_function_may_only_describe_this_endpoint(stack: cdk.Stack, tmp_path: Pa
 def test_endpoints_with_rollback_alarms_are_checked(
     stack: cdk.Stack, tmp_path: Path, verify_update: bool | None, has_alarms: bool, is_checked: bool
 ) -> None:
-    """By default alarms of the deployment and alarms that are added later switch the check on, once."""
+    """By default alarms of the deployment and alarms that are added later
+    switch the check on, once.
+    """
     alarms = [orders(stack)] if has_alarms else []
     deployment = Deployment.all_at_once(alarms=alarms)
     endpoint = add_endpoint(stack, tmp_path, deployment=deployment, verify_update=verify_update)
@@ -74,7 +76,9 @@ def test_endpoints_with_rollback_alarms_are_checked(
 
 
 def test_alarm_of_a_named_endpoint_is_created_first(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The alarm uses the literal name, the endpoint refers to the alarm, and no alarm name is needed."""
+    """The alarm uses the literal name, the endpoint refers to the alarm,
+    and no alarm name is needed.
+    """
     endpoint = add_endpoint(stack, tmp_path, endpoint_name="digits")
     (variant,) = endpoint.variants
     slow = variant.metric_model_latency().create_alarm(

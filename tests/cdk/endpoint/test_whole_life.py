@@ -60,7 +60,9 @@ def test_names_are_compared_without_case(tmp_path: Path) -> None:
 
 
 def test_role_cannot_create_the_log_group_of_the_stack(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Late log events do not create a group again that the stack has deleted; other groups are created."""
+    """Late log events do not create a group again that the stack has deleted;
+    other groups are created.
+    """
     add_endpoint(stack, tmp_path, endpoint_name="digits", log_retention=logs.RetentionDays.ONE_WEEK)
     granted = statements(synthesize(stack))
     document = stack.resolve({"Statement": [granted["WriteLogs"], granted["KeepLogGroup"]]})
@@ -91,7 +93,9 @@ def _written(arn: object) -> str:
 def test_grant_that_an_asynchronous_endpoint_refuses_is_an_error(
     stack: cdk.Stack, tmp_path: Path
 ) -> None:
-    """An asynchronous endpoint answers InvokeEndpointAsync only, so the other grants name that one."""
+    """An asynchronous endpoint answers InvokeEndpointAsync only,
+    so the other grants name that one.
+    """
     config = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
     endpoint = add_endpoint(stack, tmp_path, async_inference=config)
     caller = iam.Role(stack, "Caller", assumed_by=iam.AccountRootPrincipal())
@@ -116,7 +120,9 @@ def test_role_that_takes_no_policies_is_reported(stack: cdk.Stack, tmp_path: Pat
 @pytest.mark.parametrize("deployed_to", ["eu-west-1", "cn-north-1"])
 @pytest.mark.parametrize("is_agnostic", [False, True], ids=["known", "agnostic"])
 def test_keys_may_be_used_through_every_name_of_s3(deployed_to: str, *, is_agnostic: bool) -> None:
-    """Where no document says which suffix kms:ViaService has, both are allowed, also without a Region."""
+    """Where no document says which suffix kms:ViaService has, both are allowed,
+    also without a Region.
+    """
     region = None if is_agnostic else deployed_to
     stack = make_stack(cdk.Environment(account="123456789012", region=region))
     key = kms.Key.from_key_arn(stack, "Key", f"arn:aws:kms:{deployed_to}:123456789012:key/1")
@@ -155,7 +161,9 @@ def test_keys_may_be_used_through_every_name_of_s3(deployed_to: str, *, is_agnos
 def test_asset_bucket_belongs_to_the_account(
     tmp_path: Path, bucket: str | None, account: str | None, *, is_own: bool
 ) -> None:
-    """Roles do not read a stranger's bucket of the same name; one named otherwise may be in any account."""
+    """Roles do not read a stranger's bucket of the same name;
+    one named otherwise may be in any account.
+    """
     synthesizer = cdk.DefaultStackSynthesizer(file_assets_bucket_name=bucket)
     env = cdk.Environment(account=account, region="eu-west-1")
     stack = cdk.Stack(make_app(), "Test", env=env, synthesizer=synthesizer)
@@ -215,7 +223,9 @@ def test_kept_endpoint_keeps_the_policies_that_come_later(stack: cdk.Stack, tmp_
 
 
 def test_kept_endpoint_refuses_models_that_are_deleted(stack: cdk.Stack, tmp_path: Path) -> None:
-    """A repository that deletes its bucket is refused, unless the endpoint loads an archive elsewhere."""
+    """A repository that deletes its bucket is refused,
+    unless the endpoint loads an archive elsewhere.
+    """
     write_repository(tmp_path)
     repository = add_repository(stack, tmp_path, removal_policy=cdk.RemovalPolicy.DESTROY)
     kept: dict[str, Any] = {"removal_policy": cdk.RemovalPolicy.RETAIN}

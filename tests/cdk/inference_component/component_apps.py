@@ -36,7 +36,9 @@ def add_component(
     scope: cdk.Stack | None = None,
     **options: Any,
 ) -> TritonInferenceComponent:
-    """Add the ensemble ``pipeline`` with 1 GPU and 2 GiB for each copy, unless ``options`` say otherwise."""
+    """Add the ensemble ``pipeline`` with 1 GPU and 2 GiB for each copy,
+    unless ``options`` say otherwise.
+    """
     stack = cdk.Stack.of(endpoint) if scope is None else scope
     if not (path / "pipeline").exists():
         write_repository(path)

@@ -49,7 +49,9 @@ def adapters(template: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_adapter_has_only_its_base_and_its_archive(stack: cdk.Stack, tmp_path: Path) -> None:
-    """It has no variant, requirements, copies and deployment, and the role may read it before that."""
+    """It has no variant, requirements, copies and deployment,
+    and the role may read it before that.
+    """
     base = add_base(stack)
     base.add_adapter(
         "German", source=write_adapter(tmp_path / "german"), inference_component_name="german"
@@ -91,7 +93,9 @@ def test_archive_has_the_files_at_its_root_and_is_reproducible(tmp_path: Path) -
 
 
 def test_callers_and_metrics_name_the_adapter(stack: cdk.Stack, tmp_path: Path) -> None:
-    """A grant names the adapter and the endpoint, metrics have its name, and the log is that of the base."""
+    """A grant names the adapter and the endpoint, metrics have its name,
+    and the log is that of the base.
+    """
     base = add_base(stack)
     adapter = base.add_adapter("German", source=write_adapter(tmp_path / "german"))
     role = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
@@ -280,6 +284,8 @@ def test_other_sources_and_names_are_refused(stack: cdk.Stack, tmp_path: Path) -
 
 
 def test_components_of_triton_take_no_adapters(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Triton answers 400 to SageMaker's requests for adapters, so its components have no such method."""
+    """Triton answers 400 to SageMaker's requests for adapters,
+    so its components have no such method.
+    """
     component = add_component(add_endpoint(stack), tmp_path / "models")
     assert not hasattr(component, "add_adapter")

@@ -1,4 +1,6 @@
-"""Component endpoints with several instance types, and components with their own models for some of them."""
+"""Component endpoints with several instance types,
+and components with their own models for some of them.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def add_pooled(stack: cdk.Stack, *types: InstanceType, **options: Any) -> Triton
 
 
 def test_endpoint_has_pools_and_one_ami(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The variant has the pools beside managed scaling; a component has one specification for all types."""
+    """The variant has the pools beside managed scaling;
+    a component has one specification for all types.
+    """
     add_component(add_pooled(stack), tmp_path)
     template = synthesize(stack)
     (variant,) = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]

@@ -153,7 +153,9 @@ def test_schedule_can_stop_a_component(stack: cdk.Stack, tmp_path: Path) -> None
 def test_bounds_of_copies_are_checked(
     stack: cdk.Stack, tmp_path: Path, bounds: tuple[float, float], said: str
 ) -> None:
-    """Bounds that Application Auto Scaling refuses, or that exclude the first copies, are errors."""
+    """Bounds that Application Auto Scaling refuses, or that exclude the
+    first copies, are errors.
+    """
     component = add_component(add_endpoint(stack), tmp_path)
     with pytest.raises(InvalidValueError, match=said):
         component.auto_scale_copy_count(min_capacity=bounds[0], max_capacity=bounds[1])

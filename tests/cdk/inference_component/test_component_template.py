@@ -141,7 +141,9 @@ def test_component_has_all_that_was_set(stack: cdk.Stack, tmp_path: Path) -> Non
 
 
 def test_all_at_once_has_no_deployment_config(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Without a rolling policy SageMaker updates blue/green; the default is half of the copies at a time."""
+    """Without a rolling policy SageMaker updates blue/green;
+    the default is half of the copies at a time.
+    """
     endpoint = add_endpoint(stack)
     add_component(endpoint, tmp_path, "Half")
     add_component(endpoint, tmp_path, "All", deployment=ComponentDeployment.all_at_once())
@@ -236,7 +238,9 @@ def test_component_endpoint_implements_the_interfaces_of_the_cdk(stack: cdk.Stac
 
 
 def test_newest_image_of_the_components_decides_the_ami(stack: cdk.Stack, tmp_path: Path) -> None:
-    """All components of an instance share its driver, so the newest CUDA among the images counts."""
+    """All components of an instance share its driver,
+    so the newest CUDA among the images counts.
+    """
 
     def ami(template: dict[str, Any]) -> str | None:
         (variant,) = only(template, CONFIG)["ProductionVariants"]

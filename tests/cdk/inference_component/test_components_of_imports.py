@@ -29,7 +29,9 @@ def import_endpoint(stack: cdk.Stack, id: str = "Shared", **options: Any) -> Any
 
 
 def test_components_of_an_import_share_its_policies(stack: cdk.Stack, tmp_path: Path) -> None:
-    """A role has room for few policies, so eight components have one, with a distinct id per statement."""
+    """A role has room for few policies, so eight components have one,
+    with a distinct id per statement.
+    """
     endpoint = import_endpoint(stack)
     for number in range(8):
         add_component(endpoint, tmp_path, f"C{number}", scope=stack)
@@ -42,7 +44,9 @@ def test_components_of_an_import_share_its_policies(stack: cdk.Stack, tmp_path: 
 
 
 def test_id_of_an_import_does_not_replace_components(tmp_path: Path) -> None:
-    """The endpoint is the same, so its components are; a new name would clash with the old component."""
+    """The endpoint is the same, so its components are;
+    a new name would clash with the old component.
+    """
     templates = []
     for name in ("Shared", "Renamed"):
         stack = cdk.Stack(make_app(), "Test")
@@ -101,7 +105,9 @@ def test_kept_component_of_another_stack_keeps_its_permissions(tmp_path: Path) -
 def test_kept_component_of_an_import_keeps_its_permissions(
     stack: cdk.Stack, tmp_path: Path
 ) -> None:
-    """The policy belongs to the construct of the imported endpoint, and is kept with the component."""
+    """The policy belongs to the construct of the imported endpoint,
+    and is kept with the component.
+    """
     role = iam.Role.from_role_arn(stack, "Role", "arn:aws:iam::123456789012:role/shared")
     shared = TritonComponentEndpoint.from_endpoint_attributes(
         stack, "Shared", endpoint_name="shared", instance_type=G5, role=role
@@ -116,7 +122,9 @@ def test_kept_component_of_an_import_keeps_its_permissions(
 
 
 def test_kept_component_needs_a_kept_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
-    """SageMaker refuses to delete an endpoint with components, so the stack could not be deleted."""
+    """SageMaker refuses to delete an endpoint with components,
+    so the stack could not be deleted.
+    """
     with pytest.raises(
         InvalidValueError, match=r"RETAIN keeps the component, but its stack deletes Test/Shared"
     ):

@@ -43,7 +43,9 @@ MODEL = {
 
 
 class Case(NamedTuple):
-    """A container with one mistake: what is found, and the variables with which nothing is found."""
+    """A container with one mistake: what is found,
+    and the variables with which nothing is found.
+    """
 
     image: str
     mistake: dict[str, str]
@@ -53,7 +55,9 @@ class Case(NamedTuple):
 
 
 def find(image: str | ServingImage, environment: dict[str, str], **more: Any) -> list[Finding]:
-    """Check a container of one GPU without model_data and isolation, unless ``more`` says otherwise."""
+    """Check a container of one GPU without model_data and isolation,
+    unless ``more`` says otherwise.
+    """
     given = {"gpus": 1, "has_model_data": False, "is_isolated": False, **more}
     source = image if isinstance(image, ServingImage) else ServingImage.from_registry(image)
     return container_findings(ContainerUnderCheck(source, environment, **given))
@@ -167,7 +171,9 @@ def case_id(case: Case) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=case_id)
 def test_mistake_is_found_until_it_is_fixed(case: Case) -> None:
-    """Each mistake has one finding with variable, fix and source; the corrected environment has none."""
+    """Each mistake has one finding with variable, fix and source;
+    the corrected environment has none.
+    """
     (found,) = find(case.image, {**MODEL[case.image], **case.mistake}, **case.more)
     assert described([found])[0].startswith(f'{case.found} environment["')
     assert found.hint
@@ -189,7 +195,9 @@ def _kind_of(image: str) -> str:
     [(VLLM, "error"), (SGLANG, "error"), (LMI, "warning"), (LLAMA, "warning")],
 )
 def test_container_needs_a_model(image: str, severity: str) -> None:
-    """Without a model it is an error where nothing, or another model, would be served; both ways fix it."""
+    """Without a model it is an error where nothing, or another model, would be served;
+    both ways fix it.
+    """
     (found,) = find(image, {})
     assert (found.code, found.severity) == ("container-no-model", severity)
     variable = re.search(r"or (\w+) to its id", found.hint)
@@ -202,7 +210,9 @@ def test_container_needs_a_model(image: str, severity: str) -> None:
     "image", [OWN, OWN.replace("team/chat", "vllm"), "registry.example.com/vllm:1"]
 )
 def test_your_own_image_gets_warnings(image: str) -> None:
-    """Its script is not known, so the name of its repository or its variables decide what is a warning."""
+    """Its script is not known, so the name of its repository or its variables
+    decide what is a warning.
+    """
     found = find(image, {"SM_VLLM_PORT": "9000", "SM_VLLM_TENSOR_PARALLEL_SIZE": "2"})
     assert {each.code: each.severity for each in found} == dict.fromkeys(
         ("container-no-model", "container-port", "container-parallel-size"), "warning"
@@ -215,7 +225,9 @@ def test_your_own_image_gets_warnings(image: str) -> None:
     ids=["AWS's vLLM", "AWS's Triton", "own"],
 )
 def test_variable_of_triton_is_an_error_where_the_image_is_known(image: str, severity: str) -> None:
-    """AWS's other images ignore it and its Triton needs models; your own may have Triton's start script."""
+    """AWS's other images ignore it and its Triton needs models;
+    your own may have Triton's start script.
+    """
     found = find(image, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "m"}, has_model_data=True)
     variable = 'environment["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"]'
     assert described(found) == [f"{severity} container-of-triton {variable}"]
@@ -315,14 +327,18 @@ def test_repository_of_aws_is_recognized_as_a_construct(stack: cdk.Stack) -> Non
     ],
 )
 def test_image_for_ec2_is_an_error(tag: str) -> None:
-    """AWS publishes images for EC2 in the same repositories, which do not listen where SageMaker calls."""
+    """AWS publishes images for EC2 in the same repositories,
+    which do not listen where SageMaker calls.
+    """
     assert "error container-image-for-ec2 image" in described(
         find(f"{AWS}/{tag}", {}, has_model_data=True)
     )
 
 
 def test_names_of_the_table_are_complete() -> None:
-    """Each variable of vLLM that the table names is an argument that a check knows, so none is reported."""
+    """Each variable of vLLM that the table names is an argument that a check knows,
+    so none is reported.
+    """
     row = next(each for each in load("containers")["kinds"] if each["name"] == "vLLM")
     named = {name for names in (row["model"], row["hub"], *row["parallel"]) for name in names}
     named |= {each["variable"] for each in row["values"]} | {*row["unused_unless"], *row["unsure"]}
@@ -333,7 +349,9 @@ def test_names_of_the_table_are_complete() -> None:
 
 
 def test_component_raises_errors_and_annotates_warnings(stack: cdk.Stack) -> None:
-    """All errors are raised at once, and the stack is as before; the corrected component has its warnings."""
+    """All errors are raised at once, and the stack is as before;
+    the corrected component has its warnings.
+    """
     endpoint = add_endpoint(stack, enable_network_isolation=True)
     weights = s3.Bucket.from_bucket_name(stack, "Weights", "weights")
     options: dict[str, Any] = {

@@ -65,7 +65,9 @@ def ami_of(stack: cdk.Stack) -> str | None:
 
 
 def test_container_has_what_was_set(stack: cdk.Stack) -> None:
-    """Image, files, variables and timeouts are on its model and component, and the role may read both."""
+    """Image, files, variables and timeouts are on its model and component,
+    and the role may read both.
+    """
     key = kms.Key.from_key_arn(stack, "Key", "arn:aws:kms:eu-west-1:123456789012:key/1")
     bucket = s3.Bucket.from_bucket_attributes(
         stack, "Weights", bucket_name="weights", encryption_key=key
@@ -114,7 +116,9 @@ def test_container_has_what_was_set(stack: cdk.Stack) -> None:
 
 
 def test_container_without_model_data_downloads_its_model(stack: cdk.Stack) -> None:
-    """It gets the longest timeout to start and none for a download; with isolation it is warned about."""
+    """It gets the longest timeout to start and none for a download;
+    with isolation it is warned about.
+    """
     own = ServingImage.from_registry("registry.example.com/chat:1", cuda_version="13.0")
     add_chat(add_endpoint(stack, enable_network_isolation=True), image=own, environment=None)
     template = synthesize(stack)
@@ -204,7 +208,9 @@ def test_older_ami_of_an_unknown_name_is_warned_about(stack: cdk.Stack) -> None:
 def test_triton_image_without_a_version_does_not_drop_the_ami(
     stack: cdk.Stack, tmp_path: Path
 ) -> None:
-    """It runs on the AMI that the known images need, or alone on SageMaker's; the warning says which."""
+    """It runs on the AMI that the known images need, or alone on SageMaker's;
+    the warning says which.
+    """
     for other, expected in ((make_stack(), None), (stack, CUDA_13)):
         endpoint = add_endpoint(other, max_instance_count=4)
         own = TritonImage.from_registry("registry.example.com/own:1")
@@ -222,7 +228,9 @@ def test_triton_image_without_a_version_does_not_drop_the_ami(
     ids=["CPU", "AMI of the endpoint", "no GPU"],
 )
 def test_cuda_version_is_needed_for_the_ami_only(stack: cdk.Stack, options: dict[str, Any]) -> None:
-    """An image without it runs where no AMI is chosen: without GPUs, or with an AMI that was set."""
+    """An image without it runs where no AMI is chosen: without GPUs,
+    or with an AMI that was set.
+    """
     gpus = {"instance_type": None, "inference_ami_version": 1}.get(next(iter(options), ""), 0)
     endpoint = add_endpoint(stack, **options)
     plain = ServingImage.from_registry(VLLM.format("eu-west-1"))
@@ -287,7 +295,9 @@ def test_image_refuses(options: dict[str, Any], said: str) -> None:
 
 
 def test_imported_endpoint_has_its_own_ami(stack: cdk.Stack) -> None:
-    """Nothing chooses the AMI of an endpoint that exists, so an image needs no CUDA version for it."""
+    """Nothing chooses the AMI of an endpoint that exists,
+    so an image needs no CUDA version for it.
+    """
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     endpoint = TritonComponentEndpoint.from_endpoint_attributes(
         stack, "Known", endpoint_name="known", instance_type=G5, role=role
@@ -297,7 +307,9 @@ def test_imported_endpoint_has_its_own_ami(stack: cdk.Stack) -> None:
 
 
 def test_openai_path_has_two_actions_and_a_base_url(stack: cdk.Stack) -> None:
-    """The call is allowed on endpoint and component, and the token on everything, also of an import."""
+    """The call is allowed on endpoint and component, and the token on everything,
+    also of an import.
+    """
     endpoint = add_endpoint(stack)
     known = ContainerInferenceComponent.from_inference_component_name(
         stack, "Known", "chat", endpoint=endpoint
@@ -308,8 +320,7 @@ def test_openai_path_has_two_actions_and_a_base_url(stack: cdk.Stack) -> None:
         cdk.CfnOutput(stack, f"{name}Url", value=component.openai_base_url)
     template = synthesize(stack)
     assert flat(template["Outputs"]["OldUrl"]["Value"]) == (
-        "https://runtime.sagemaker.eu-west-1.<AWS::URLSuffix>/endpoints/<SharedDACC02AA.EndpointName>"
-        "/inference-components/chat/openai/v1"
+        "https://runtime.sagemaker.eu-west-1.<AWS::URLSuffix>/endpoints/<SharedDACC02AA.EndpointName>/inference-components/chat/openai/v1"
     )
     for policy in ("NewDefaultPolicy", "OldDefaultPolicy"):
         allowed = {each["Action"]: each["Resource"] for each in statement_list(template, policy)}
@@ -318,7 +329,9 @@ def test_openai_path_has_two_actions_and_a_base_url(stack: cdk.Stack) -> None:
 
 
 def test_prefix_routing_is_for_other_containers_only(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The endpoint has the prefix and the threshold, takes such a container, and no component of Triton."""
+    """The endpoint has the prefix and the threshold, takes such a container,
+    and no component of Triton.
+    """
     endpoint = add_endpoint(
         stack, routing_strategy="PREFIX_AWARE", prefix_length=4096, concurrency_threshold=16
     )

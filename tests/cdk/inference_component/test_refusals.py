@@ -1,4 +1,6 @@
-"""Everything that SageMaker refuses for components is an error before anything is added to the stack."""
+"""Everything that SageMaker refuses for components is an error before anything
+is added to the stack.
+"""
 
 from __future__ import annotations
 
@@ -233,7 +235,9 @@ def test_component_refuses(
 
 
 def test_unknown_property_is_a_type_error(stack: cdk.Stack) -> None:
-    """The model of a component, and of an endpoint, is suggested, although the repository is missing."""
+    """The model of a component, and of an endpoint, is suggested,
+    although the repository is missing.
+    """
     options: Any = {"model_repository": None, "modle": "digits"}
     with pytest.raises(TypeError, match="argument 'modle'; did you mean \"model\""):
         TritonInferenceComponent(stack, "C", endpoint=add_endpoint(stack, "Other"), **options)
@@ -278,7 +282,9 @@ def test_model_on_the_gpu_needs_one(stack: cdk.Stack, tmp_path: Path) -> None:
 
 
 def test_endpoint_with_a_model_takes_no_components(stack: cdk.Stack, tmp_path: Path) -> None:
-    """SageMaker's "Inference Components are not supported in this Endpoint" is an error at synth."""
+    """SageMaker's "Inference Components are not supported in this Endpoint"
+    is an error at synth.
+    """
     endpoint = add_model_endpoint(stack, tmp_path / "model", "Classic")
     options: Any = {"min_memory": Size.gibibytes(1), "number_of_accelerator_devices": 1}
     repository = TritonModelRepository(stack, "None")
@@ -305,7 +311,9 @@ def test_endpoint_with_a_model_takes_no_components(stack: cdk.Stack, tmp_path: P
 
 
 def test_first_copies_that_do_not_fit_are_a_table(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The message sums up what all components of the endpoint need, beside what the instances have."""
+    """The message sums up what all components of the endpoint need,
+    beside what the instances have.
+    """
     endpoint = add_endpoint(stack, min_instance_count=0, max_instance_count=1)
     add_component(
         endpoint, tmp_path, "First", number_of_accelerator_devices=3, number_of_cpu_cores=8
@@ -328,7 +336,9 @@ def test_first_copies_that_do_not_fit_are_a_table(stack: cdk.Stack, tmp_path: Pa
 
 
 def test_copies_are_not_divided_between_instances(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Four instances have 16 GPUs and 768 GiB, but no room for five copies of 3 GPUs or of 100 GiB."""
+    """Four instances have 16 GPUs and 768 GiB, but no room for five copies
+    of 3 GPUs or of 100 GiB.
+    """
     endpoint = add_endpoint(stack, max_instance_count=4)
     for options in (
         {"number_of_accelerator_devices": 3, "copy_count": 5},
@@ -369,7 +379,9 @@ def test_rolling_update_refuses(options: dict[str, Any], said: str) -> None:
 
 
 def test_rollback_alarm_needs_a_name_and_a_rolling_update(stack: cdk.Stack, tmp_path: Path) -> None:
-    """An alarm without a name could depend on the component, and only rolling updates have alarms."""
+    """An alarm without a name could depend on the component,
+    and only rolling updates have alarms.
+    """
     endpoint = add_endpoint(stack)
     metric = cloudwatch.Metric(namespace="N", metric_name="M")
     alarm = metric.create_alarm(stack, "Alarm", threshold=1, evaluation_periods=1)

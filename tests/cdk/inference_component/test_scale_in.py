@@ -39,7 +39,9 @@ def scaling(stack: cdk.Stack, **options: Any) -> Any:
     ],
 )
 def test_policy_has_what_was_set(stack: cdk.Stack, options: dict[str, Any], policy: Any) -> None:
-    """Each value reaches CloudFormation's property in its unit, and without a strategy there is none."""
+    """Each value reaches CloudFormation's property in its unit,
+    and without a strategy there is none.
+    """
     assert scaling(stack, **options).get("ScaleInPolicy") == policy
     assert "constructs-triton:scale-in-policy-unused" not in warnings_of(stack)
 
@@ -68,7 +70,9 @@ def test_each_value_may_be_a_token(stack: cdk.Stack) -> None:
 def test_values_of_the_other_strategy_are_reported(
     stack: cdk.Stack, options: dict[str, Any]
 ) -> None:
-    """A cooldown and a step size with IDLE_RELEASE are a warning, since AWS describes them for the other."""
+    """A cooldown and a step size with IDLE_RELEASE are a warning,
+    since AWS describes them for the other.
+    """
     assert scaling(stack, scale_in_strategy="IDLE_RELEASE", **options)["ScaleInPolicy"] is not None
     assert "CONSOLIDATION" in warnings_of(stack)["constructs-triton:scale-in-policy-unused"]
 

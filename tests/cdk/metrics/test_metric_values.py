@@ -57,7 +57,9 @@ def test_graphs_are_those_of_the_cdk(stack: cdk.Stack, name: str) -> None:
 
 
 def test_metric_of_the_cdk_has_all_properties() -> None:
-    """What a user gets is the CDK's metric, with the unit, the period and the looks of the value."""
+    """What a user gets is the CDK's metric, with the unit,
+    the period and the looks of the value.
+    """
     value = replace(LATENCY, label="latency", color="#ff0000", period=cdk.Duration.minutes(5))
     metric: Any = value.to_cdk()
     assert isinstance(metric, cloudwatch.Metric)

@@ -116,7 +116,9 @@ def test_every_metric_method_is_listed_here() -> None:
 
 
 def test_unknown_metric_has_defaults(endpoint: VariantMetrics) -> None:
-    """An unknown metric is a sum in the namespace of the invocations; each option can be changed."""
+    """An unknown metric is a sum in the namespace of the invocations;
+    each option can be changed.
+    """
     found = stat(endpoint.metric("TokensGenerated"))
     assert (found.metric_name, found.namespace, found.statistic) == (
         "TokensGenerated",
@@ -169,7 +171,9 @@ def test_instance_count_is_a_quotient(
 
 
 def test_several_variants_have_metrics_of_their_own(stack: cdk.Stack) -> None:
-    """With several variants, the metric methods of the endpoint raise an error, those of a variant work."""
+    """With several variants, the metric methods of the endpoint raise an error,
+    those of a variant work.
+    """
     endpoint = import_endpoint(stack, variants={"a": None, "b": InstanceType.of("ml.g5.xlarge")})
     with pytest.raises(
         InvalidValueError,

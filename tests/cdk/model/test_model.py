@@ -121,7 +121,9 @@ def test_image_without_a_driver_is_reported(
 def test_no_warning_where_the_driver_is_right_or_not_known(
     stack: cdk.Stack, tmp_path: Path, name: str, image: TritonImage | None
 ) -> None:
-    """CUDA 12, CPUs, your own image of no known release and a token have no warning about the machine."""
+    """CUDA 12, CPUs, your own image of no known release and a token have no
+    warning about the machine.
+    """
     assert _machine(stack, tmp_path, name, image) == ""
     assert not any("inference_ami" in each for each in warnings(stack))
 
@@ -132,7 +134,9 @@ def test_no_warning_where_the_driver_is_right_or_not_known(
 def test_types_that_only_endpoints_have_are_reported(
     stack: cdk.Stack, tmp_path: Path, name: str, is_reported: bool
 ) -> None:
-    """A known type that batch transform lacks has one warning, and a type newer than the library none."""
+    """A known type that batch transform lacks has one warning,
+    and a type newer than the library none.
+    """
     found = _machine(stack, tmp_path, name, TritonImage.dlc("24.05"))
     assert ("batch transform does not have this type" in found) == is_reported
     assert found.count("[ack:") == is_reported

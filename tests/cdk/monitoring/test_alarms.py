@@ -74,7 +74,9 @@ def test_alarms_of_a_real_time_endpoint(stack: cdk.Stack) -> None:
 
 
 def test_multi_model_endpoints_have_two_more_alarms(stack: cdk.Stack) -> None:
-    """They watch for models that are unloaded too often, and for requests that wait for their model."""
+    """They watch for models that are unloaded too often,
+    and for requests that wait for their model.
+    """
     found = rendered(imported(stack, TritonMultiModelEndpoint).add_alarms())
     hit, wait = found["blueModelCacheHit"], found["blueModelLoadingWait"]
     assert (hit["MetricName"], hit["ComparisonOperator"], hit["Threshold"]) == (
@@ -97,7 +99,9 @@ def test_multi_model_endpoints_have_two_more_alarms(stack: cdk.Stack) -> None:
 def test_period_follows_the_window(
     stack: cdk.Stack, minutes: int, period: int, periods: int
 ) -> None:
-    """The period of a window is 1 minute, from 15 minutes on 5 minutes, and from a day on an hour."""
+    """The period of a window is 1 minute, from 15 minutes on 5 minutes,
+    and from a day on an hour.
+    """
     window = cdk.Duration.minutes(minutes)
     found = rendered(imported(stack).add_alarms(no_invocations_for=window))["blueNoInvocations"]
     assert (found["Period"], found["EvaluationPeriods"]) == (period, periods)
@@ -175,7 +179,9 @@ def test_thresholds_are_checked(
 
 
 def test_unknown_number_of_gpus_has_no_alarm(stack: cdk.Stack) -> None:
-    """Without the number of GPUs there is no GPU alarm, unless a scaling policy has ``gpu_count``."""
+    """Without the number of GPUs there is no GPU alarm,
+    unless a scaling policy has ``gpu_count``.
+    """
     endpoint = imported(stack, variants={"blue": None})
     assert "blueGpuMemory" not in endpoint.add_alarms("Unknown").alarms
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=1).scale_on_gpu_utilization(

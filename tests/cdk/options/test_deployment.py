@@ -115,7 +115,8 @@ OUT_OF_RANGE: list[tuple[str, Any, str]] = [
     (
         "a number as size",
         lambda: Deployment.blue_green_canary(canary_size=20),  # type: ignore[arg-type]
-        r"^deployment.canary_size: must be of type CapacitySize, got 20; write CapacitySize.percent\(20\)$",
+        r"^deployment.canary_size: must be of type CapacitySize, got 20; "
+        r"write CapacitySize.percent\(20\)$",
     ),
     (
         "wait",
@@ -143,7 +144,10 @@ OUT_OF_RANGE: list[tuple[str, Any, str]] = [
         lambda: Deployment.blue_green_linear(
             step_size=CapacitySize.percent(10), wait_interval=MINUTES(60)
         ),
-        "wait_interval: the 9 waits of this deployment take 32400 seconds together, but must take less",
+        (
+            "wait_interval: the 9 waits of this deployment take "
+            "32400 seconds together, but must take less"
+        ),
     ),
     (
         "nineteen waits between twenty batches",
@@ -167,7 +171,9 @@ OUT_OF_RANGE: list[tuple[str, Any, str]] = [
 
 
 def test_number_of_waits_is_not_guessed() -> None:
-    """Steps in instances, or of unknown size, count as one wait, since the fleet's size may change."""
+    """Steps in instances, or of unknown size, count as one wait,
+    since the fleet's size may change.
+    """
     hour, token = MINUTES(60), cdk.Token.as_number({"Ref": "Size"})
     for size in (CapacitySize.instances(1), CapacitySize.percent(token)):
         Deployment.rolling(
@@ -258,7 +264,9 @@ def test_alarm_on_another_resource_is_created_first(stack: cdk.Stack, tmp_path: 
 
 
 def test_imported_and_composite_alarms(stack: cdk.Stack, tmp_path: Path) -> None:
-    """An imported alarm has a name; a composite alarm may contain the endpoint's alarms and needs a name."""
+    """An imported alarm has a name; a composite alarm may contain the endpoint's
+    alarms and needs a name.
+    """
     endpoint = add_endpoint(stack, tmp_path)
     imported = cloudwatch.Alarm.from_alarm_arn(
         stack, "Imported", "arn:aws:cloudwatch:eu-west-1:123456789012:alarm:shop"

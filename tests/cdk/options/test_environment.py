@@ -90,7 +90,8 @@ def test_every_variable_of_the_table_is_a_keyword() -> None:
         ({"shm_growth_byte_size": 0}, r"shm_growth_byte_size: must be at least 1 byte, got 0"),
         (
             {"shm_default_byte_size": Size.kibibytes(1)},
-            r"shm_default_byte_size: must be at least 1048576 bytes, got 1024; raise it to 1048576$",
+            r"shm_default_byte_size: must be at least 1048576 bytes, got 1024; "
+            r"raise it to 1048576$",
         ),
         (
             {"shm_growth_byte_size": Size.mebibytes(-1.8881545897087533e289)},
@@ -146,7 +147,9 @@ def test_value_the_image_would_refuse_is_refused(settings: dict[str, Any], messa
 
 
 def test_variable_newer_than_the_image_is_refused() -> None:
-    """The error names the oldest release that reads the variable, and does not break a decoupled model."""
+    """The error names the oldest release that reads the variable,
+    and does not break a decoupled model.
+    """
     environment = TritonEnvironment(inference_type="generate")
     hint = r"use image 25\.04 or later, or remove it if the model is not decoupled"
     with pytest.raises(InvalidValueError, match=rf"image 24\.09 does not read .*{hint}$"):
@@ -263,7 +266,9 @@ def test_odd_names_in_extra_warn(name: str, code: str, hint: str) -> None:
 
 
 def test_sagemakers_limits() -> None:
-    """There may be 100 variables of 1024 characters, 32 KiB together; names have allowed characters."""
+    """There may be 100 variables of 1024 characters, 32 KiB together;
+    names have allowed characters.
+    """
     check_limits({f"A{index}": "x" for index in range(100)})
     for environment, message in (
         ({f"A{index}": "x" for index in range(101)}, "must have 0 to 100 entries, got 101"),

@@ -67,7 +67,9 @@ def test_default_is_the_constant_version(tmp_path: Path) -> None:
 
 
 def test_agnostic_stack_maps_only_regions_that_have_the_version(tmp_path: Path) -> None:
-    """The mapping has no entry for a Region without the image, so a deployment there fails at once."""
+    """The mapping has no entry for a Region without the image,
+    so a deployment there fails at once.
+    """
     stack = in_region(None)
     make_endpoint(stack, tmp_path, TritonImage.dlc("24.09"))
     template = synthesize(stack)

@@ -38,7 +38,9 @@ GPU_4_1, GPU_3_1 = "al2023-ami-sagemaker-inference-gpu-4-1", "al2-ami-sagemaker-
 def test_chosen_ami_for_another_cuda_is_a_warning(
     ami: str | None, image: str | None, instance_type: str, message: str | None
 ) -> None:
-    """An AMI is compared with the major version of the image's CUDA; what is not known is not compared."""
+    """An AMI is compared with the major version of the image's CUDA;
+    what is not known is not compared.
+    """
     found = cuda_mismatch(ami, image, InstanceType.of(instance_type))
     assert (found is None) == (message is None)
     if found is not None and message is not None:

@@ -114,7 +114,9 @@ CASES: dict[str, Callable[[cdk.Stack, Path], Any]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_key_of_another_region_is_refused(tmp_path: Path, name: str) -> None:
-    """Each property that takes a key names itself, both Regions and the key; a token may be in any Region."""
+    """Each property that takes a key names itself, both Regions and the key;
+    a token may be in any Region.
+    """
     path = write(tmp_path / "models")
     place = rf"^{name.strip()}: its KMS key must be in the Region of the stack"
     message = rf"{place}, eu-west-1, got us-east-1 \({FOREIGN}\)"
@@ -137,7 +139,9 @@ def test_key_of_a_stack_in_another_region_is_named_by_its_path(tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["bucket", "input_bucket"])
 def test_async_bucket_of_another_region(tmp_path: Path, name: str) -> None:
-    """An imported or a named bucket is a warning; one that the CDK cannot refer to is an error with a fix."""
+    """An imported or a named bucket is a warning; one that the CDK cannot refer
+    to is an error with a fix.
+    """
     stack = make_stack()
     there = cdk.Stack(
         cdk.Stage.of(stack), "There", env=cdk.Environment(account="1" * 12, region="us-east-1")
@@ -158,7 +162,10 @@ def test_async_bucket_of_another_region(tmp_path: Path, name: str) -> None:
         )
         assert "eu-west-1, got us-east-1; use a bucket in eu-west-1, or acknowledge" in text
     config = AsyncInferenceConfig(**{"bucket": fine, name: s3.Bucket(there, "Unnamed")})
-    message = rf"^async_inference.{name}: must be in the Region of the stack, eu-west-1, got us-east-1 \(There"
+    message = (
+        rf"^async_inference.{name}: must be in the Region of the stack, eu-west-1, "
+        r"got us-east-1 \(There"
+    )
     with pytest.raises(InvalidValueError, match=message):
         add_endpoint(stack, tmp_path, "Refused", async_inference=config)
 
@@ -171,7 +178,9 @@ def test_key_that_is_a_token_may_be_in_any_region(tmp_path: Path) -> None:
 
 
 def test_roles_may_use_previous_keys_of_a_queue(tmp_path: Path) -> None:
-    """The execution role reads and writes with each key, and the callers encrypt and decrypt with each."""
+    """The execution role reads and writes with each key,
+    and the callers encrypt and decrypt with each.
+    """
     stack = make_stack()
     new, old = kms.Key(stack, "New"), kms.Key(stack, "Old")
     caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))

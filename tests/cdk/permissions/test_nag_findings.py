@@ -52,7 +52,9 @@ G5 = InstanceType.of("ml.g5.12xlarge")
 
 
 class Base(cdk.Stack):
-    """A network, a bucket and a role of the user, and a repository, all for endpoints of another stack."""
+    """A network, a bucket and a role of the user, and a repository,
+    all for endpoints of another stack.
+    """
 
     def __init__(self, scope: Construct, id: str, *, models: Path) -> None:
         super().__init__(scope, id, env=ENVIRONMENT)
@@ -161,7 +163,9 @@ class Endpoints(cdk.Stack):
 
 @cache
 def find(path: Path, *, is_acknowledged: bool, is_staged: bool) -> Findings:
-    """The rules of AWS Solutions and NIST 800-53 that cdk-nag finds violated, and the resources of each."""
+    """The rules of AWS Solutions and NIST 800-53 that cdk-nag finds violated,
+    and the resources of each.
+    """
     path /= f"{is_acknowledged}-{is_staged}"
     app = make_app(path / "cdk.out")
     models = write_repository(path / "models")
@@ -183,7 +187,9 @@ def find(path: Path, *, is_acknowledged: bool, is_staged: bool) -> Findings:
 
 
 def of_solutions(findings: Findings, *, are_own: bool) -> set[str]:
-    """The resources with findings of AWS Solutions: those that the app declares itself, or the others."""
+    """The resources with findings of AWS Solutions: those that the app declares itself,
+    or the others.
+    """
     own = ("/Vpc/", "/OwnBucket/", "/OwnRole/")
     paths = {
         path
@@ -216,7 +222,9 @@ def test_every_finding_of_the_library_has_a_reason(folder: Path) -> None:
 
 
 def test_findings_of_other_resources_stay(folder: Path) -> None:
-    """Findings of the user's resources stay, also of a statement with the id of one of the library."""
+    """Findings of the user's resources stay, also of a statement with the id
+    of one of the library.
+    """
     plain, known = (
         of_solutions(find(folder, is_acknowledged=each, is_staged=False), are_own=True)
         for each in (False, True)

@@ -1,4 +1,6 @@
-"""The size of policies, at the fullest moment of an update, and what makes an update replace them."""
+"""The size of policies, at the fullest moment of an update,
+and what makes an update replace them.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,9 @@ def write_models(directory: Path, count: int, content: str) -> Path:
 
 
 def long_keys() -> cdk.DefaultStackSynthesizer:
-    """Keys of assets that are long enough for few models to fill policies as ten times as many would."""
+    """Keys of assets that are long enough for few models to fill policies as
+    ten times as many would.
+    """
     return cdk.DefaultStackSynthesizer(bucket_prefix="p" * 800)
 
 
@@ -112,7 +116,9 @@ def large_stack(path: Path) -> cdk.Stack:
 
 
 def test_twelve_endpoints_and_repositories_stay_below_the_quotas(tmp_path: Path) -> None:
-    """Twelve guarded endpoints and twelve repositories of five models, all changed in one update."""
+    """Twelve guarded endpoints and twelve repositories of five models,
+    all changed in one update.
+    """
     templates = [
         synthesize(large_stack(write_models(tmp_path / content, 5, content)))
         for content in ("one", "two")
@@ -142,7 +148,9 @@ def read_resources(template: Mapping[str, Any]) -> list[str]:
 def test_archives_are_named_one_by_one_while_they_fit(
     tmp_path: Path, count: int, exact: bool
 ) -> None:
-    """A large repository's function may read each archive by its key, a very large one's by a pattern."""
+    """A large repository's function may read each archive by its key,
+    a very large one's by a pattern.
+    """
     one, two = (
         repository_template(write_models(tmp_path / each, count, each)) for each in ("a", "b")
     )
@@ -178,7 +186,9 @@ def test_endpoint_whose_permissions_do_not_fit_leaves_nothing_behind(tmp_path: P
 
 
 def test_first_policy_is_the_default_child(stack: cdk.Stack) -> None:
-    """``node.default_child`` reaches the policy, as in CDK's own constructs; its logical id has no number."""
+    """``node.default_child`` reaches the policy, as in CDK's own constructs;
+    its logical id has no number.
+    """
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     permissions = RolePermissions(stack, "Own", role=role, statements=[read("bucket")])
     assert isinstance(permissions.node.default_child, iam.ManagedPolicy)
@@ -189,7 +199,9 @@ def read(bucket: str) -> Statement:
 
 
 def test_estimated_length_is_not_below_the_real_one(tmp_path: Path) -> None:
-    """The estimate takes the longest name of each reference, so the policy in the account is not longer."""
+    """The estimate takes the longest name of each reference,
+    so the policy in the account is not longer.
+    """
     template = repository_template(write_models(tmp_path / "models", 3, "a"))
     for policy in resources(template, "AWS::IAM::ManagedPolicy").values():
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
@@ -224,7 +236,9 @@ def test_unchanged_endpoint_keeps_its_policy(tmp_path: Path) -> None:
 
 
 def test_replaced_bucket_replaces_the_policy(tmp_path: Path) -> None:
-    """A bucket with a new name keeps its logical id; the old fleet may still write to the old bucket."""
+    """A bucket with a new name keeps its logical id;
+    the old fleet may still write to the old bucket.
+    """
     path = write_models(tmp_path, 1, "a")
     before, after = (captured_template(path, name) for name in ("captured-1", "captured-2"))
     assert lost_grants(before, after) == set()

@@ -47,7 +47,9 @@ def denying(stack: cdk.Stack) -> iam.IRole:
 def test_role_without_trust_in_sagemaker_fails_synth(
     stack: cdk.Stack, tmp_path: Path, make: Callable[[cdk.Stack], iam.IRole], names: str
 ) -> None:
-    """Creating the model would fail, so synth names the role, its present principals and the fix."""
+    """Creating the model would fail, so synth names the role,
+    its present principals and the fix.
+    """
     add_endpoint(stack, tmp_path, role=make(stack))
     with pytest.raises(
         RuntimeError, match=f"the role Test/Own, got the trust policy of {names}; add"
@@ -56,7 +58,9 @@ def test_role_without_trust_in_sagemaker_fails_synth(
 
 
 def test_role_that_sagemaker_may_assume_is_accepted(stack: cdk.Stack, tmp_path: Path) -> None:
-    """One of several principals is enough, also one that is added later; tokens and imports are unknown."""
+    """One of several principals is enough, also one that is added later;
+    tokens and imports are unknown.
+    """
     parameter = cdk.CfnParameter(stack, "Principal")
     later = iam.Role(stack, "Later", assumed_by=LAMBDA)
     for name, role in {
@@ -78,14 +82,17 @@ def test_role_that_sagemaker_may_assume_is_accepted(stack: cdk.Stack, tmp_path: 
 
 
 def test_role_of_another_account_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
-    """A role cannot be passed to a service of another account; each construct with a role says so."""
+    """A role cannot be passed to a service of another account;
+    each construct with a role says so.
+    """
     foreign = iam.Role.from_role_arn(stack, "Foreign", "arn:aws:iam::111122223333:role/Shared")
     repository = add_repository(stack, write_repository(tmp_path / "models"))
     options: dict[str, Any] = {"instance_type": InstanceType.of("ml.c6i.large"), "role": foreign}
     models: dict[str, Any] = {"model_repository": repository, "model": "other"}
     hosts = {"min_instance_count": 1, "max_instance_count": 1}
     message = (
-        "^role: SageMaker can only assume a role in the account of the stack, 123456789012, got 111122223333 "
+        "^role: SageMaker can only assume a role in the account of the stack, 123456789012, "
+        "got 111122223333 "
         r"\(arn:aws:iam::111122223333:role/Shared\); use a role in 123456789012, or remove role$"
     )
     for construct, more in (

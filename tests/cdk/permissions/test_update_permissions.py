@@ -1,4 +1,6 @@
-"""No update takes a permission away from what is still serving: old grants end in the cleanup phase."""
+"""No update takes a permission away from what is still serving:
+old grants end in the cleanup phase.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ pytestmark = pytest.mark.xdist_group("update_permissions")
 def test_update_keeps_every_grant_until_cleanup(
     name: str, update: tuple[str | None, str | None]
 ) -> None:
-    """What a serving role could do before is granted until the update has succeeded, without exceptions."""
+    """What a serving role could do before is granted until the update has succeeded,
+    without exceptions.
+    """
     assert grants_lost_by(name, update) == {}
 
 

@@ -80,7 +80,9 @@ def test_grants_of_a_prefix_allow_names_archives_and_patterns() -> None:
 
 
 def test_training_job_may_manage_the_models_and_a_client_read_the_index(stack: cdk.Stack) -> None:
-    """The manager writes and lists the prefix, the client reads one object, and both may use the key."""
+    """The manager writes and lists the prefix, the client reads one object,
+    and both may use the key.
+    """
     repository = prefix_repository(stack)
     repository.grant_manage_models(make_role(stack, "Trainer"))
     repository.grant_read_index(make_role(stack, "Client"))

@@ -32,7 +32,9 @@ def test_it_has_the_bucket_and_the_key(tmp_path: Path) -> None:
 def test_it_is_the_same_without_the_undecorated_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another version of jsii may have no undecorated function; then the public method is called."""
+    """Another version of jsii may have no undecorated function;
+    then the public method is called.
+    """
     found, invoke = location(tmp_path), jsii.invoke
     monkeypatch.setattr(jsii, "invoke", partial(invoke))
     assert location(tmp_path) == found

@@ -132,7 +132,9 @@ def test_pool_without_a_plan_is_an_error(compiled: Path) -> None:
 
 
 def test_gpus_that_triton_cannot_tell_apart(compiled: Path) -> None:
-    """An L4 and an L40S have the same compute capability, so their plans cannot be in one archive."""
+    """An L4 and an L40S have the same compute capability,
+    so their plans cannot be in one archive.
+    """
     with pytest.raises(
         InvalidValueError, match=r"ml.g6.xlarge \(L4\) and ml.g6e.xlarge \(L40S\).*8.9 for both"
     ):
@@ -142,7 +144,9 @@ def test_gpus_that_triton_cannot_tell_apart(compiled: Path) -> None:
 
 
 def test_models_of_several_gpus_must_be_the_same(compiled: Path) -> None:
-    """Different configurations or models of two GPUs name the command that compiles them together."""
+    """Different configurations or models of two GPUs name the command that
+    compiles them together.
+    """
     plans = ["ml.g5.xlarge", "ml.g4dn.xlarge"]
     config = compiled / "T4" / "m" / "config.pbtxt"
     config.write_text(config.read_text() + "# other\n")

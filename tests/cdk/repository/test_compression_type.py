@@ -1,4 +1,6 @@
-"""Endpoints that load their models as files: resources, permissions, assets, and what is refused."""
+"""Endpoints that load their models as files: resources, permissions, assets,
+and what is refused.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ def test_model_data_are_a_prefix_of_the_content(stack: cdk.Stack, tmp_path: Path
 
 
 def test_roles_have_least_privilege(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The endpoint reads and lists its own folder; the function reads the assets and writes its prefix."""
+    """The endpoint reads and lists its own folder;
+    the function reads the assets and writes its prefix.
+    """
     add(stack, write_files(tmp_path))
     template = synthesize(stack)
     found = statements(template)
@@ -97,7 +101,9 @@ def test_roles_have_least_privilege(stack: cdk.Stack, tmp_path: Path) -> None:
 
 
 def test_nothing_in_the_template_grows_with_the_files(tmp_path: Path) -> None:
-    """A model with hundreds of files has a template as long as one with thirty; policies included."""
+    """A model with hundreds of files has a template as long as one with thirty;
+    policies included.
+    """
     templates = []
     for number, (large, small) in enumerate([(30, 1), (60, 400)]):
         stack = make_stack()
@@ -148,7 +154,9 @@ def test_update_takes_no_permission_away(tmp_path: Path, change: str) -> None:
 
 
 def test_prune_after_and_removal_policy_apply(stack: cdk.Stack, tmp_path: Path) -> None:
-    """They have the same meaning as for archives, and the function gets the permissions for them."""
+    """They have the same meaning as for archives,
+    and the function gets the permissions for them.
+    """
     settings: dict[str, Any] = {
         "prune_after": cdk.Duration.days(2),
         "removal_policy": cdk.RemovalPolicy.DESTROY,
@@ -165,7 +173,9 @@ def test_prune_after_and_removal_policy_apply(stack: cdk.Stack, tmp_path: Path) 
 
 
 def test_two_endpoints_share_the_files(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Endpoints of the same model have one resource that places it; an ensemble has one with its steps."""
+    """Endpoints of the same model have one resource that places it;
+    an ensemble has one with its steps.
+    """
     repository = add_repository(stack, write_repository(tmp_path), prefix="team/")
     for name in ("A", "B"):
         add(stack, repository, name, model="scale")
@@ -293,7 +303,9 @@ def test_repository_in_another_region_is_refused(tmp_path: Path) -> None:
 
 
 def test_given_bucket_in_another_region_is_refused() -> None:
-    """A bucket of another Region that the user gives is an error too; one of an unknown Region is not."""
+    """A bucket of another Region that the user gives is an error too;
+    one of an unknown Region is not.
+    """
     stack = cdk.Stack(
         make_app(), "Test", env=cdk.Environment(account="123456789012", region="eu-west-1")
     )

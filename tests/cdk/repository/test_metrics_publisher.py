@@ -1,4 +1,6 @@
-"""The model that publishes Triton's metrics, with a real port that serves pages in Triton's format."""
+"""The model that publishes Triton's metrics, with a real port that serves
+pages in Triton's format.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ def lines_of(capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 def test_a_line_is_the_format_that_cloudwatch_reads(
     port: Port, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A line declares each metric that it has, and the dimensions are its endpoint, variant and model."""
+    """A line declares each metric that it has, and the dimensions are its endpoint,
+    variant and model.
+    """
     publish(port, page(5, 1200, pending=3))
     lines = lines_of(capfd)
     assert {line["Model"] for line in lines} == {"m"}
@@ -121,7 +125,9 @@ def test_a_line_is_the_format_that_cloudwatch_reads(
 def test_counters_become_differences_over_a_reload(
     port: Port, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A counter that is smaller than before belongs to a model that was loaded again, and counts from 0."""
+    """A counter that is smaller than before belongs to a model that was loaded again,
+    and counts from 0.
+    """
     port.page = page(100, 9000)
     model = make_model()
     model.initialize(ARGUMENTS)  # loaded again while the server runs: it counts from now
@@ -147,7 +153,9 @@ def test_a_server_without_the_pending_metric_publishes_no_zero(
 def test_initialize_never_raises(
     interval: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A closed port and a broken interval do not stop the server, which loads this model at its start."""
+    """A closed port and a broken interval do not stop the server,
+    which loads this model at its start.
+    """
     monkeypatch.setenv("SAGEMAKER_TRITON_METRICS_PORT", "1")
     monkeypatch.setenv("CONTAINER_METRICS_INTERVAL", interval)
     model = make_model()
@@ -159,7 +167,9 @@ def test_initialize_never_raises(
 
 
 def test_a_broken_page_is_reported_once(port: Port, capfd: pytest.CaptureFixture[str]) -> None:
-    """A value that is not a number is printed on stderr, and no metrics are published from the page."""
+    """A value that is not a number is printed on stderr,
+    and no metrics are published from the page.
+    """
     publish(port, page(1, 2).replace(" 1\n", " one\n")).report()
     printed = capfd.readouterr()
     assert printed.out == ""
@@ -167,7 +177,9 @@ def test_a_broken_page_is_reported_once(port: Port, capfd: pytest.CaptureFixture
 
 
 def test_the_publisher_is_added_to_the_models_of_one_archive(tmp_path: Path) -> None:
-    """The copy has the models of the archive and the publisher; its digest depends on the content alone."""
+    """The copy has the models of the archive and the publisher;
+    its digest depends on the content alone.
+    """
     digests = set()
     for place in ("one", "two"):
         for name in ("m", "step", "other"):
@@ -187,7 +199,8 @@ def test_the_publisher_is_added_to_the_models_of_one_archive(tmp_path: Path) -> 
 
 
 def test_the_publisher_is_the_same_bytes_in_each_release() -> None:
-    """A change of its files changes the archives of every endpoint that publishes: a deployment for each.
+    """A change of its files changes the archives of every endpoint that publishes: a deployment for
+    each.
 
     If the change is wanted, write the new digest here and an entry into CHANGELOG.md.
     """

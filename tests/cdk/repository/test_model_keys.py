@@ -29,7 +29,9 @@ OLD = f"{KEY_ARN}22222222-2222-2222-2222-222222222222"
 
 
 def test_roles_may_decrypt_with_previous_keys(tmp_path: Path) -> None:
-    """The sync names both keys, and encrypts again only after the endpoint's role may read the result."""
+    """The sync names both keys, and encrypts again only after the endpoint's
+    role may read the result.
+    """
     stack = cdk.Stack(make_app(tmp_path / "cdk.out"), "Vision")
     new, old = kms.Key.from_key_arn(stack, "New", NEW), kms.Key.from_key_arn(stack, "Old", OLD)
     repository = add_repository(
@@ -59,7 +61,9 @@ def test_repository_with_pruning_refuses_endpoints_of_other_stacks(tmp_path: Pat
 def test_key_of_a_bucket_that_nothing_uses_is_a_warning(
     tmp_path: Path, compression_type: CompressionType
 ) -> None:
-    """An archive stays in the CDK's asset bucket; files, as the hint advises, are copied to the bucket."""
+    """An archive stays in the CDK's asset bucket; files, as the hint advises,
+    are copied to the bucket.
+    """
     stack = cdk.Stack(make_app(tmp_path / "cdk.out"), "Vision")
     repository = add_repository(
         stack, write(tmp_path / "models"), encryption_key=kms.Key(stack, "Key")

@@ -56,7 +56,9 @@ def test_endpoint_of_one_file_is_one_statement(model_file: Path, tmp_path: Path)
 
 
 def test_archive_depends_on_content_only(model_file: Path, tmp_path: Path) -> None:
-    """Another folder, file name and time give the same archive as a folder with the same content."""
+    """Another folder, file name and time give the same archive as a folder
+    with the same content.
+    """
     _, first = serve(ModelSource.from_model_file(model_file), tmp_path / "1")
     other = tmp_path / "elsewhere" / "net.onnx"
     other.parent.mkdir()

@@ -174,7 +174,9 @@ def test_synthesizer_that_cannot_name_an_archive_is_refused(path: Path, synthesi
 
 
 def test_key_depends_on_content_alone(path: Path, tmp_path: Path) -> None:
-    """The same models in another folder give the same object key, and a changed file another key."""
+    """The same models in another folder give the same object key,
+    and a changed file another key.
+    """
     shutil.copytree(path, tmp_path / "copy")
     first = archive_key(add_repository(make_stack(), path), "other")
     assert archive_key(add_repository(make_stack(), tmp_path / "copy"), "other") == first
@@ -257,7 +259,10 @@ def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) ->
     names = {str(file.relative_to(asset)) for file in asset.rglob("*") if file.is_file()}
     all_share = ("__init__", "continuation", "endpoint_state", "response", "retries", "scaling")
     shared = {f"constructs_triton_functions/{module}.py" for module in all_share}
-    modules = "__init__ handler content encryption index manifest placement properties pruning file_placement"
+    modules = (
+        "__init__ handler content encryption index manifest "
+        "placement properties pruning file_placement"
+    )
     own = {f"constructs_triton_functions/model_sync/{module}.py" for module in modules.split()}
     assert names == shared | own
 
@@ -351,7 +356,9 @@ def test_deleted_bucket_is_emptied_first(path: Path) -> None:
     ],
 )
 def test_repository_refuses(path: Path, props: dict[str, Any], message: str) -> None:
-    """A prefix that SageMaker could not append to, a short retention, and what no bucket has, are errors."""
+    """A prefix that SageMaker could not append to, a short retention, and what
+    no bucket has, are errors.
+    """
     with pytest.raises(InvalidValueError, match=message):
         add_repository(make_stack(), path, **props)
 

@@ -139,7 +139,9 @@ def test_stored_archive_is_loaded_from_its_bucket(stack: cdk.Stack, tmp_path: Pa
 
 
 def test_prefix_is_served_uncompressed(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The model data is a prefix with ``CompressionType`` ``None``; multi-model endpoints refuse it."""
+    """The model data is a prefix with ``CompressionType`` ``None``;
+    multi-model endpoints refuse it.
+    """
     repository = TritonModelRepository(
         stack, "Models", source=ModelSource.from_s3_prefix(bucket(stack), "llm/v1/")
     )

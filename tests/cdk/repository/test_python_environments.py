@@ -89,7 +89,9 @@ def test_each_archive_of_a_multi_model_endpoint_has_a_copy(
 
 
 def test_uncompressed_models_have_one_file(models: Path, environment: PythonEnvironment) -> None:
-    """With CompressionType.NONE the environment is one object too, since a folder would lose its modes."""
+    """With CompressionType.NONE the environment is one object too,
+    since a folder would lose its modes.
+    """
     stack = make_stack()
     serve_first(
         stack, repository(stack, models, environment), compression_type=CompressionType.NONE
@@ -100,7 +102,9 @@ def test_uncompressed_models_have_one_file(models: Path, environment: PythonEnvi
 
 
 def test_warnings_depend_on_the_endpoint(stack: cdk.Stack, models: Path) -> None:
-    """PYTHONPATH of the container is a warning of the endpoint, and so is a folder that S3 changes."""
+    """PYTHONPATH of the container is a warning of the endpoint,
+    and so is a folder that S3 changes.
+    """
     config = models / "first" / "config.pbtxt"
     config.write_text(config.read_text() + ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/env")
     (models / "first" / "env" / "bin").mkdir(parents=True)
@@ -142,7 +146,9 @@ def test_a_builder_takes_environments(stack: cdk.Stack, environment: PythonEnvir
 def test_the_volume_has_space_for_the_unpacked_environment(
     models: Path, environment: PythonEnvironment
 ) -> None:
-    """Volume and timeouts are derived from a size that counts an unpacked environment, a shared one once."""
+    """Volume and timeouts are derived from a size that counts an unpacked environment,
+    a shared one once.
+    """
     directory = scratch_directory()
     placed = place_environments(ModelRepository.from_directory(models), environment, directory)
     alone = environment_bytes(placed, ["first"])
@@ -181,7 +187,9 @@ def test_an_image_with_another_python_is_refused(
 def test_app_reads_the_file_of_the_commands(
     tmp_path: Path, models: Path, environment: PythonEnvironment
 ) -> None:
-    """``triton-models.toml`` gives the archive of the same argument in code; another value is an error."""
+    """``triton-models.toml`` gives the archive of the same argument in code;
+    another value is an error.
+    """
     given = make_stack()
     serve_first(given, repository(given, models, environment))
     synthesize(given)

@@ -48,7 +48,9 @@ def contents(model: StagedModel) -> dict[str, bytes]:
 
 
 def test_every_file_can_be_found_by_the_list(tmp_path: Path) -> None:
-    """A large file is a file of its own; the others are at their offsets in a zip that any program reads."""
+    """A large file is a file of its own; the others are at their offsets in a zip
+    that any program reads.
+    """
     model = staged(
         tmp_path / "models", {**FILES, "net/1/ünïcode.txt": b"u", "net/1/empty.txt": b""}
     )
@@ -86,7 +88,9 @@ def test_path_is_part_of_the_digest(tmp_path: Path) -> None:
 def test_unchanged_file_is_neither_read_nor_copied_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a change of a small file, the copy of the large one stays, and the large file is not opened."""
+    """After a change of a small file, the copy of the large one stays,
+    and the large file is not opened.
+    """
     first = staged(tmp_path / "models", FILES)
     monkeypatch.setattr(staged_files, "_copy", lambda *_: pytest.fail("copied again"))
     second = staged(tmp_path / "models", {"net/1/labels.txt": b"dog\ncat\n"})
@@ -97,7 +101,9 @@ def test_unchanged_file_is_neither_read_nor_copied_again(
 
 @pytest.mark.parametrize("damage", ["edited", "deleted"])
 def test_damaged_copy_is_copied_again(tmp_path: Path, damage: str) -> None:
-    """A copy that another program edits, even with the same size and time, or deletes is replaced."""
+    """A copy that another program edits, even with the same size and time,
+    or deletes is replaced.
+    """
     model = staged(tmp_path / "models", FILES)
     assert model.zip is not None
     for copy in (model.large[0].copy, model.zip):
@@ -156,7 +162,9 @@ def test_shared_blocks_are_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_links_are_followed_inside_the_repository_only(tmp_path: Path) -> None:
-    """A link becomes a file with the content of its target; a link out of the repository is refused."""
+    """A link becomes a file with the content of its target;
+    a link out of the repository is refused.
+    """
     repository = write_repository(tmp_path / "models", FILES)
     (tmp_path / "models" / "net" / "1" / "link.onnx").symlink_to("model.onnx")
     assert contents(stage(repository, ["net"], tmp_path / "out"))["net/1/link.onnx"] == LARGE
@@ -167,7 +175,9 @@ def test_links_are_followed_inside_the_repository_only(tmp_path: Path) -> None:
 
 
 def test_empty_version_folder_gets_a_file(tmp_path: Path) -> None:
-    """An ensemble has a version folder without files, which S3 would lose; so has any empty folder."""
+    """An ensemble has a version folder without files, which S3 would lose;
+    so has any empty folder.
+    """
     root = tmp_path / "models"
     (root / "net" / "1" / "assets").mkdir(parents=True)
     model = staged(root, {"both/config.pbtxt": ENSEMBLE_CONFIG, **FILES}, "both", "net")

@@ -24,7 +24,8 @@ WORDS = {
     "cannot-be-served": ("it cannot be served",),
     "loads": ("loads it", "accepts what was checked"),
 }
-#: Packing creates version folders of ensembles, follows links, and leaves out folders that are no models.
+#: Packing creates version folders of ensembles, follows links, and leaves out folders that are no
+#: models.
 FIXED_BY_PACKING = {
     "layout-no-version: ensemble",
     "sagemaker-archive-link",
@@ -32,7 +33,8 @@ FIXED_BY_PACKING = {
     "server-stray-folder",
     "server-stray-folder: hidden",
 }
-#: A server ends at a folder that is no model; the rules are the same for endpoints, where they are milder.
+#: A server ends at a folder that is no model; the rules are the same for endpoints, where they are
+#: milder.
 REJECTED_ON_SERVERS = ("layout-folder-is-model", "layout-no-model")
 #: The command takes its path for the one of a model, and checks the repository around it.
 PATH_OF_A_MODEL = "layout-folder-is-model"
@@ -71,7 +73,9 @@ def test_text_json_and_exit_code_agree(
 
 
 def test_comment_counts_at_synth(tmp_path: Path) -> None:
-    """A finding that a comment ignores with a reason is neither raised nor shown, as if acknowledged."""
+    """A finding that a comment ignores with a reason is neither raised nor shown,
+    as if acknowledged.
+    """
     comment = "# triton-model-check: ignore[backend-max-batch-size] our fork of Triton accepts it\n"
     text = f'backend: "identity"\n{comment}max_batch_size: -1\n'
     files = {"m/config.pbtxt": text, "m/1/.keep": ""}

@@ -17,8 +17,8 @@ from constructs_triton_core.facts.failures import fix_of
 from constructs_triton_tools.operations import diagnose_log
 
 REFUSED = (
-    "The variant(s) \"['AllTraffic']\" must be deregistered as scalable targets with AWS Auto Scaling before "
-    "they can be removed or have their instance type updated."
+    "The variant(s) \"['AllTraffic']\" must be deregistered as scalable targets with AWS Auto "
+    "Scaling before they can be removed or have their instance type updated."
 )
 
 
@@ -63,7 +63,9 @@ def test_rehearsal_and_diagnosis_give_the_same_advice(path: Path) -> None:
 
 @pytest.mark.parametrize("is_async", [True, False])
 def test_two_deployments_change_the_instance_type(path: Path, is_async: bool) -> None:
-    """Without the scaling first, then the new version; with the guard, later changes need one deployment."""
+    """Without the scaling first, then the new version; with the guard,
+    later changes need one deployment.
+    """
     old, between = (
         version(path, "large", is_async=is_async),
         version(path, "large", is_scaled=False, is_async=is_async),

@@ -40,7 +40,9 @@ def synthesized(plan: Plan, **target: Any) -> dict[str, Any]:
 
 
 def test_planned_target_equals_that_of_the_construct() -> None:
-    """The planned target is what the construct computes from requests per second and safety factor."""
+    """The planned target is what the construct computes from requests per
+    second and safety factor.
+    """
     requirement = Requirement(requests_per_second=500, latency_ms=500, safety_factor=0.6)
     plan = cheapest(plan_all(read_measurements(BENCHMARK), requirement, PRICES))
     planned = synthesized(plan, target_invocations_per_minute=plan.target_invocations_per_minute)

@@ -41,7 +41,9 @@ def warnings(stack: cdk.Stack) -> list[str]:
 
 
 def test_policy_only_adds_instances_and_at_most_doubles_them(stack: cdk.Stack, path: Path) -> None:
-    """Scale-in is off, and the metric is a quotient of sums that counts as at most twice the target."""
+    """Scale-in is off, and the metric is a quotient of sums that counts as
+    at most twice the target.
+    """
     policy = scaled(stack, path).scale_out_on_queue_time(
         "Queue", model="scale", target_queue_time=WAIT, scale_out_cooldown=cdk.Duration.seconds(60)
     )
@@ -79,7 +81,10 @@ def test_only_model_with_a_queue_is_the_default(stack: cdk.Stack, tmp_path: Path
     [
         (
             None,
-            'model: is required, because several models have a queue; set it to one of "scale" and "shift"',
+            (
+                "model: is required, because several models have a queue; "
+                'set it to one of "scale" and "shift"'
+            ),
         ),
         (
             "pipeline",
@@ -132,7 +137,9 @@ def test_guarded_variant_can_have_it(stack: cdk.Stack, path: Path) -> None:
 
 
 def test_simulation_shows_when_the_policy_acts(path: Path) -> None:
-    """``simulate`` knows the metric, its delay and its limit: instances double after five minutes."""
+    """``simulate`` knows the metric, its delay and its limit:
+    instances double after five minutes.
+    """
     count = scaled(make_stack(), path)
     count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=WAIT)
     fleet = Fleet(invocations_per_minute=6000, start_minutes=3)
@@ -142,12 +149,15 @@ def test_simulation_shows_when_the_policy_acts(path: Path) -> None:
             target=20_000, metric="QueueTime", disable_scale_in=True, highest_value=40_000
         ),
     )
-    # The overload begins in minute 5. Three data points, each two minutes late, are there in minute 9.
+    # The overload begins in minute 5. Three data points, each two minutes late, are there in minute
+    # 9.
     assert [minute.desired for minute in found.minutes] == [1] * 9 + [2] * 8 + [4] * 8
 
 
 def test_simulated_queue_grows_with_the_load() -> None:
-    """Below half of the load the simulated wait is short, near full load long, and overload adds to it."""
+    """Below half of the load the simulated wait is short, near full load long,
+    and overload adds to it.
+    """
     fleet = Fleet(invocations_per_minute=6000, start_minutes=60)
     policy = TargetTracking(target=20_000, metric="QueueTime", disable_scale_in=True)
     scaling = Scaling(min_capacity=1, max_capacity=5, policies=(policy,))

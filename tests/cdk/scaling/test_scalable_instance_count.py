@@ -50,7 +50,8 @@ def test_unknown_type_needs_gpu_count(stack: cdk.Stack, tmp_path: Path) -> None:
         (0, "got 0; write for example 60"),
         (
             0.6,
-            r"^target_utilization_percent: must be from 1 to 100 percent, got 0\.6; did you mean 60\?$",
+            r"^target_utilization_percent: must be from 1 to 100 percent, got 0\.6; "
+            r"did you mean 60\?$",
         ),
         (160, "got 160; lower it to 100"),
     ],
@@ -58,7 +59,9 @@ def test_unknown_type_needs_gpu_count(stack: cdk.Stack, tmp_path: Path) -> None:
 def test_utilization_out_of_range_is_refused(
     stack: cdk.Stack, tmp_path: Path, percent: float, message: str
 ) -> None:
-    """The hint for 0 is a usual value, for a fraction the percentage that is meant, which is accepted."""
+    """The hint for 0 is a usual value, for a fraction the percentage that is meant,
+    which is accepted.
+    """
     count = add_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
     with pytest.raises(InvalidValueError, match=message):
         count.scale_on_gpu_utilization("Gpu", target_utilization_percent=percent)

@@ -42,7 +42,9 @@ def test_without_the_guard_there_is_no_function(stack: cdk.Stack, tmp_path: Path
 
 
 def test_guarded_scaling_is_asserted_and_simulated_as_any_other(tmp_path: Path) -> None:
-    """``assert_scales`` and ``simulate --template`` read the same targets, policies and schedules."""
+    """``assert_scales`` and ``simulate --template`` read the same targets,
+    policies and schedules.
+    """
     read = []
     for guard in (False, True):
         stack = make_stack()
@@ -130,7 +132,9 @@ def test_step_policy_added_past_the_construct_is_an_error(stack: cdk.Stack, tmp_
 
 
 def test_policies_of_steps_are_refused(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Step policies are refused, also for a backlog: their alarms would refer to a deleted policy."""
+    """Step policies are refused, also for a backlog:
+    their alarms would refer to a deleted policy.
+    """
     bucket = s3.Bucket(stack, "Bucket")
     endpoint = add_endpoint(
         stack, tmp_path, scaling_guard=True, async_inference=AsyncInferenceConfig(bucket=bucket)
@@ -153,7 +157,9 @@ def test_policies_of_steps_are_refused(stack: cdk.Stack, tmp_path: Path) -> None
 
 
 def test_each_endpoint_has_its_own_function(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Two guarded endpoints have two guards and two functions, so that no role grows with the stack."""
+    """Two guarded endpoints have two guards and two functions,
+    so that no role grows with the stack.
+    """
     for name in ("First", "Second"):
         add_endpoint(stack, tmp_path, name, scaling_guard=True)
     template = synthesize(stack)

@@ -38,7 +38,9 @@ def template_of(construct: Any) -> dict[str, Any]:
 
 
 def test_load_of_the_busiest_type_is_tracked(tmp_path: Path) -> None:
-    """The expression is the maximum over the types, each by its own capacity; a silent type counts as 0."""
+    """The expression is the maximum over the types, each by its own capacity;
+    a silent type counts as 0.
+    """
     count = scaled(tmp_path)
     count.scale_on_concurrent_requests_by_type("Load", max_concurrent_requests=LOADS)
     template = template_of(count)
@@ -166,7 +168,9 @@ def test_plan_of_one_type_is_not_applied_to_several(tmp_path: Path) -> None:
 
 
 def test_guard_treats_pools_as_a_type(tmp_path: Path) -> None:
-    """The guard's resources have all types in order of priority, so another order is another type."""
+    """The guard's resources have all types in order of priority,
+    so another order is another type.
+    """
     count = scaled(tmp_path, scaling_guard=True)
     count.scale_on_concurrent_requests_by_type("Load", max_concurrent_requests=LOADS)
     template = template_of(count)

@@ -73,7 +73,9 @@ def test_unknown_type_needs_vcpu_count(stack: cdk.Stack) -> None:
 
 @pytest.mark.parametrize("endpoint", [TritonEndpoint, TritonMultiModelEndpoint])
 def test_concurrent_requests_of_many_models_are_a_warning(stack: cdk.Stack, endpoint: Any) -> None:
-    """AWS does not say that multi-model endpoints publish it, and a policy without data does nothing."""
+    """AWS does not say that multi-model endpoints publish it,
+    and a policy without data does nothing.
+    """
     expected = (
         [] if endpoint is TritonEndpoint else ["constructs-triton:concurrency-of-many-models"]
     )
@@ -209,7 +211,9 @@ def test_schedule_changes_the_bounds(stack: cdk.Stack) -> None:
 def test_schedule_is_refused(
     stack: cdk.Stack, id: str, bounds: dict[str, Any], message: str
 ) -> None:
-    """A schedule needs a bound, within those of the endpoint, and a name that the service accepts."""
+    """A schedule needs a bound, within those of the endpoint,
+    and a name that the service accepts.
+    """
     count = make_count(stack)
     with pytest.raises(InvalidValueError, match=message):
         count.scale_on_schedule(

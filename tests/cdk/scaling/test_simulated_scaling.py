@@ -58,7 +58,9 @@ def steps(count: TritonScalableInstanceCount) -> None:
 
 
 def test_every_policy_is_read(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Policies, cooldowns, steps and schedules are read from the construct and from its template."""
+    """Policies, cooldowns, steps and schedules are read from the construct
+    and from its template.
+    """
     count = scaled(stack)
     count.scale_on_invocations_per_instance(
         "Calls", target_invocations_per_minute=600, scale_out_cooldown=cdk.Duration.seconds(60)
@@ -153,7 +155,9 @@ def test_bound_that_is_known_at_deployment_is_refused(stack: cdk.Stack) -> None:
 
 
 def test_values_of_a_template_are_evaluated(tmp_path: Path) -> None:
-    """Defaults of parameters, conditions, and the name of the endpoint; a name or a logical id selects."""
+    """Defaults of parameters, conditions, and the name of the endpoint;
+    a name or a logical id selects.
+    """
     endpoint = {
         "Type": "AWS::SageMaker::Endpoint",
         "Properties": {"EndpointName": {"Fn::Sub": "cats-${Stage}"}},

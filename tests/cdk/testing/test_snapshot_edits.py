@@ -1,4 +1,6 @@
-"""Twenty edits of a stack and the lines of its snapshot that each changes, a table for maintainers."""
+"""Twenty edits of a stack and the lines of its snapshot that each changes,
+a table for maintainers.
+"""
 
 from __future__ import annotations
 
@@ -260,7 +262,9 @@ def test_table_has_the_lines_that_each_edit_changes() -> None:
 
 @pytest.mark.parametrize("edit", CONTENT)
 def test_new_content_changes_no_line(edit: str) -> None:
-    """New content of a model changes no line of the snapshot, and with digests one for each archive."""
+    """New content of a model changes no line of the snapshot,
+    and with digests one for each archive.
+    """
     before, after = snapshots(None), snapshots(edit)
     assert after.raw != before.raw
     assert after.stable == before.stable

@@ -39,7 +39,9 @@ def template(**sizes: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("ci", [{}, {"CI": "1"}], ids=["terminal", "CI"])
 def test_every_difference_is_printed(ci: dict[str, str], tmp_path: Path) -> None:
-    """Differences far apart are printed with the names of their resources, in CI and in a terminal."""
+    """Differences far apart are printed with the names of their resources,
+    in CI and in a terminal.
+    """
     snapshot = tmp_path / "__snapshots__" / "test_shop" / "test_template.json"
     snapshot.parent.mkdir(parents=True)
     snapshot.write_text(json.dumps(template(), indent=2, sort_keys=True) + "\n")

@@ -74,7 +74,9 @@ def add_component(stack: cdk.Stack, path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> cdk.Stack:
-    """A stack with three endpoints: of an ensemble that scales, of several models, and of components."""
+    """A stack with three endpoints: of an ensemble that scales, of several models,
+    and of components.
+    """
     path = write_repository(tmp_path_factory.mktemp("models"))
     stack = cdk.Stack(make_app(), "Shop")
     pipeline = add_pipeline(stack, path)
@@ -227,7 +229,10 @@ def test_differences_of_the_nearest_policy_are_listed(shop: cdk.Stack, stack: cd
     assert failure(
         assert_scales, shop, on="GPUUtilization", target=70, between=(1, 8)
     ).splitlines() == [
-        'Shop: the policy on "GPUUtilization" of endpoint/PipelineC660917D/variant/AllTraffic differs',
+        (
+            'Shop: the policy on "GPUUtilization" of '
+            "endpoint/PipelineC660917D/variant/AllTraffic differs"
+        ),
         "  target: expected 70, got 60",
         "  between: expected (1, 8), got (1, 5)",
     ]
@@ -247,7 +252,9 @@ def test_differences_of_the_nearest_policy_are_listed(shop: cdk.Stack, stack: cd
 
 
 def test_replacements_are_reported(path: Path) -> None:
-    """A new name replaces the endpoint and what refers to it; a renamed construct is deleted and created."""
+    """A new name replaces the endpoint and what refers to it;
+    a renamed construct is deleted and created.
+    """
 
     def template(id: str = "Pipeline", **options: Any) -> dict[str, Any]:
         stack = make_stack()
@@ -291,7 +298,9 @@ def test_snapshot_is_compared_with_a_stack(stack: cdk.Stack, tmp_path: Path) -> 
 
 
 def test_own_types_and_missing_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A change of type is a replacement, an unknown type has no schema, and cfn-lint may be missing."""
+    """A change of type is a replacement, an unknown type has no schema,
+    and cfn-lint may be missing.
+    """
     topic, queue = {"Type": "AWS::SNS::Topic"}, {"Type": "AWS::SQS::Queue"}
     changed = failure(
         assert_no_replacement, {"Resources": {"A": topic}}, {"Resources": {"A": queue}}
@@ -308,7 +317,9 @@ def test_own_types_and_missing_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_assets_of_other_constructs_have_stable_names(tmp_path: Path) -> None:
-    """A function's code and version and a nested template have names, with the CDK's metadata or without."""
+    """A function's code and version and a nested template have names,
+    with the CDK's metadata or without.
+    """
     code = tmp_path / "code"
     code.mkdir()
 

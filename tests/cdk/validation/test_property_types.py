@@ -97,14 +97,18 @@ def test_repository_of_another_type_is_refused() -> None:
     ],
 )
 def test_repository_checks_the_types_of_its_properties(props: dict[str, Any], message: str) -> None:
-    """A path in place of a source, and a string in place of a check, raise errors with an example."""
+    """A path in place of a source, and a string in place of a check,
+    raise errors with an example.
+    """
     with pytest.raises(InvalidValueError, match=message):
         TritonModelRepository(make_stack(), "Models", **props)
 
 
 @pytest.mark.parametrize("name", ["PING_MODE", "OVERRIDE_PING_MODE"])
 def test_ping_mode_of_a_plain_mapping_is_checked(stack: cdk.Stack, path: Path, name: str) -> None:
-    """A plain mapping, too, may not set a ping mode that one bad model makes permanently unhealthy."""
+    """A plain mapping, too, may not set a ping mode that one bad model makes
+    permanently unhealthy.
+    """
     options: dict[str, Any] = {
         "model_repository": add_repository(stack, path),
         "instance_type": GPU,
@@ -118,7 +122,9 @@ def test_ping_mode_of_a_plain_mapping_is_checked(stack: cdk.Stack, path: Path, n
 
 
 def test_plain_mapping_is_checked_against_the_image(stack: cdk.Stack, path: Path) -> None:
-    """A variable that the image does not read raises an error with the first release that reads it."""
+    """A variable that the image does not read raises an error with the first
+    release that reads it.
+    """
     options: dict[str, Any] = {
         "model_repository": add_repository(stack, path),
         "model": "other",
@@ -139,13 +145,18 @@ def test_plain_mapping_is_checked_against_the_image(stack: cdk.Stack, path: Path
 def test_repository_of_another_environment_is_refused(
     path: Path, account: str, region: str
 ) -> None:
-    """A multi-model endpoint needs a bucket in its Region; a single model becomes an asset in any Region."""
+    """A multi-model endpoint needs a bucket in its Region;
+    a single model becomes an asset in any Region.
+    """
     app = cdk.App()
     there = cdk.Stack(app, "There", env=cdk.Environment(account="111122223333", region="eu-west-1"))
     here = cdk.Stack(app, "Here", env=cdk.Environment(account=account, region=region))
     repository = add_repository(there, path)
     options: dict[str, Any] = {"model_repository": repository, "instance_type": GPU}
-    message = rf"^model_repository: .*aws://{account}/{region}, got aws://111122223333/eu-west-1; create a Triton"
+    message = (
+        rf"^model_repository: .*aws://{account}/{region}, got aws://111122223333/eu-west-1; "
+        "create a Triton"
+    )
     with pytest.raises(InvalidValueError, match=message):
         TritonMultiModelEndpoint(here, "Many", **options)
     assert here.node.try_find_child("Many") is None

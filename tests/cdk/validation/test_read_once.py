@@ -10,7 +10,9 @@ from constructs_triton_core.tokens import is_token
 
 
 def test_each_stack_has_its_own_environment() -> None:
-    """Constructs of stacks in two accounts, and of one that may be deployed anywhere, get their own."""
+    """Constructs of stacks in two accounts, and of one that may be deployed anywhere,
+    get their own.
+    """
     app = cdk.App()
     here = cdk.Environment(account="111111111111", region="eu-west-1")
     there = cdk.Environment(account="222222222222", region="us-east-1")

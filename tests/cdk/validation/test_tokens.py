@@ -151,7 +151,9 @@ def test_plain_values_are_resolved_for_the_cdk() -> None:
 
 
 def test_tokens_are_what_the_cdk_calls_unresolved(stack: cdk.Stack) -> None:
-    """Strings, parts of strings, numbers, lists and resolvable objects are tokens, and the CDK agrees."""
+    """Strings, parts of strings, numbers, lists and resolvable objects are tokens,
+    and the CDK agrees.
+    """
     names = cdk.CfnParameter(stack, "List", type="CommaDelimitedList")
     key = kms.Key(stack, "Key")
     tokens = [

@@ -71,7 +71,9 @@ def test_nothing_is_deployed_without_confirmation(
 def test_answers_are_rows_of_the_table(
     destroyed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each stack is destroyed; after one that failed the others are asked, and the exit code is 1."""
+    """Each stack is destroyed; after one that failed the others are asked,
+    and the exit code is 1.
+    """
     answers: list[tuple[str | Exception, str]] = [
         ("yes", "yes"),
         (RuntimeError("no quota"), "not answered"),

@@ -54,7 +54,9 @@ def checked(models: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[str]
 
 
 def test_check_reads_the_environment(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only the model without an environment lacks a package; one that is not built is not checked."""
+    """Only the model without an environment lacks a package;
+    one that is not built is not checked.
+    """
     paths, not_checked = checked(models, capsys)
     assert paths == ["second/1/model.py"]
     assert f"run `constructs-triton env build {models / 'requirements.txt'}`" in not_checked
@@ -67,7 +69,9 @@ def test_check_reads_the_environment(models: Path, capsys: pytest.CaptureFixture
 
 
 def test_pack_and_local_up_place_the_environment(models: Path, tmp_path: Path) -> None:
-    """The archives have the environment and not the file; without the environment, nothing is packed."""
+    """The archives have the environment and not the file; without the environment,
+    nothing is packed.
+    """
     assert main(["pack", str(models), "-o", str(tmp_path / "packed")]) == 2
     build(models)
     assert main(["pack", str(models), "-o", str(tmp_path / "packed"), "--model", "first"]) == 0
@@ -99,7 +103,9 @@ def test_config_show_names_the_environment(
 
 
 def test_tune_measures_with_the_environment(models: Path, tmp_path: Path) -> None:
-    """A copy has the environment itself and no link; the configuration to write is that of the user."""
+    """A copy has the environment itself and no link;
+    the configuration to write is that of the user.
+    """
     build(models)
     own = ModelRepository.from_directory(models)
     present, other = (Candidate.of(first=ModelSettings(size)) for size in (1, 2))

@@ -144,7 +144,9 @@ def test_also_served_steps_carry_their_own_environment(
 def test_the_check_names_the_way_to_serve_a_step(
     models: Path, environment: PythonEnvironment, tmp_path: Path
 ) -> None:
-    """A step whose environment is in another model cannot be served alone, unless also_served names it."""
+    """A step whose environment is in another model cannot be served alone,
+    unless also_served names it.
+    """
     placed = place(models, environment, tmp_path)
     (finding,) = placed.check(Target(default_model="only_x", image_version="26.05")).errors
     assert finding.code == "python-environment"
@@ -183,7 +185,9 @@ def test_links_out_of_the_repository_are_refused(
 def test_the_printed_command_builds_the_environment(
     models: Path, environment: PythonEnvironment, tmp_path: Path
 ) -> None:
-    """A missing lock file, changed requirements and a missing archive have one command, and it helps."""
+    """A missing lock file, changed requirements and a missing archive have one command,
+    and it helps.
+    """
     lock = tmp_path / "requirements.py3.12.lock"
     breaks: dict[str, Callable[[], object]] = {
         "the lock file requirements.py3.12.lock does not exist": lock.unlink,

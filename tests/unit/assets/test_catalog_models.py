@@ -33,7 +33,9 @@ def test_sentiment_grows_with_strength_and_stays_below_one() -> None:
 
 
 def test_anomaly_sees_what_no_single_value_shows() -> None:
-    """A current that does not fit the temperature is an anomaly, although each value alone is normal."""
+    """A current that does not fit the temperature is an anomaly,
+    although each value alone is normal.
+    """
     detector = load(f"{CATALOG}/anomaly/1/detector.py")
     normal = detector.load_detector(ASSETS / CATALOG / "anomaly/1/parameters.json")
     readings = np.array([[62, 2.4, 5.5, 11.8], [66, 2.6, 5.7, 12.9], [57, 2.4, 5.5, 13.6]])
@@ -54,7 +56,9 @@ def test_anomaly_rarely_alarms_on_normal_readings() -> None:
 
 
 def test_forecast_continues_a_line_and_damps_its_trend() -> None:
-    """Without damping a line continues, with damping it rises more slowly; a flat series stays flat."""
+    """Without damping a line continues, with damping it rises more slowly;
+    a flat series stays flat.
+    """
     smoothing = load(f"{CATALOG}/forecast/1/smoothing.py")
     line = np.arange(20, dtype=np.float32)
     undamped = smoothing.forecast(smoothing.Smoothing(0.5, 0.3, 1.0), line, 3)

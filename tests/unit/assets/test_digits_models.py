@@ -23,7 +23,9 @@ def test_an_image_of_the_networks_size_is_only_scaled() -> None:
 
 @pytest.mark.parametrize(("height", "width"), [(16, 16), (160, 80), (13, 29), (3, 5), (1, 1)])
 def test_resizing_averages_areas(height: int, width: int) -> None:
-    """Every size becomes 8 x 8 with the same mean brightness, and an enlarged image is restored exactly."""
+    """Every size becomes 8 x 8 with the same mean brightness,
+    and an enlarged image is restored exactly.
+    """
     pixels = load(f"{DIGITS}/preprocess/1/pixels.py")
     image = np.random.RandomState(height).uniform(0, 255, (height, width))
     resized = pixels.resize(image, 8, 8)
@@ -34,7 +36,9 @@ def test_resizing_averages_areas(height: int, width: int) -> None:
 
 
 def test_grey_weighs_colours_and_darkens_transparency() -> None:
-    """White is 255 in every colour type, green is brighter than blue, and a transparent pixel is dark."""
+    """White is 255 in every colour type, green is brighter than blue,
+    and a transparent pixel is dark.
+    """
     grey = load(f"{DIGITS}/preprocess/1/pixels.py").grey
     white, green, blue = (255, 255, 255), (0, 255, 0), (0, 0, 255)
     image = np.array([[white, green, blue]], np.uint8)
@@ -74,7 +78,9 @@ def test_equal_weights_are_written_alike(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", MODEL_FILES, ids=lambda file: "/".join(file.parts[-4:]))
 def test_models_need_only_numpy_and_the_standard_library(file: Path) -> None:
-    """Sample models for AWS's images import only NumPy, because the images guarantee nothing else."""
+    """Sample models for AWS's images import only NumPy,
+    because the images guarantee nothing else.
+    """
     own = {sibling.stem for sibling in file.parent.glob("*.py")}
     allowed = own | {"numpy", "triton_python_backend_utils"} | set(sys.stdlib_module_names)
     if file.parts[-4] == "story":

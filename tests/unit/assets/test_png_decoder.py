@@ -20,7 +20,9 @@ def png() -> ModuleType:
 
 
 def picture(channels: int, height: int = 7, width: int = 9) -> Pixels:
-    """Return a noisy image in which every predictor, tie and overflow at 256 of the filters occurs."""
+    """Return a noisy image in which every predictor,
+    tie and overflow at 256 of the filters occurs.
+    """
     return (
         np.random.RandomState(channels).randint(0, 256, (height, width, channels)).astype(np.uint8)
     )

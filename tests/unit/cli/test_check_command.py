@@ -54,14 +54,18 @@ def test_text_shows_the_line_and_a_caret(
 
 
 MODEL = {"m/1/model.onnx": relu()}
-IMPORTS = "import transformers\nclass TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
+IMPORTS = (
+    "import transformers\nclass TritonPythonModel:\n    def execute(self, "
+    "requests):\n        return []\n"
+)
 GRAPHDEF = f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}'
 
 
 @pytest.mark.parametrize(
     ("files", "code", "line"),
     [
-        # Without the name of the file, the hint would be to add a field to a file that does not exist.
+        # Without the name of the file, the hint would be to add a field to a file that does not
+        # exist.
         (
             {"m/1/.gitkeep": "", "m/config.pbtext": 'backend: "python"\n'},
             1,
@@ -93,7 +97,9 @@ GRAPHDEF = f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}'
 def test_line_that_is_printed(
     files: Files, code: int, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Hints, excerpts and the summary are about the files of the user, and have no control characters."""
+    """Hints, excerpts and the summary are about the files of the user,
+    and have no control characters.
+    """
     assert main(["check", str(write(files, tmp_path / "models"))]) == code
     printed = capsys.readouterr().out
     assert any(each.strip().startswith(line) for each in printed.splitlines())
@@ -103,15 +109,22 @@ def test_line_that_is_printed(
 def test_summary_lists_what_was_not_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The content of a TensorRT plan is not checked, so the summary does not say that Triton loads it."""
+    """The content of a TensorRT plan is not checked,
+    so the summary does not say that Triton loads it.
+    """
     (tmp_path / "m" / "1").mkdir(parents=True)
     (tmp_path / "m" / "1" / "model.plan").write_bytes(plan())
     (tmp_path / "m" / "config.pbtxt").write_text('platform: "tensorrt_plan"\n', encoding="utf-8")
     assert main(["check", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        '0 errors, 0 warnings: Triton on a SageMaker single-model endpoint of "m" accepts what was checked',
-        "  m/1/model.plan: built with TensorRT 10.0.1.6; the image must have the same version, which is not "
-        "checked",
+        (
+            "0 errors, 0 warnings: Triton on a SageMaker single-model "
+            'endpoint of "m" accepts what was checked'
+        ),
+        (
+            "  m/1/model.plan: built with TensorRT 10.0.1.6; "
+            "the image must have the same version, which is not checked"
+        ),
     ]
     assert main(["check", str(tmp_path), "--no-files", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["not_checked"] == ["m: model files not checked"]
@@ -236,7 +249,10 @@ def test_each_option_reaches_the_check(
     assert getattr(targets[0], field) == value
 
 
-_CALLS = "import triton_python_backend_utils as pb_utils\nREQUEST = pb_utils.InferenceRequest(model_name='a')\n"
+_CALLS = (
+    "import triton_python_backend_utils as pb_utils\nREQUEST = "
+    "pb_utils.InferenceRequest(model_name='a')\n"
+)
 _TWO = one(HEAD, **{"a/config.pbtxt": HEAD, "a/1/model.py": CLASS})
 _DECOUPLED = HEAD + "model_transaction_policy { decoupled: true }\n"
 
@@ -310,7 +326,10 @@ def test_ignored_finding_of_several_endpoints_is_counted_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each of the endpoints, which the folder needs for ``b``, has the finding of its own model."""
-    ignored = "instance_group { count: -1 }  # triton-model-check: ignore[instance-count] derived by a script\n"
+    ignored = (
+        "instance_group { count: -1 }  # triton-model-check: "
+        "ignore[instance-count] derived by a script\n"
+    )
     files = {**_TWO, "b/config.pbtxt": HEAD + ignored, "b/1/model.py": CLASS + _CALLS}
     write({**files, "m/config.pbtxt": HEAD + ignored}, tmp_path / "models")
     assert main(["check", str(tmp_path / "models")]) == 0
@@ -325,7 +344,10 @@ def test_one_folder_too_high_names_the_right_one(
 ) -> None:
     """The hint names the folder that contains the models, with which the check passes."""
     write(ensemble(ONE_STEP), tmp_path / "shop" / "models")
-    hint = '    hint: use the folder "models" as the repository: it contains the folders "a" and "pipe"'
+    hint = (
+        '    hint: use the folder "models" as the repository: '
+        'it contains the folders "a" and "pipe"'
+    )
     assert main(["check", str(tmp_path / "shop")]) == 1
     assert hint in capsys.readouterr().out.splitlines()
     (tmp_path / "shop" / "tests").mkdir()

@@ -1,4 +1,6 @@
-"""``constructs-triton compile``, with jobs that run the real script against a simulated SageMaker."""
+"""``constructs-triton compile``, with jobs that run the real script against
+a simulated SageMaker.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def compile_model(*words: str) -> int:
 def test_plan_is_built_once(
     jobs: SimulatedJobs, own_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A job writes a repository that passes the checks; this machine and the bucket then have the plan."""
+    """A job writes a repository that passes the checks;
+    this machine and the bucket then have the plan.
+    """
     assert compile_model("--yes", "--precision", "fp16", "--json") == 0
     (plan,) = json.loads(capsys.readouterr().out)["plans"]
     assert plan["origin"] == "a job"
@@ -90,7 +94,9 @@ def test_plan_is_compared_with_its_configuration(
 
 
 def test_progress_price_and_cost(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
-    """Before a job its price, limit and risks are printed, during it its log, and after it its cost."""
+    """Before a job its price, limit and risks are printed, during it its log,
+    and after it its cost.
+    """
     assert compile_model("--yes") == 0
     printed = capsys.readouterr()
     assert "instance     ml.g4dn.xlarge (T4), for ml.g4dn.2xlarge\n" in printed.err
@@ -212,7 +218,9 @@ def test_interruption_stops_the_job(
 
 
 def test_several_gpus(jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]) -> None:
-    """One plan for each type of GPU, in a repository of its own; the A100 is built by a training job."""
+    """One plan for each type of GPU, in a repository of its own;
+    the A100 is built by a training job.
+    """
     types = ["--instance-type", "ml.g4dn.xlarge", "--instance-type", "ml.p4d.24xlarge", "--json"]
     jobs.gpu = "Tesla T4, 7.5, 580"
     assert compile_model("--yes", *types[:2], "--json") == 0
@@ -256,7 +264,9 @@ def test_plans_of_two_gpus_become_one_archive(
 def test_first_plan_is_kept_if_the_second_fails(
     jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A failed job leaves the plans of the other GPUs, so the next run starts only what is missing."""
+    """A failed job leaves the plans of the other GPUs,
+    so the next run starts only what is missing.
+    """
     words = ["--yes", "--instance-type", "ml.g5.2xlarge"]
     assert compile_model(*words) == 1
     assert "expected a GPU of compute capability 8.6" in capsys.readouterr().err
@@ -296,7 +306,9 @@ def test_job_of_another_run_is_joined(
 def test_dry_run_is_what_starts(
     jobs: SimulatedJobs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The printed request is the one that is sent, but for the time in its name; and nothing is called."""
+    """The printed request is the one that is sent, but for the time in its name;
+    and nothing is called.
+    """
     address = os.environ["AWS_ENDPOINT_URL"]
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     assert compile_model("--dry-run", "--json") == 0

@@ -50,7 +50,9 @@ def refused(
 
 
 def test_configuration_decides_shapes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """max_batch_size and the preferred batch come from the model's folder, which becomes one for TensorRT."""
+    """max_batch_size and the preferred batch come from the model's folder,
+    which becomes one for TensorRT.
+    """
     write_onnx(folder / "models" / "bert" / "2" / "model.onnx")
     (folder / "models" / "bert" / "config.pbtxt").write_text(CONFIG)
     document = printed(capsys, "models/bert", *TYPE, "--name", "encoder")
@@ -136,7 +138,9 @@ def test_every_setting_reaches_the_request(capsys: pytest.CaptureFixture[str]) -
 def test_key_is_that_of_everything_that_determines_the_plan(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Model, options, image and GPU change the key; Regions, buckets, names and sizes of instances do not."""
+    """Model, options, image and GPU change the key; Regions, buckets,
+    names and sizes of instances do not.
+    """
 
     def key(
         *words: str, model: str = "bert.onnx", gpu: str = "ml.g5.xlarge", batch: str = "2"
@@ -248,7 +252,9 @@ def test_a_time_limit_that_sagemaker_refuses(capsys: pytest.CaptureFixture[str])
 def test_model_that_is_wrong_has_exit_code_1(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file that was read and is no model is wrong; one that does not exist could not be looked at."""
+    """A file that was read and is no model is wrong;
+    one that does not exist could not be looked at.
+    """
     (folder / "text.onnx").write_text("version https://example.com\n")
     assert "text.onnx: Protobuf parsing failed" in refused(capsys, "text.onnx", *TYPE, code=1)
     (folder / "models" / "1").mkdir(parents=True)
@@ -259,7 +265,9 @@ def test_model_that_is_wrong_has_exit_code_1(
 def test_role_and_region(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are found in the environment; without them, and for a name of a role, there is an error."""
+    """They are found in the environment; without them, and for a name of a role,
+    there is an error.
+    """
     words = ["compile", "bert.onnx", *TYPE, "--max-batch-size", "2", "--dry-run"]
     assert main(words) == 2
     assert (

@@ -70,7 +70,9 @@ def test_stack_is_looked_for_in_one_template_too(run: Any) -> None:
 
 
 def test_several_types_count_the_cheapest_and_the_dearest(run: Any) -> None:
-    """Of instance pools the cheapest type counts for the least, the first for the first deployment."""
+    """Of instance pools the cheapest type counts for the least,
+    the first for the first deployment.
+    """
     pools = [
         {"InstanceType": "ml.g5.xlarge", "Priority": 1},
         {"InstanceType": "ml.g6.xlarge", "Priority": 2},
@@ -108,7 +110,9 @@ def test_cost_of_calls_needs_a_rate(run: Any) -> None:
 
 
 def test_what_is_not_known_is_named(run: Any) -> None:
-    """A type without a price, or a count that only the deployment knows, is listed and not counted."""
+    """A type without a price, or a count that only the deployment knows,
+    is listed and not counted.
+    """
     token = {"Ref": "Count"}
     template = _template(
         _variant("Main", InstanceType="ml.g5.xlarge"),
@@ -131,7 +135,9 @@ def test_what_is_not_known_is_named(run: Any) -> None:
 def test_without_a_price_and_a_region_an_option_is_named(
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error names the option that replaces AWS's price list, with the instance type of the app."""
+    """The error names the option that replaces AWS's price list,
+    with the instance type of the app.
+    """
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")

@@ -1,4 +1,6 @@
-"""``status``, ``diagnose`` and ``logs`` on a fake account: watching, following, and denied reads."""
+"""``status``, ``diagnose`` and ``logs`` on a fake account: watching, following,
+and denied reads.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ ENDPOINT = {
     "ProductionVariants": [VARIANT],
 }
 TARGET = {"ResourceId": "endpoint/digits/variant/AllTraffic", "MinCapacity": 1, "MaxCapacity": 4}
-#: The answers about an endpoint in service whose log is empty. A test replaces those that it is about.
+#: The answers about an endpoint in service whose log is empty. A test replaces those that it is
+#: about.
 ACCOUNT: dict[str, Any] = {
     "sagemaker.describe_endpoint": ENDPOINT,
     "sagemaker.describe_endpoint_config": {
@@ -56,7 +59,9 @@ SHOWN = "2026-11-28 02:14:07 UTC"
 
 
 class FakeSession:
-    """A boto3 session whose clients return the account's answers, or call them if they are functions."""
+    """A boto3 session whose clients return the account's answers,
+    or call them if they are functions.
+    """
 
     region_name = "us-east-1"
 
@@ -99,7 +104,10 @@ def denied(call: str, message: str) -> Callable[..., Any]:
 
 
 def not_authorized(permission: str) -> str:
-    return f"User: arn:aws:sts::111122223333:role/r is not authorized to perform: {permission} on resource: x"
+    return (
+        "User: arn:aws:sts::111122223333:role/r is not authorized to perform: "
+        f"{permission} on resource: x"
+    )
 
 
 STATUS_READS = [
@@ -156,7 +164,10 @@ def test_a_denied_read_is_reported_with_its_permission(
         (
             {"EndpointStatus": "Failed", "FailureReason": "something new"},
             1,
-            "cause: unknown, because not everything could be read; fix the errors below, then run it again",
+            (
+                "cause: unknown, because not everything could be read; "
+                "fix the errors below, then run it again"
+            ),
         ),
     ],
 )
@@ -194,7 +205,9 @@ def test_a_diagnosis_without_the_log_says_so(
 def test_policy_is_shown_with_its_target(
     metric: Any, shown: str, account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A policy that tracks a target is listed with its metric and value, another one with its type."""
+    """A policy that tracks a target is listed with its metric and value,
+    another one with its type.
+    """
     policy: dict[str, Any] = {"PolicyName": "Gpu", "PolicyType": "StepScaling"}
     if metric is not None:
         policy["TargetTrackingScalingPolicyConfiguration"] = {"TargetValue": 1500.0, **metric}
@@ -231,7 +244,10 @@ def test_a_command_that_can_read_nothing_is_an_error(
     assert "check the name" not in error
 
 
-REFUSED = "The variant(s) \"['AllTraffic']\" must be deregistered as scalable targets with AWS Auto Scaling"
+REFUSED = (
+    "The variant(s) \"['AllTraffic']\" must be deregistered "
+    "as scalable targets with AWS Auto Scaling"
+)
 
 
 def resource_of(name: str) -> dict[str, str]:
@@ -268,7 +284,9 @@ def test_an_endpoint_that_is_absent_does_not_hide_those_of_its_stack(
 def test_a_failed_event_is_the_cause_of_its_endpoint_only(
     failed: str, code: int, account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An update that SageMaker refused is no rollback, and no failure of the stack's other endpoints."""
+    """An update that SageMaker refused is no rollback,
+    and no failure of the stack's other endpoints.
+    """
     event = {
         **resource_of(failed),
         "StackId": STACK,
@@ -284,7 +302,10 @@ def test_a_failed_event_is_the_cause_of_its_endpoint_only(
     assert ("[scaled-variant-update]" in out) == (failed == "digits")
     assert ("failed at another endpoint: Changed UPDATE_FAILED" in out) == (failed == "other")
     assert "[silent-rollback]" not in out
-    outcome = f"it failed at {SHOWN}, and the stack is in UPDATE_ROLLBACK_COMPLETE; the version before serves"
+    outcome = (
+        f"it failed at {SHOWN}, and the stack is in UPDATE_ROLLBACK_COMPLETE; "
+        "the version before serves"
+    )
     assert (outcome in out) == (failed == "digits")
 
 
@@ -312,7 +333,10 @@ def test_a_line_of_an_earlier_version_is_no_cause(
     assert main(["diagnose", "digits"]) == int(has_cause)
     out = capsys.readouterr().out
     assert (f"from log stream AllTraffic/i-1, {SHOWN}: ModuleNotFoundError" in out) == has_cause
-    way_back = f"this version was deployed at {SHOWN}; to go back, check out the version before it, and deploy"
+    way_back = (
+        f"this version was deployed at {SHOWN}; to go back, "
+        "check out the version before it, and deploy"
+    )
     assert (f"{way_back} stack Digits\n" in out) == ("CreationTime" in config and has_cause)
 
 
@@ -323,11 +347,15 @@ def test_a_line_of_an_earlier_version_is_no_cause(
 def test_an_alarm_is_something_wrong(
     actions: list[str], code: int, account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A diagnosis begins with the alarms that are on, since when; those that only scale are not failures."""
+    """A diagnosis begins with the alarms that are on, since when;
+    those that only scale are not failures.
+    """
     alarm = {
         "AlarmName": "busy",
         "AlarmActions": actions,
-        "AlarmDescription": "Scaling has reached max_capacity. Find the cause: constructs-triton diagnose a",
+        "AlarmDescription": (
+            "Scaling has reached max_capacity. Find the cause: constructs-triton diagnose a"
+        ),
         "StateReason": "Threshold Crossed",
         "StateUpdatedTimestamp": NIGHT,
         "Metrics": [
@@ -349,7 +377,9 @@ def test_an_alarm_is_something_wrong(
 def test_long_lines_fit_a_terminal(
     account: Account, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A long line continues below with more indentation, as between words; a pipe gets it in one line."""
+    """A long line continues below with more indentation, as between words;
+    a pipe gets it in one line.
+    """
     account["sagemaker.describe_endpoint"] = {
         **ENDPOINT,
         "FailureReason": "all words of the reason " * 5,
@@ -374,7 +404,9 @@ def test_long_lines_fit_a_terminal(
 def test_state_has_the_place_of_captured_requests(
     is_on: bool, account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`capture read` needs it, and SageMaker adds the endpoint's name to the prefix of the configuration."""
+    """`capture read` needs it, and SageMaker adds the endpoint's name to the
+    prefix of the configuration.
+    """
     capture = {"EnableCapture": is_on, "DestinationS3Uri": "s3://bucket/data-capture/"}
     account["sagemaker.describe_endpoint_config"] = {"DataCaptureConfig": capture}
     assert main(["status", "digits"]) == 0
@@ -429,8 +461,10 @@ CREATED: dict[str, Any] = {
         (
             [{**CREATED, "ResourceStatus": "ROLLBACK_COMPLETE"}, NO_INSTANCES, CREATED],
             1,
-            "stack Digits: ROLLBACK_COMPLETE, no endpoint\n  first failed event of the stack: Endpoint "
-            "CREATE_FAILED: The account-level service limit is 0 Instances\n",
+            (
+                "stack Digits: ROLLBACK_COMPLETE, no endpoint\n  first failed event of the stack: "
+                "Endpoint CREATE_FAILED: The account-level service limit is 0 Instances\n"
+            ),
         ),
         ([CREATED], 2, "got CREATE_IN_PROGRESS; run it again when the stack is created"),
         (
@@ -443,7 +477,9 @@ CREATED: dict[str, Any] = {
 def test_a_stack_without_an_endpoint_is_explained_by_its_events(
     events: Any, code: int, expected: str, account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The resource that failed is printed, also if CloudFormation deleted the endpoint afterwards."""
+    """The resource that failed is printed, also if CloudFormation deleted
+    the endpoint afterwards.
+    """
     deleted = {**resource_of("digits"), "ResourceStatus": "DELETE_COMPLETE"}
     account["cloudformation.list_stack_resources"] = {"StackResourceSummaries": [deleted]}
     account["cloudformation.describe_stack_events"] = {"StackEvents": events}

@@ -1,4 +1,6 @@
-"""``status``, ``diagnose`` and ``logs`` of an endpoint with inference components, on a fake account."""
+"""``status``, ``diagnose`` and ``logs`` of an endpoint with inference components,
+on a fake account.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ __all__ = ["account"]  # a fixture
 
 GROUP = "/aws/sagemaker/InferenceComponents/first"
 NO_ROOM = (
-    "There is not enough hardware resources on the instances for this endpoint to create a copy of the "
-    "inference component."
+    "There is not enough hardware resources on the instances for this endpoint to create a copy of "
+    "the inference component."
 )
 TARGET = {"ResourceId": "inference-component/first", "MinCapacity": 0, "MaxCapacity": 4}
 OTHER = {**TARGET, "ResourceId": "inference-component/of-another-endpoint"}
@@ -109,7 +111,9 @@ def test_logs_of_a_component(account: Account, capsys: pytest.CaptureFixture[str
 
 
 def test_status_counts_the_models_of_a_large_endpoint() -> None:
-    """Ten models are listed with their archives; of a thousand, the number, a few, and what lists all."""
+    """Ten models are listed with their archives; of a thousand, the number, a few,
+    and what lists all.
+    """
     models = {f"tenant{number:03}": f"tenant{number:03}.tar.gz" for number in range(1000)}
     few = status._archive_lines(ServedArchives("s3://b/m/", True, dict(list(models.items())[:10])))
     assert list(few)[1:3] == [

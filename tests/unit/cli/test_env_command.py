@@ -28,7 +28,9 @@ def project(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_build_prints_its_files(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The lock file and the archive are printed, and whether they are new; the options are needed once."""
+    """The lock file and the archive are printed, and whether they are new;
+    the options are needed once.
+    """
     words = ["env", "build", "requirements.txt", "-o", "models/m/env.tar"]
     assert main([*words, "--find-links", "wheels"]) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -137,7 +139,9 @@ def test_show_prints_packages_with_licenses(
 def test_show_refuses_what_is_no_environment(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An archive without packages or a damaged one is wrong; a path that does not exist was not looked at."""
+    """An archive without packages or a damaged one is wrong;
+    a path that does not exist was not looked at.
+    """
     (tmp_path / "empty.tar").write_bytes(packed("model/config.pbtxt"))
     (tmp_path / "text.tar").write_bytes(b"no archive")
     with tarfile.open(tmp_path / "large.tar", "w") as archive:

@@ -19,7 +19,9 @@ from triton_model_check.facts.compatibility import RULES
     "code", [*CODES, *(each.id for each in known_failures()), *(each.code for each in RULES)]
 )
 def test_every_code_is_explained(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What it means and how to fix it, without placeholders; a code of two commands has both meanings."""
+    """What it means and how to fix it, without placeholders;
+    a code of two commands has both meanings.
+    """
     assert main(["explain", code, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["codes"]
     assert len(found) == (2 if code == "backend-unknown" else 1)
@@ -48,12 +50,16 @@ def test_every_program_explains_every_code(code: str, capsys: pytest.CaptureFixt
 def test_title_keeps_the_case_of_code(
     code: str, title: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A title begins in upper case, but not a function or a file, and is one line of the message."""
+    """A title begins in upper case, but not a function or a file,
+    and is one line of the message.
+    """
     assert main(["explain", code]) == 0
     assert capsys.readouterr().out.startswith(f"{code}: {title}\n")
 
 
 def test_unknown_code_asks_for_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    """A misspelt code of a rehearsal is an error with a question, in the program of the rehearsal too."""
+    """A misspelt code of a rehearsal is an error with a question,
+    in the program of the rehearsal too.
+    """
     assert rehearse(["explain", "rehearse-leftovers"]) == 2
     assert 'did you mean "rehearse-leftover"?' in capsys.readouterr().err

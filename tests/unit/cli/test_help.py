@@ -235,7 +235,9 @@ def test_exit_codes(
     code: int,
     printed: str,
 ) -> None:
-    """Those of the command and of the exception's class, and 130 as the shell reports an interrupt."""
+    """Those of the command and of the exception's class,
+    and 130 as the shell reports an interrupt.
+    """
 
     def run(_: argparse.Namespace) -> int:
         if isinstance(outcome, BaseException):
@@ -295,7 +297,9 @@ LEAKS = re.compile(r"invalid|None|Traceback|<function|_\w+ value|\bint\b|\bfloat
 
 @pytest.mark.parametrize("text", WRONG_VALUES)
 def test_a_wrong_value_is_explained_for_each_option_of_each_command(text: str) -> None:
-    """The message names the option once, says what the value must be, and names nothing of the code."""
+    """The message names the option once, says what the value must be,
+    and names nothing of the code.
+    """
     messages = {}
     for command, parser, action in _options():
         try:

@@ -80,7 +80,9 @@ def _missing(command: str) -> list[str]:
 
 
 def test_commands_of_diagnosis_exist() -> None:
-    """Each command in a fix of the catalogue of failures exists, with its action and its options."""
+    """Each command in a fix of the catalogue of failures exists,
+    with its action and its options.
+    """
     found = [
         (each.id, command) for each in known_failures() for command in _COMMAND.findall(each.fix)
     ]
@@ -91,7 +93,9 @@ def test_commands_of_diagnosis_exist() -> None:
 
 
 def _public_names() -> set[str]:
-    """The public names, their attributes with and without them, and the keywords of all that is callable."""
+    """The public names, their attributes with and without them,
+    and the keywords of all that is callable.
+    """
     names: set[str] = set()
     for module in map(importlib.import_module, ("constructs_triton", "constructs_triton_client")):
         for name in dir(module):
@@ -110,7 +114,9 @@ def _public_names() -> set[str]:
 
 
 def test_constructs_and_keywords_of_diagnosis_exist() -> None:
-    """Each construct, method and keyword with a value in a fix of the catalogue is a public name."""
+    """Each construct, method and keyword with a value in a fix of the
+    catalogue is a public name.
+    """
     public = _public_names()
     found = [
         (each.id, name)

@@ -32,7 +32,9 @@ def _direct_output(path: Path) -> set[str]:
 
 
 def test_commands_print_through_one_module() -> None:
-    """No module of the command line prints, writes to a standard stream or draws a table by itself."""
+    """No module of the command line prints, writes to a standard stream or
+    draws a table by itself.
+    """
     found = {
         path.relative_to(each.root).as_posix(): _direct_output(path)
         for each in PACKAGES.values()
@@ -48,7 +50,8 @@ def _repository(root: Path) -> Path:
     model = root / f"m{HOSTILE.replace('/', '')}"
     (model / "1").mkdir(parents=True)
     (model / "config.pbtxt").write_text(
-        'backend: "python"\ninput { name: "\\033]0;T\\007\\n::error::x" data_type: TYPE_FP32 dims: 1 }\n'
+        'backend: "python"\ninput { name: '
+        '"\\033]0;T\\007\\n::error::x" data_type: TYPE_FP32 dims: 1 }\n'
     )
     (model / "1" / os.fsdecode(b"\xff\x1b[2J")).write_text("")
     return root

@@ -1,4 +1,6 @@
-"""``constructs-triton cost idle`` in moto's account; services that it lacks answer by their shapes."""
+"""``constructs-triton cost idle`` in moto's account;
+services that it lacks answer by their shapes.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +133,9 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
 def test_idle_variants_have_cost_owner_and_command(
     account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An endpoint without a data point is idle; one with calls is not; the cost is that of its instances."""
+    """An endpoint without a data point is idle; one with calls is not;
+    the cost is that of its instances.
+    """
     tags = {"aws:cloudformation:stack-name": "Vision", "team": "search"}
     account.add_endpoint("old", "AllTraffic", tags=tags)
     account.add_endpoint("notebook", "AllTraffic")
@@ -160,7 +164,9 @@ def test_idle_variants_have_cost_owner_and_command(
 def test_each_variant_is_judged(
     account: Account, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """A variant without calls beside one with calls is idle, and --below decides how many calls are few."""
+    """A variant without calls beside one with calls is idle,
+    and --below decides how many calls are few.
+    """
     account.add_endpoint("two", "A", "B")
     account.call("two", "A", 40)
     account.call("two", "B", 3)
@@ -178,7 +184,9 @@ def test_each_variant_is_judged(
 def test_component_without_calls_is_idle_where_others_work(
     account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Calls of components count for the variant; of its components only those without calls are idle."""
+    """Calls of components count for the variant;
+    of its components only those without calls are idle.
+    """
     account.add_endpoint("shared", "AllTraffic")
     for name in ("busy", "asleep"):
         account.components.append(
@@ -196,7 +204,9 @@ def test_component_without_calls_is_idle_where_others_work(
 
 
 def test_a_waiting_request_is_work(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
-    """An asynchronous endpoint whose queue had requests is not idle; with nothing idle the exit code is 0."""
+    """An asynchronous endpoint whose queue had requests is not idle;
+    with nothing idle the exit code is 0.
+    """
     output = {"OutputConfig": {"S3OutputPath": "s3://bucket/out"}}
     account.add_endpoint("queue", "AllTraffic", AsyncInferenceConfig=output)
     account.call("queue", "", 2, metric="ApproximateBacklogSize")
@@ -248,7 +258,9 @@ def test_unknown_price_is_unknown(account: Account, capsys: pytest.CaptureFixtur
 def test_calls_that_cannot_be_read_are_an_error(
     account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without figures nothing is idle: the command ends with exit code 2 and names the permission."""
+    """Without figures nothing is idle: the command ends with exit code 2
+    and names the permission.
+    """
     account.add_endpoint("old", "AllTraffic")
     stubber = account.stub("cloudwatch")
     stubber.add_client_error("get_metric_data", "AccessDenied", "not allowed")

@@ -44,7 +44,9 @@ def container() -> Iterator[str]:
 def test_invoke_sends_files_and_values_and_prints_json(
     container: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file is one BYTES element, .npy an array, values an array of their datatype; NaN prints by name."""
+    """A file is one BYTES element, .npy an array, values an array of their datatype;
+    NaN prints by name.
+    """
     (tmp_path / "dog.jpg").write_bytes(b"\xff\xd8dog")
     np.save(tmp_path / "ids.npy", np.array([[1, 2]], dtype="i8"))
     inputs = [
@@ -211,7 +213,9 @@ def test_each_option_reaches_the_client(
 
 
 def test_inputs_and_outputs_reach_the_client(calls: list[Any]) -> None:
-    """BF16 is the only datatype that an array does not have; the variant is a parameter of the request."""
+    """BF16 is the only datatype that an array does not have;
+    the variant is a parameter of the request.
+    """
     words = ["--input", "b=1:BF16", "--input", "a=1:FP32", "--output", "y", "--output", "z"]
     assert main(["invoke", "e", *words]) == 1
     assert calls[1] == ("called", ["a", "b"], ("y", "z"), {"b": "BF16"}, {})
@@ -220,8 +224,9 @@ def test_inputs_and_outputs_reach_the_client(calls: list[Any]) -> None:
 
 
 BATCH_MESSAGE = (
-    "unexpected shape for input 'text'. Expected [-1,1], got [1]. NOTE: Setting a non-zero max_batch_size in "
-    "the model config requires a batch dimension to be prepended to each input shape."
+    "unexpected shape for input 'text'. Expected [-1,1], got [1]. NOTE: Setting a non-zero "
+    "max_batch_size in the model config requires a batch "
+    "dimension to be prepended to each input shape."
 )
 WRONG_SIZE = BATCH_MESSAGE.replace("got [1]", "got [1,2]")
 

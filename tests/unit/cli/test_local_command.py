@@ -152,7 +152,10 @@ def test_options_of_an_app_cannot_be_combined_with_deployed_endpoints(
 ) -> None:
     """The error names the option; nothing is run."""
     assert main(["local", "up", "--aws-endpoint-url=http://x", *words]) == 2
-    message = f"error: {name}: cannot be combined with --aws-endpoint-url, got {value}; remove one of them\n"
+    message = (
+        f"error: {name}: cannot be combined with --aws-endpoint-url, "
+        f"got {value}; remove one of them\n"
+    )
     assert capsys.readouterr().err == message
     assert runs == []
 
@@ -259,7 +262,9 @@ def test_a_thousand_models_are_counted(printed: Callable[..., str]) -> None:
 def test_asynchronous_endpoint_has_its_own_call(
     printed: Callable[..., str], options: list[str], expected: str
 ) -> None:
-    """InvokeEndpoint would be refused; the request is a file of the folder that takes the place of S3."""
+    """InvokeEndpoint would be refused; the request is a file of the folder that
+    takes the place of S3.
+    """
     container = ContainerSpec(
         "m", "", "s3://b/k", {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "digits"}
     )

@@ -1,4 +1,6 @@
-"""``local status`` without a local run; with one, tests/e2e/test_local_container_metrics.py has it."""
+"""``local status`` without a local run; with one,
+tests/e2e/test_local_container_metrics.py has it.
+"""
 
 from __future__ import annotations
 

@@ -75,7 +75,9 @@ def test_torchscript_model_runs_locally(folder: Path, capsys: pytest.CaptureFixt
 def test_unknown_output_shapes(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without the onnx package, Triton completes the outputs, and check finds nothing to warn of."""
+    """Without the onnx package, Triton completes the outputs,
+    and check finds nothing to warn of.
+    """
     monkeypatch.setattr(onnx_shapes, "_is_onnx_installed", lambda: False)
     assert main(["model", "new", "resnet.onnx"]) == 0
     out = capsys.readouterr().out

@@ -66,7 +66,9 @@ def test_first_model_passes_the_check(folder: Path, capsys: pytest.CaptureFixtur
 def test_decoupled_model_is_written_with_its_command(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The check asks for a streaming endpoint and for nothing else; the command that calls it streams."""
+    """The check asks for a streaming endpoint and for nothing else;
+    the command that calls it streams.
+    """
     tensors = ["--input", "_:BYTES:1", "--output", "range:FP32:2"]
     assert main([*PYTHON, "teller", "--decoupled", *tensors, "--max-batch-size", "2"]) == 0
     assert "constructs-triton invoke teller --stream --random" in capsys.readouterr().out
@@ -79,7 +81,9 @@ def test_decoupled_model_is_written_with_its_command(
 
 
 def test_variables_of_unusual_names(folder: Path) -> None:
-    """Tensors get different variables, which are names of Python and hide nothing that the code uses."""
+    """Tensors get different variables, which are names of Python and hide
+    nothing that the code uses.
+    """
     words = [
         "--input",
         "np:INT8:1",
@@ -117,7 +121,9 @@ def test_code_that_completes_its_configuration_needs_no_tensors(folder: Path) ->
 
 
 def test_ensemble_connects_equal_names(capsys: pytest.CaptureFixture[str]) -> None:
-    """What no step writes is an input, what no step reads is an output, and the repository passes."""
+    """What no step writes is an input, what no step reads is an output,
+    and the repository passes.
+    """
     _new_pair()
     capsys.readouterr()
     assert main([*ENSEMBLE, "both", "--step", "second", "--step", "first", "--json"]) == 0

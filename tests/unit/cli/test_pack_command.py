@@ -103,10 +103,9 @@ def test_unknown_model_is_an_error(
 def test_help_loads_nothing_heavy(repository: Path) -> None:
     """``--help`` loads no compression, schema or terminal library."""
     code = (
-        "import sys; from constructs_triton.cli import main\n"
-        "try: main(['pack', '--help'])\n"
-        "except SystemExit: pass\n"
-        "print([name for name in ('isal', 'google.protobuf', 'rich', 'grpc', 'jsii') if name in sys.modules])"
+        "import sys; from constructs_triton.cli import main\ntry: main(['pack', '--help'])\nexcept "
+        "SystemExit: pass\nprint([name for name in ('isal', 'google.protobuf', 'rich', 'grpc', "
+        "'jsii') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
@@ -115,9 +114,9 @@ def test_help_loads_nothing_heavy(repository: Path) -> None:
 def test_pack_never_loads_grpc(repository: Path) -> None:
     """Packing, with the check, does not load grpc, aws_cdk or numpy."""
     code = (
-        "import sys; from constructs_triton.cli import main\n"
-        f"status = main(['pack', {str(repository)!r}, '-o', {str(repository.parent / 'out')!r}])\n"
-        "print(status, [name for name in ('grpc', 'jsii', 'aws_cdk', 'numpy') if name in sys.modules])"
+        "import sys; from constructs_triton.cli import main\nstatus = main(['pack', "
+        f"{str(repository)!r}, '-o', {str(repository.parent / 'out')!r}])\nprint(status, [name for "
+        "name in ('grpc', 'jsii', 'aws_cdk', 'numpy') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "0 []"

@@ -55,7 +55,9 @@ def test_files_are_short_and_have_the_project_name(shop: Path) -> None:
 
 
 def test_example_has_its_models_and_no_others(tmp_path: Path) -> None:
-    """The models are those of the documentation, file by file; the template's own model is left out."""
+    """The models are those of the documentation, file by file;
+    the template's own model is left out.
+    """
     assert main(["project", "new", str(tmp_path / "shop"), "--example", "digits"]) == 0
     models, documented = (
         tmp_path / "shop" / "models",
@@ -80,7 +82,9 @@ def test_unknown_example_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_versions_are_those_of_this_project(shop: Path) -> None:
-    """The project has our version, and the CDK and its command line in the versions that we test."""
+    """The project has our version, and the CDK and its command line in the
+    versions that we test.
+    """
     settings: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text())
     tested = re.search(
         r"^aws-cdk-lib==\S+$", (PROJECT / "constraints.txt").read_text(), re.MULTILINE
@@ -96,7 +100,9 @@ def test_versions_are_those_of_this_project(shop: Path) -> None:
 
 
 def test_workflow_reads_only_and_runs_the_two_commands(shop: Path) -> None:
-    """The workflow may only read the repository, and runs the commands of the README, and the checks."""
+    """The workflow may only read the repository, and runs the commands of the README,
+    and the checks.
+    """
     workflow = yaml.safe_load((shop / ".github" / "workflows" / "test.yml").read_text())
     assert workflow["permissions"] == {"contents": "read"}
     (job,) = workflow["jobs"].values()
@@ -133,7 +139,9 @@ def test_workflows_check_out_files_of_git_lfs(name: str, shop: Path) -> None:
 
 
 def test_pull_request_is_rehearsed_against_its_base(shop: Path) -> None:
-    """The workflow may only read; its commands for the two assemblies and the rehearsal are in the README."""
+    """The workflow may only read; its commands for the two assemblies and the
+    rehearsal are in the README.
+    """
     workflow = yaml.safe_load((shop / ".github" / "workflows" / "rehearse.yml").read_text())
     assert workflow["permissions"] == {"contents": "read"}
     (job,) = workflow["jobs"].values()
@@ -154,9 +162,11 @@ def test_pull_request_is_rehearsed_against_its_base(shop: Path) -> None:
 def test_summary_has_the_rehearsal_and_the_job_its_exit_code(
     shop: Path, tmp_path: Path, old: str, code: int
 ) -> None:
-    """The last step writes the text in a code block, and fails as the rehearsal does, in GitHub's shell.
+    """The last step writes the text in a code block, and fails as the rehearsal does, in GitHub's
+    shell.
 
-    Without an app in the base branch it rehearses a first deployment, and no step runs in that branch.
+    Without an app in the base branch it rehearses a first deployment, and no step runs in that
+    branch.
     """
     workflow = yaml.safe_load((shop / ".github" / "workflows" / "rehearse.yml").read_text())
     steps = workflow["jobs"]["rehearse"]["steps"]

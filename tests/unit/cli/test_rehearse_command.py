@@ -33,7 +33,9 @@ def _run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
 
 @pytest.mark.e2e
 def test_text_and_json_have_the_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A changed name replaces the topic; the table has its construct path and the JSON its logical ID."""
+    """A changed name replaces the topic; the table has its construct path and
+    the JSON its logical ID.
+    """
     old, new = (
         _template(tmp_path / "old.json", "alerts"),
         _template(tmp_path / "new.json", "alarms"),
@@ -58,7 +60,9 @@ def test_text_and_json_have_the_steps(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_events_before_the_update_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An event that happened is printed first; an unknown kind is an error with all kinds, as in the help."""
+    """An event that happened is printed first; an unknown kind is an error with all kinds,
+    as in the help.
+    """
     old, new = (
         _template(tmp_path / "old.json", "alerts"),
         _template(tmp_path / "new.json", "alarms"),
@@ -143,7 +147,9 @@ def test_files_of_the_current_folder_are_not_executed(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_no_process_outlives_the_command(tmp_path: Path, number: signal.Signals) -> None:
-    """A rehearsal that is killed, as by a timeout of CI, takes the process that rehearses with it."""
+    """A rehearsal that is killed, as by a timeout of CI,
+    takes the process that rehearses with it.
+    """
     template = _template(tmp_path / f"{tmp_path.name}.json", "alerts")
     words = [sys.executable, "-m", "constructs_triton.cli", "rehearse", "none", template]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as command:
@@ -175,7 +181,8 @@ def _wait_for(read: Callable[[], list[int]], is_wanted: Callable[[list[int]], bo
     return found
 
 
-#: The command without a package, which does in its own process what the process of the rehearsal does.
+#: The command without a package, which does in its own process what the process of the rehearsal
+#: does.
 WITHOUT_PACKAGE = """
 import sys
 from constructs_triton.cli import main
@@ -189,7 +196,9 @@ raise SystemExit(main(sys.argv[1:]))
 @pytest.mark.e2e
 @pytest.mark.parametrize("package", ["moto", "cfnlint"])
 def test_missing_package_of_the_extra_is_one_sentence(package: str, tmp_path: Path) -> None:
-    """Also a package that only the process of the rehearsal uses is an error with the command to run."""
+    """Also a package that only the process of the rehearsal uses is an error
+    with the command to run.
+    """
     template = _template(tmp_path / "new.json", "alerts")
     run = subprocess.run(
         [sys.executable, "-c", WITHOUT_PACKAGE, package, "rehearse", "none", template, "--json"],

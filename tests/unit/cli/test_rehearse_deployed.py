@@ -56,7 +56,9 @@ def new(tmp_path: Path) -> str:
 def test_deployed_template_is_old(
     stack: str, deployed: SimulatedAccount, new: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The template of a stack by its name or ARN, as JSON or YAML, is deployed under the stack's name."""
+    """The template of a stack by its name or ARN, as JSON or YAML,
+    is deployed under the stack's name.
+    """
     name = deployed.stack("Yaml").id if stack == "ARN" else stack
     assert main(["rehearse", "--deployed", name, new, "--failures", "none", "--orders", "1"]) == 0
     out = capsys.readouterr().out
@@ -100,7 +102,9 @@ Resources:
 def test_parameters_keep_the_values_of_the_deployed_stack(
     deployed: SimulatedAccount, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A parameter without a default has the deployed value in both versions; ``--parameters`` replaces it."""
+    """A parameter without a default has the deployed value in both versions;
+    ``--parameters`` replaces it.
+    """
     if deployed.stacks.find("Given") is None:
         stack = deployed.stacks.add("Given")
         deployed.deployer.deploy(stack, parse_template(PARAMETERS), {"Stage": "live"})

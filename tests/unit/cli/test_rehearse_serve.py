@@ -69,7 +69,9 @@ def test_served_account_is_used_by_its_variables_until_ctrl_c(
 
 @pytest.mark.e2e
 def test_served_account_is_in_the_region_of_the_option() -> None:
-    """``--region`` moves the account; a stack of another Region is refused with the option that it needs."""
+    """``--region`` moves the account; a stack of another Region is refused with
+    the option that it needs.
+    """
     command = [*COMMAND, "--region", "eu-west-1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -9,7 +9,10 @@ import pytest
 
 from constructs_triton.cli import main
 
-TENSORS = 'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }'
+TENSORS = (
+    'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: '
+    '"Y" data_type: TYPE_FP32 dims: 4 }'
+)
 
 
 @pytest.fixture

@@ -93,7 +93,9 @@ def _edges(graph: ServiceGraph) -> set[tuple[str, str, str]]:
 
 
 def test_graph_has_callers_variants_models_storage_and_scaling() -> None:
-    """Each variant has its share of the requests, and only a policy that allows calls makes a caller."""
+    """Each variant has its share of the requests,
+    and only a policy that allows calls makes a caller.
+    """
     graph = ServiceGraph.of(_stack(TEMPLATE))
     assert _edges(graph) == {
         ("Caller", "may call", "endpoint vision"),
@@ -126,7 +128,9 @@ def test_graph_has_callers_variants_models_storage_and_scaling() -> None:
 def test_target_above_100_percent_is_explained(
     metric: str, types: list[str], target: float, shown: str
 ) -> None:
-    """Utilizations are sums over vCPUs or GPUs, so a target has its part of an instance beside it."""
+    """Utilizations are sums over vCPUs or GPUs,
+    so a target has its part of an instance beside it.
+    """
     assert f"{metric} at {target}{share_of_instance(metric, target, types)}" == shown
 
 
@@ -145,7 +149,9 @@ def test_utilization_is_drawn_with_the_instance_type_of_its_variant() -> None:
 
 
 def test_components_are_drawn_on_their_variant() -> None:
-    """A component is between its variant and its model; an adapter reads its files and has no container."""
+    """A component is between its variant and its model;
+    an adapter reads its files and has no container.
+    """
     resources = dict(TEMPLATE["Resources"])
     variant = {
         "VariantName": "AllTraffic",
@@ -178,7 +184,9 @@ def test_components_are_drawn_on_their_variant() -> None:
 
 
 def test_command_prints_mermaid_without_foreign_syntax(tmp_path: Path, capsys: Any) -> None:
-    """Quotes and brackets of names are written as character codes, in a Markdown block if asked for."""
+    """Quotes and brackets of names are written as character codes,
+    in a Markdown block if asked for.
+    """
     path = tmp_path / "Shop.template.json"
     path.write_text(json.dumps(TEMPLATE))
     assert main(["graph", str(path), "--markdown"]) == 0
@@ -188,7 +196,9 @@ def test_command_prints_mermaid_without_foreign_syntax(tmp_path: Path, capsys: A
 
 
 def test_picture_has_every_node_and_no_foreign_markup(tmp_path: Path, capsys: Any) -> None:
-    """The SVG file is well-formed, has colors for dark pages, and a name of a model is text in it."""
+    """The SVG file is well-formed, has colors for dark pages,
+    and a name of a model is text in it.
+    """
     path, picture = tmp_path / "Shop.template.json", tmp_path / "app.svg"
     path.write_text(json.dumps(TEMPLATE).replace('res\\"net]', "<b>resnet</b>"))
     assert main(["graph", str(path), "-o", str(picture)]) == 0
@@ -215,7 +225,9 @@ def test_picture_has_every_node_and_no_foreign_markup(tmp_path: Path, capsys: An
 
 
 def test_picture_shortens_long_lists() -> None:
-    """Of hundreds of callers and components a picture has the first ones and the number of the others."""
+    """Of hundreds of callers and components a picture has the first ones and
+    the number of the others.
+    """
     callers = [Node(f"c{number}", "caller", (f"caller {number}",)) for number in range(300)]
     parts = [Node(f"p{number}", "component", (f"part {number}",)) for number in range(13)]
     nodes = [Node("e", "endpoint", ("endpoint e",)), Node("v", "variant", ("v",)), *callers, *parts]

@@ -31,7 +31,9 @@ def first_match(text: str) -> str | None:
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.id)
 def test_the_first_entry_that_matches_an_example_is_its_own(failure: Failure) -> None:
-    """No earlier pattern matches a text of the entry in any release, and none matches an empty line."""
+    """No earlier pattern matches a text of the entry in any release,
+    and none matches an empty line.
+    """
     texts = (failure.example, *(other.text for other in failure.other_texts))
     assert {first_match(text) for text in texts} == {failure.id}
     assert failure.pattern.search("") is None
@@ -49,7 +51,9 @@ def test_every_entry_is_complete_and_has_its_own_id() -> None:
 
 
 def test_placeholders_are_groups_of_the_pattern() -> None:
-    """Every ``{name}`` in a cause or a fix can be filled from a message, or has words for unknown values."""
+    """Every ``{name}`` in a cause or a fix can be filled from a message,
+    or has words for unknown values.
+    """
     wrong = [
         (failure.id, name)
         for failure in FAILURES

@@ -27,7 +27,9 @@ def _images() -> dict[str, Any]:
 
 
 def test_every_difference_of_the_tables_is_reported() -> None:
-    """Equal tables give no line; a new version, another account, and a changed Region give one each."""
+    """Equal tables give no line; a new version, another account,
+    and a changed Region give one each.
+    """
     theirs = _images()
     assert list(facts_check._accounts(theirs)) == []
     theirs["versions"]["26.09"] = theirs["versions"].pop("23.12")
@@ -46,14 +48,18 @@ def test_different_uri_is_reported() -> None:
     theirs = {
         "eu-west-1 26.05 gpu": f"763104351884.{repository}:26.05-py3",
         "cn-north-1 26.05 gpu": None,
-        "cn-north-1 25.09 cpu": "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/sagemaker-tritonserver:x",
+        "cn-north-1 25.09 cpu": (
+            "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/sagemaker-tritonserver:x"
+        ),
     }
     (line,) = facts_check._uris(theirs)
     assert line.startswith("image cn-north-1 25.09 cpu: we have None")
 
 
 def test_refresh_adds_a_release_and_lists_what_to_look_up() -> None:
-    """A new release gets its Regions, facts that no package states are listed, and the rest is unchanged."""
+    """A new release gets its Regions, facts that no package states are listed,
+    and the rest is unchanged.
+    """
     facts = json.loads(facts_refresh.IMAGES.read_text())
     before, theirs = copy.deepcopy(facts), _images()
     assert facts_refresh.refresh_images(facts, theirs) == []
@@ -95,7 +101,10 @@ def test_tables_of_the_sdk_that_moved_are_reported(tmp_path: Path) -> None:
     assert lines(**changed) == [
         "sagemaker-2.300.0: 25.09 in eu-west-1 is in account 111111111111, we have 763104351884",
         "sagemaker-2.300.0: has the image 27.01, which we lack",
-        f"sagemaker-2.300.0: {sdk_tables.LEGACY_TABLE} has no {sdk_tables.LEGACY_NAME}; the table has moved",
+        (
+            f"sagemaker-2.300.0: {sdk_tables.LEGACY_TABLE} has "
+            f"no {sdk_tables.LEGACY_NAME}; the table has moved"
+        ),
     ]
     moved = "sagemaker/new/sagemaker-tritonserver.json"
     assert lines(**{moved: "{}", sdk_tables.LEGACY_TABLE: legacy}) == [

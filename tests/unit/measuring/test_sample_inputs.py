@@ -42,7 +42,9 @@ def test_every_datatype_can_be_sent(row: Any, is_random: bool, tmp_path: Path) -
 
 
 def test_shapes_and_optional_inputs(tmp_path: Path) -> None:
-    """A shape replaces variable sizes; there is no batch axis without batching, and no optional input."""
+    """A shape replaces variable sizes; there is no batch axis without batching,
+    and no optional input.
+    """
     write_model(
         tmp_path, "net", declare("x") + declare("o", more="optional: true"), max_batch_size=0
     )

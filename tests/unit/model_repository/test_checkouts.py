@@ -1,4 +1,7 @@
-"""One commit gives one digest on every system. Git's settings on Linux simulate the other systems."""
+"""One commit gives one digest on every system.
+
+Git's settings on Linux simulate the other systems.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,9 @@ def _warnings(checkout: Path) -> list[str]:
 
 @pytest.fixture(params=[True, False], ids=["attributes", "no attributes"])
 def origin(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A commit of a new project with a model, with and without the template's ``.gitattributes``."""
+    """A commit of a new project with a model, with and without the template's
+    ``.gitattributes``.
+    """
     project = tmp_path / "origin"
     assert main(["project", "new", str(project)]) == 0
     shutil.rmtree(project / "models")
@@ -103,7 +108,9 @@ def _add_files_of_systems(checkout: Path) -> None:
 
 @pytest.mark.parametrize("change", [_touch, _add_execute_bits, _add_files_of_systems])
 def test_disks_and_desktops_change_nothing(change: Callable[[Path], None], origin: Path) -> None:
-    """Permissions, times, and the files that macOS, Windows and Python add have no part in the digest."""
+    """Permissions, times, and the files that macOS,
+    Windows and Python add have no part in the digest.
+    """
     checkout = _checkout(origin)
     change(checkout)
     assert _digest(checkout) == _digest(_checkout(origin))
@@ -157,7 +164,9 @@ def test_names_that_differ_in_case(origin: Path) -> None:
     "is_committed", [False, True], ids=["LF in the commit", "CR LF in the commit"]
 )
 def test_hint_about_line_ends_leads_to_the_same_digest(is_committed: bool, origin: Path) -> None:
-    """The steps of the page on digests end with the digest of a Linux checkout, and damage no model."""
+    """The steps of the page on digests end with the digest of a Linux checkout,
+    and damage no model.
+    """
     wanted, path = _digest(_checkout(origin)), origin / MODELS / "1" / "model.py"
     if is_committed:
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))

@@ -42,7 +42,9 @@ def describe(models: Path, text: str) -> Path:
 
 
 def test_calls_apply_to_every_reader(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The called model is packed, ``config show`` names it, and ``check`` prints no warning about it."""
+    """The called model is packed, ``config show`` names it,
+    and ``check`` prints no warning about it.
+    """
     assert main(["check", str(models)]) == 0
     assert "python-called-model-unknown" in capsys.readouterr().out
     describe(models, 'also_served = ["scale"]\n[calls]\npipeline = ["scale"]\n')
@@ -142,7 +144,9 @@ def test_a_file_that_is_none_is_not_read(models: Path) -> None:
 
 
 def test_arguments_must_equal_the_file(models: Path) -> None:
-    """Equal values pass in any order; another value is an error that names the argument and the line."""
+    """Equal values pass in any order; another value is an error that names the
+    argument and the line.
+    """
     path = describe(models, 'also_served = ["scale"]\n[calls]\npipeline = ["scale", "pipeline"]\n')
     equal = ModelRepository.from_directory(
         models, calls={"pipeline": ["pipeline", "scale"]}, also_served=["scale"]

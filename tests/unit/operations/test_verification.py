@@ -63,14 +63,18 @@ class Batcher:
 def test_requests_are_sent_alone_unless_asked(
     mixes: bool, options: dict[str, Any], largest: int
 ) -> None:
-    """A model that would mix requests passes if no two meet, and one that keeps them apart if they do."""
+    """A model that would mix requests passes if no two meet,
+    and one that keeps them apart if they do.
+    """
     model = Batcher(mixes=mixes)
     found = verify_requests(recording(1, 2), InMemoryTransport(model), **options)
     assert (result_lines(found)[-1], model.largest) == ("0 of 2 responses differ", largest)
 
 
 def test_a_model_that_mixes_requests_is_named() -> None:
-    """The differences say that they come from requests sent together, and the last line what to do."""
+    """The differences say that they come from requests sent together,
+    and the last line what to do.
+    """
     found = verify_requests(recording(1, 2), InMemoryTransport(Batcher(mixes=True)), concurrency=4)
     assert [each.is_batching_fault for each in found] == [True, True]
     assert (

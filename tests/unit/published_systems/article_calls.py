@@ -45,7 +45,9 @@ def article_invocations(example: Path) -> list[dict[str, str]]:
 
 
 def template_calls(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what CloudFormation sends for a template with one endpoint, by the name of the call."""
+    """Return what CloudFormation sends for a template with one endpoint,
+    by the name of the call.
+    """
     calls = {}
     for call, resource_type in _TYPE_OF.items():
         found = [
@@ -69,7 +71,8 @@ def template_calls(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def differences(
     article: Mapping[str, Mapping[str, Any]], ours: Mapping[str, Mapping[str, Any]]
 ) -> set[Difference]:
-    """Return every parameter that differs; ``<NAME>`` in the article is a placeholder for any string.
+    """Return every parameter that differs; ``<NAME>`` in the article is a placeholder for any
+    string.
 
     Parts that are known only at deployment are shown as "…".
     """
@@ -118,7 +121,9 @@ def _text(value: Any) -> str:
 
 
 def _referred(value: Mapping[str, Any]) -> str:
-    """Format an intrinsic function; a value that is known only at deployment is in angle brackets."""
+    """Format an intrinsic function; a value that is known only at deployment
+    is in angle brackets.
+    """
     match value:
         case {"Fn::Join": [separator, parts]}:
             return str(separator).join(map(_text, parts))

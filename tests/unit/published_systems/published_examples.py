@@ -16,7 +16,9 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "published_systems
 
 @cache
 def templates(example: str) -> dict[str, dict[str, Any]]:
-    """Return the stable templates of an example by stack, which ``cdk synth`` writes and validates."""
+    """Return the stable templates of an example by stack,
+    which ``cdk synth`` writes and validates.
+    """
     with TemporaryDirectory() as folder:
         directory = Path(folder) / "cdk.out"
         synthesize_app(EXAMPLES / example / "app.py", directory)

@@ -51,7 +51,9 @@ def test_plan_reproduces_all_published_counts_and_costs(benchmark: dict[str, Any
 def test_every_measured_configuration_can_be_built(
     benchmark: dict[str, Any], variants: dict[str, Any]
 ) -> None:
-    """The names of the benchmark are those of the eight configurations, each on three instance types."""
+    """The names of the benchmark are those of the eight configurations,
+    each on three instance types.
+    """
     names = [plan.configuration for plan in benchmark["plans"]()]
     assert {name: names.count(name) for name in names} == dict.fromkeys(variants["VARIANTS"], 3)
 
@@ -71,7 +73,9 @@ def test_variants_differ_as_in_the_article(variants: dict[str, Any]) -> None:
 
 
 def test_cheapest_within_the_latency_is_planned(benchmark: dict[str, Any]) -> None:
-    """Without a choice it is trt-db on ml.g4dn.2xlarge; a named row is taken though it is too slow."""
+    """Without a choice it is trt-db on ml.g4dn.2xlarge;
+    a named row is taken though it is too slow.
+    """
     best = benchmark["plan_for"]()
     assert (best.configuration, best.instance_type, best.initial_instance_count) == (
         "trt-db",
@@ -103,7 +107,9 @@ def test_template_has_the_numbers_of_the_plan(benchmark: dict[str, Any]) -> None
 
 
 def test_job_of_the_readme_equals_the_articles(tmp_path: Path) -> None:
-    """The README's `plan recommender request` writes a default job, and each parameter of the article's."""
+    """The README's `plan recommender request` writes a default job,
+    and each parameter of the article's.
+    """
     readme = (EXAMPLE / "README.md").read_text(encoding="utf-8").replace("\\\n", " ")
     parser = argparse.ArgumentParser()
     recommender.add_arguments(parser)

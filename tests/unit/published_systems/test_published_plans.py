@@ -1,4 +1,6 @@
-"""The plans of the published systems: requests for their models, and the scripts for your own GPU."""
+"""The plans of the published systems: requests for their models,
+and the scripts for your own GPU.
+"""
 
 from __future__ import annotations
 
@@ -107,9 +109,9 @@ def test_scripts_refuse_a_trtexec_without_half_precision(
     docker.parent.mkdir()
     help_text = "  --fp16  Enable fp16 precision" if has_option else "  --stronglyTyped"
     docker.write_text(
-        '#!/bin/sh\nfor last; do :; done\nif [ "$last" = --help ]; then\n'
-        f'    echo "{help_text}"\nelse\n    echo "$@" > "{calls}"\n'
-        '    for each; do case "$each" in *:/workspace) touch "${each%:*}/model.plan" ;; esac; done\nfi\n'
+        f'#!/bin/sh\nfor last; do :; done\nif [ "$last" = --help ]; then\n    echo "{help_text}"\n'
+        f'else\n    echo "$@" > "{calls}"\n    for each; do case "$each" in *:/workspace) touch '
+        '"${each%:*}/model.plan" ;; esac; done\nfi\n'
     )
     docker.chmod(0o755)
     path = f"{docker.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"

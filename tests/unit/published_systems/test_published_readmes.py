@@ -1,4 +1,6 @@
-"""The READMEs of the published systems have the same sections, and a table of the article's paragraphs."""
+"""The READMEs of the published systems have the same sections,
+and a table of the article's paragraphs.
+"""
 
 from __future__ import annotations
 

@@ -60,7 +60,9 @@ def test_serving_part_of_the_template(
     ("example", "stack"), [("dali_inception", "DaliInception"), ("resnet_autoscaling", "ResNet50")]
 )
 def test_every_difference_from_the_article_is_explained(example: str, stack: str) -> None:
-    """Each parameter of the article's calls is in the template, or the README's table has the reason."""
+    """Each parameter of the article's calls is in the template,
+    or the README's table has the reason.
+    """
     found = differences(
         article_calls(EXAMPLES / example), template_calls(templates(example)[stack])
     )
@@ -68,7 +70,9 @@ def test_every_difference_from_the_article_is_explained(example: str, stack: str
 
 
 def test_a_parameter_that_differs_is_found() -> None:
-    """A different value, a missing one and an additional one are differences; a placeholder is any string."""
+    """A different value, a missing one and an additional one are differences;
+    a placeholder is any string.
+    """
     article = {"create_model": {"ModelName": "<NAME>", "Mode": "MultiModel", "Image": "<IMAGE>"}}
     ours = {
         "create_model": {"Mode": "SingleModel", "Image": {"Ref": "Uri"}, "Extra": [{"Key": True}]}
@@ -81,7 +85,9 @@ def test_a_parameter_that_differs_is_found() -> None:
 
 
 def test_small_network_differs_from_resnet50_by_its_models_alone() -> None:
-    """The stack for local runs differs from ResNet50 only in names and in the content of the models."""
+    """The stack for local runs differs from ResNet50 only in names and in the
+    content of the models.
+    """
     stacks = templates("resnet_autoscaling")
     calls = [template_calls(stacks[name]) for name in ("ResNet50", "SmallNetwork")]
     names = [call["create_endpoint"].pop("EndpointName") for call in calls]
@@ -90,7 +96,9 @@ def test_small_network_differs_from_resnet50_by_its_models_alone() -> None:
 
 
 def test_dashboard_shows_the_metrics_of_the_article() -> None:
-    """The dashboard has all metrics of instances, model loading and latency that the article names."""
+    """The dashboard has all metrics of instances,
+    model loading and latency that the article names.
+    """
     resources = templates("resnet_autoscaling")["ResNet50"]["Resources"].values()
     (body,) = [
         each["Properties"]["DashboardBody"]
@@ -104,7 +112,9 @@ def test_dashboard_shows_the_metrics_of_the_article() -> None:
 def test_simulation_follows_the_articles_policy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`simulate` reads bounds, target and cooldowns from the template: at 60 percent it adds instances."""
+    """`simulate` reads bounds, target and cooldowns from the template:
+    at 60 percent it adds instances.
+    """
     template = tmp_path / "ResNet50.template.json"
     template.write_text(json.dumps(templates("resnet_autoscaling")["ResNet50"]))
     words = [

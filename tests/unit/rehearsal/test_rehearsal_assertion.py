@@ -15,7 +15,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 
 
 def test_assertion_passes_or_names_each_problem_with_its_fix(tmp_path: Path) -> None:
-    """New content may be deployed; another endpoint name is an error with its code, unless acknowledged."""
+    """New content may be deployed; another endpoint name is an error with its code,
+    unless acknowledged.
+    """
     old = write_assembly(tmp_path / "old", endpoint())
     content = write_assembly(tmp_path / "content", endpoint(archive="two.tar.gz"))
     assert_update_keeps_serving(old, content, failures="none", orders=1)

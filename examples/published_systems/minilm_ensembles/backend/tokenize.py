@@ -9,7 +9,9 @@ from tokenizers import Tokenizer
 
 
 class TritonPythonModel:
-    """INPUT0: BYTES [n, 1], UTF-8 -> input_ids, attention_mask: INT32 [n, tokens of the longest sentence]."""
+    """INPUT0: BYTES [n, 1], UTF-8 -> input_ids, attention_mask: INT32 [n,
+    tokens of the longest sentence].
+    """
 
     def initialize(self, args):
         """Read the tokenizer beside this file, once for each instance."""
@@ -17,8 +19,8 @@ class TritonPythonModel:
         length = int(config["parameters"]["max_sequence_length"]["string_value"])
         folder = Path(args["model_repository"]) / args["model_version"]
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        # The file asks for 128 tokens, always; the model was made for up to 256 and needs no more padding
-        # than the longest sentence of a request.
+        # The file asks for 128 tokens, always; the model was made for up to 256 and needs no more
+        # padding than the longest sentence of a request.
         self.tokenizer.enable_truncation(length)
         self.tokenizer.enable_padding()
 

@@ -30,14 +30,17 @@ def check_repository(
 
     Args:
         path: A folder with one subfolder for each model.
-        target: Where the models run: a name such as ``"kubernetes"``, or a ``Target`` with more facts.
-        image_version: Triton release of the image, such as ``"26.05"``. Default: that of the target.
+        target: Where the models run: a name such as ``"kubernetes"``, or a ``Target`` with more
+            facts.
+        image_version: Triton release of the image, such as ``"26.05"``. Default: that of the
+            target.
         local_files: ``False`` if weights and version folders are stored elsewhere.
-        settings: A folder. The nearest settings in it, or above it, say what to select and to ignore.
-            Default: everything is reported.
+        settings: A folder. The nearest settings in it, or above it, say what to select and to
+            ignore. Default: everything is reported.
 
     Raises:
-        InvalidValueError: the folder cannot be read, the target is unknown, or the settings are wrong.
+        InvalidValueError: the folder cannot be read, the target is unknown, or the settings are
+            wrong.
     """
     place = replace(_target(target, image_version), local_files=local_files)
     repository = ModelRepository.from_directory(path)

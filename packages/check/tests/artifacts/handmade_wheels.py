@@ -45,7 +45,9 @@ def _hash(text: str) -> str:
 
 
 def write_wheels(folder: Path) -> None:
-    """Write ``pure``, which needs ``helper``, and contains data, a script and a part of a namespace."""
+    """Write ``pure``, which needs ``helper``, and contains data,
+    a script and a part of a namespace.
+    """
     information = "pure-1.0.dist-info"
     files = {
         "pure_data/words.txt": "one\n",

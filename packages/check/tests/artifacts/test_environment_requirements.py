@@ -13,7 +13,10 @@ from triton_model_check.artifacts.environments.requirements import read_requirem
 from triton_model_check.artifacts.environments.target import image_target
 
 HASH = "--hash=sha256:" + "0" * 64
-LOCK = "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git\n"
+LOCK = (
+    "# constructs-triton environment lock 1; "
+    "`constructs-triton env build` writes it, keep it in git\n"
+)
 
 
 def write(path: Path, text: str) -> Path:
@@ -28,7 +31,10 @@ def test_nested_files_are_read_once(tmp_path: Path) -> None:
         tmp_path / "more" / "base.txt", "-r ../requirements.txt\nnumpy\n--constraint=limits.txt\n"
     )
     write(tmp_path / "more" / "limits.txt", "numpy<2\n")
-    text = f"\ufeff# all\nregex ; python_version>'3' \\\n   {HASH}  # why\n\n-rmore/base.txt\nhttp#1 @ x\n"
+    text = (
+        "\ufeff# all\nregex ; python_version>'3' \\\n   "
+        f"{HASH}  # why\n\n-rmore/base.txt\nhttp#1 @ x\n"
+    )
     found = read_requirements(write(tmp_path / "requirements.txt", text))
     assert found.lines == (f"regex ; python_version>'3' {HASH}", "numpy", "http#1 @ x")
     assert found.constraints == ("numpy<2",)

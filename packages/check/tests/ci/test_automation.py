@@ -1,4 +1,6 @@
-"""What runs the checks elsewhere: the hook for pre-commit, the GitHub Action, and the jobs of the page."""
+"""What runs the checks elsewhere: the hook for pre-commit, the GitHub Action,
+and the jobs of the page.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def break_classifier(folder: Path) -> None:
 
 
 def run_step(name: str, folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run a step of the Action as GitHub does, with inputs in variables and the program of these tests."""
+    """Run a step of the Action as GitHub does, with inputs in variables and the
+    program of these tests.
+    """
     (step,) = [each for each in ACTION["runs"]["steps"] if each.get("name") == name]
     defaults = {each: described["default"] for each, described in ACTION["inputs"].items()}
     values = {
@@ -75,7 +79,9 @@ def run_job(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_action_marks_an_error_at_its_line(folder: Path) -> None:
-    """A correct repository passes; an error fails the step, and its annotation has file and line."""
+    """A correct repository passes; an error fails the step,
+    and its annotation has file and line.
+    """
     assert run_step("Check the models", folder).returncode == 0
     break_classifier(folder)
     done = run_step("Check the models", folder)
@@ -85,7 +91,9 @@ def test_action_marks_an_error_at_its_line(folder: Path) -> None:
 
 
 def test_action_writes_sarif_and_still_fails(folder: Path) -> None:
-    """``sarif-file`` is written in addition to the annotations, and the step ends with the exit code 1."""
+    """``sarif-file`` is written in addition to the annotations,
+    and the step ends with the exit code 1.
+    """
     break_classifier(folder)
     done = run_step(
         "Check the models", folder, sarif_file="out.sarif", target="kserve", image_version="24.10"
@@ -147,7 +155,9 @@ def test_job_of_github_prints_annotations(folder: Path) -> None:
 
 
 def test_job_of_gitlab_writes_its_report(folder: Path) -> None:
-    """The command of the job on the page writes the artifact that the job uploads, in GitLab's form."""
+    """The command of the job on the page writes the artifact that the job uploads,
+    in GitLab's form.
+    """
     job = yaml.safe_load(shown_file(PAGE, ".gitlab-ci.yml"))["check-models"]
     report = folder / job["artifacts"]["reports"]["codequality"]
     assert run_job(job["script"][-1], folder).returncode == 0
@@ -180,7 +190,9 @@ def test_job_of_gitlab_writes_its_report(folder: Path) -> None:
     ],
 )
 def test_hook_of_the_mirror_chooses_files_of_models(path: str, is_chosen: bool) -> None:
-    """pre-commit searches the pattern in each path; only what is a model's file in any project starts it."""
+    """pre-commit searches the pattern in each path;
+    only what is a model's file in any project starts it.
+    """
     (hook,) = yaml.safe_load((CHECKER / "mirror" / ".pre-commit-hooks.yaml").read_text())
     assert (re.search(hook["files"], path) is not None) is is_chosen
 

@@ -21,7 +21,9 @@ PLACEHOLDER = 'parameters { key: "path" value { string_value: "${path}" } }\n'
 
 @pytest.fixture
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two repositories: an ensemble ``pipe`` of ``a`` with a model ``m`` beside it, all wrong; and ``n``."""
+    """Two repositories: an ensemble ``pipe`` of ``a`` with a model ``m`` beside
+    it, all wrong; and ``n``.
+    """
     monkeypatch.chdir(tmp_path)
     wrong = {
         "a/config.pbtxt": WRONG,
@@ -58,7 +60,9 @@ def _json(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> dict[str,
 def test_path_of_a_model_or_a_file_names_the_models(
     path: str, found: set[str], models: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The whole repository is checked, and the findings of named models and of their users are printed."""
+    """The whole repository is checked, and the findings of named models and of
+    their users are printed.
+    """
     (models / "shop" / "triton-models.toml").write_text("")
     for given in (path, str(models / path)):
         document = _json([given], capsys)
@@ -70,7 +74,9 @@ def test_path_of_a_model_or_a_file_names_the_models(
 def test_each_repository_of_several_paths_is_checked_once(
     models: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Paths are relative to the working folder, and each repository has its own last line and document."""
+    """Paths are relative to the working folder, and each repository has its own
+    last line and document.
+    """
     paths = ["shop/m/config.pbtxt", "other", str(models / "shop" / "m" / "1" / "model.py")]
     assert main(paths) == 1
     printed = capsys.readouterr().out.splitlines()

@@ -19,9 +19,13 @@ from triton_model_check.cli import config
 MODEL = """
 backend: "python"
 max_batch_size: 8
-input { name: "[red]" data_type: TYPE_FP32 dims: [ 3, -1 ] optional: true reshape { shape: [ -1 ] } }
+input {
+  name: "[red]" data_type: TYPE_FP32 dims: [ 3, -1 ] optional: true reshape { shape: [ -1 ] }
+}
 output { name: "y" data_type: TYPE_STRING dims: [ 1 ] label_filename: "labels.txt" }
-parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/env.tar.gz" } }
+parameters {
+  key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/env.tar.gz" }
+}
 """
 ENSEMBLE = """
 name: "chain"
@@ -69,7 +73,9 @@ def test_repository_shows_graphs_as_text(models: Path, capsys: pytest.CaptureFix
 
 
 def test_what_triton_fills_in_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Tensors and batching come from an ONNX file; fields that the configuration contains are not marked."""
+    """Tensors and batching come from an ONNX file;
+    fields that the configuration contains are not marked.
+    """
     write({"net/1/model.onnx": relu()}, tmp_path)
     lines = [" ".join(line.split()) for line in _show(capsys, tmp_path / "net").splitlines()]
     assert lines[0] == "net"

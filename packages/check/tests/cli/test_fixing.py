@@ -1,4 +1,6 @@
-"""``check --fix``, ``--diff`` and ``--unsafe-fixes``: what they write, and what they leave alone."""
+"""``check --fix``, ``--diff`` and ``--unsafe-fixes``: what they write,
+and what they leave alone.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,9 @@ def test_read_only_file_stops_before_anything_is_written(
 
 
 def test_json_has_the_edits(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An editor can apply the fix of a finding by itself: offsets of characters, and the new text."""
+    """An editor can apply the fix of a finding by itself: offsets of characters,
+    and the new text.
+    """
     _check("--json")
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
     start = SAFE.index("+8")

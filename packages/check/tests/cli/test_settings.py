@@ -39,7 +39,9 @@ def _write(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_every_key_is_read(tmp_path: Path) -> None:
-    """The values have the types of the options, and every key of the table of options is in the file."""
+    """The values have the types of the options, and every key of the table of
+    options is in the file.
+    """
     settings = Settings.of(_write(tmp_path, {"triton-model-check.toml": EVERY_KEY}))
     assert settings == Settings(
         file=tmp_path / "triton-model-check.toml",
@@ -107,7 +109,10 @@ def test_the_nearest_file_with_settings_counts(tmp_path: Path) -> None:
         ("select = [1]", ":1: select: must be a list of strings, got a list; write select = "),
         (
             'per-model-ignores = ["m"]',
-            ":1: per-model-ignores: must be a table of lists, got a list; write per-model-ignores = {",
+            (
+                ":1: per-model-ignores: must be a table of lists, "
+                "got a list; write per-model-ignores = {"
+            ),
         ),
     ],
 )

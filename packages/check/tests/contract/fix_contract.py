@@ -22,7 +22,9 @@ def check(root: Path, target: Target | None) -> Report:
 
 
 def broken_promises(root: Path, target: Target | None) -> list[str]:
-    """Apply each fix of a repository alone; return what it leaves, what it brings, and lost comments."""
+    """Apply each fix of a repository alone; return what it leaves, what it brings,
+    and lost comments.
+    """
     before = check(root, target).findings
     return [line for each in before if each.fix for line in _broken(each, before, root, target)]
 
@@ -65,7 +67,9 @@ def _comments(text: str) -> list[str]:
 
 
 def add_comments(root: Path) -> None:
-    """Add comments around each field of the top of each configuration, and the line ends of Windows."""
+    """Add comments around each field of the top of each configuration,
+    and the line ends of Windows.
+    """
     for path in root.glob("*/config.pbtxt"):
         if path.is_file() and not path.is_symlink():
             path.write_bytes(_with_comments(decode(path.read_bytes())).encode())

@@ -1,6 +1,8 @@
-"""The models of real exporters in ``onnx_exporters/``, what ONNX Runtime says of them, and what we say.
+"""The models of real exporters in ``onnx_exporters/``, what ONNX Runtime says of them, and what we
+say.
 
-``make onnx-corpus`` writes them. We are asked in a process in which ONNX Runtime cannot be imported.
+``make onnx-corpus`` writes them. We are asked in a process in which ONNX Runtime cannot be
+imported.
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
-"""The cases of ``oracle_targets/``: repositories, how a server is started with them, and what it answers.
+"""The cases of ``oracle_targets/``: repositories, how a server is started with them, and what it
+answers.
 
-A case in ``cases.toml`` has these keys; ``@NAME@`` in a text is replaced by the text ``NAME`` of ``[parts]``:
+A case in ``cases.toml`` has these keys; ``@NAME@`` in a text is replaced by the text ``NAME`` of
+``[parts]``:
 
 - ``models``: Python models by name, each with what its ``config.pbtxt`` has after ``@python@``.
-- ``files``: further files by path, or other content for those of ``models``. A path that ends in ``/`` is an
-  empty folder, and the content ``@library@`` is a backend's library.
+- ``files``: further files by path, or other content for those of ``models``. A path that ends in
+  ``/`` is an empty folder, and the content ``@library@`` is a backend's library.
 - ``backends``: files of backends beside those of the server.
-- ``repositories``: the folders that are repositories; without it the files are those of one repository.
-- ``flags``, ``shm``, ``read_only``: options of the server, the size of ``/dev/shm`` as mount(8) writes it,
-  and whether the repositories are mounted read-only.
+- ``repositories``: the folders that are repositories; without it the files are those of one
+  repository.
+- ``flags``, ``shm``, ``read_only``: options of the server, the size of ``/dev/shm`` as mount(8)
+  writes it, and whether the repositories are mounted read-only.
 """
 
 from __future__ import annotations
@@ -36,7 +39,9 @@ _PARTS: dict[str, str] = {**_TOML["parts"], "long": "x" * 1_200_000}
 
 
 class Case(NamedTuple):
-    """One start of the server, with the texts of the files in its repositories and its own backends."""
+    """One start of the server, with the texts of the files in its repositories
+    and its own backends.
+    """
 
     what: str
     files: dict[str, str]
@@ -52,7 +57,9 @@ class Case(NamedTuple):
 
     @property
     def target(self) -> Target:
-        """What the options mean for a check: a container of the release, on a machine without GPUs."""
+        """What the options mean for a check: a container of the release,
+        on a machine without GPUs.
+        """
         *_, name = [None, *self.options("model-config-name")]
         return Target.named(
             "kserve" if self.is_read_only else "docker",

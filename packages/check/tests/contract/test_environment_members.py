@@ -90,7 +90,9 @@ def unpack(library: Any, path: Path, flags: int) -> str:
 def test_members_are_refused_as_by_libarchive(
     libarchive: Any, names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The check reports the archives that libarchive refuses with the flags of 26.06, in its words."""
+    """The check reports the archives that libarchive refuses with the flags of 26.06,
+    in its words.
+    """
     path, folder = tmp_path / "env.tar", tmp_path / "unpacked"
     with tarfile.open(path, "w") as archive:
         for each in names:

@@ -37,7 +37,9 @@ def test_errors_are_compared_with_the_recorded_verdict(
 
 
 def test_another_onnx_package_does_not_write_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The findings of ONNX models depend on its version, so the ledger is that of the pinned one."""
+    """The findings of ONNX models depend on its version,
+    so the ledger is that of the pinned one.
+    """
     monkeypatch.setattr(findings_ledger, "_installed", lambda _: "1.0.0")
     with pytest.raises(
         SystemExit, match=r"onnx: must be \d+\.\d+\.\d+ as in constraints.txt, got 1.0.0"

@@ -69,7 +69,9 @@ def wrongly_accepted(found: dict[str, Any], image: str) -> set[str]:
 def test_verdict_equals_that_of_onnx_runtime(
     cases: Path, image: str, hidden: tuple[str, ...]
 ) -> None:
-    """No model is refused that ONNX Runtime loads, and only the listed ones are accepted that it refuses."""
+    """No model is refused that ONNX Runtime loads,
+    and only the listed ones are accepted that it refuses.
+    """
     found = said(cases, image, *hidden)
     assert found.keys() == CASES.keys()
     assert wrongly_refused(found, image) == {}
@@ -78,7 +80,9 @@ def test_verdict_equals_that_of_onnx_runtime(
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_shapes_are_those_of_onnx_runtime(cases: Path, image: str) -> None:
-    """Where shapes are inferred they are those of ONNX Runtime, which is so for nine models of ten."""
+    """Where shapes are inferred they are those of ONNX Runtime,
+    which is so for nine models of ten.
+    """
     found = said(cases, image)
     inferred = {
         name: each for name, each in found.items() if each["is_inferred"] and _loads(image, name)
@@ -103,7 +107,9 @@ def test_each_kind_has_a_file_of_real_size(cases: Path) -> None:
 
 
 def _config(signature: dict[str, Any], wrong_by: int) -> str:
-    """Return a configuration with ONNX Runtime's signature; the last dim of the first output may be wrong."""
+    """Return a configuration with ONNX Runtime's signature;
+    the last dim of the first output may be wrong.
+    """
     sides = []
     for side in ("inputs", "outputs"):
         for name, type_name, dims in signature[side]:
@@ -115,7 +121,9 @@ def _config(signature: dict[str, Any], wrong_by: int) -> str:
 
 
 def _with_known_size(name: str) -> bool:
-    """Return whether all inputs and outputs are tensors that Triton knows, and all outputs end in a size."""
+    """Return whether all inputs and outputs are tensors that Triton knows,
+    and all outputs end in a size.
+    """
     signature = CASES[name]["24.10"]
     tensors = [each for side in ("inputs", "outputs") for each in signature.get(side, ())]
     known = all(type_name in _TYPES and dims for _, type_name, dims in tensors)
@@ -128,7 +136,9 @@ def _with_known_size(name: str) -> bool:
 def test_configuration_is_compared_with_the_inferred_shape(
     cases: Path, name: str, tmp_path: Path
 ) -> None:
-    """The shapes of ONNX Runtime are accepted in the configuration, and another output size is not."""
+    """The shapes of ONNX Runtime are accepted in the configuration,
+    and another output size is not.
+    """
     folder = tmp_path / "models" / "m"
     folder.mkdir(parents=True)
     (folder / "1").symlink_to(cases / name)

@@ -1,8 +1,8 @@
 """Our verdict and the real server's on ONNX models, with and without the ``onnx`` package.
 
-``oracle_onnx/cases.tar.gz`` contains one repository for each case, ``oracle_onnx/verdicts.json`` the
-answer of the server (release 24.10 with ONNX Runtime 1.19.2, without a GPU) and the configuration that it
-completed.
+``oracle_onnx/cases.tar.gz`` contains one repository for each case, ``oracle_onnx/verdicts.json``
+the answer of the server (release 24.10 with ONNX Runtime 1.19.2, without a GPU) and the
+configuration that it completed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ NEEDS_INFERENCE = {
     "bad_inner_type_contradicts": "the type of an inner tensor is inferred",
     "bad_kernel_erf_fp64": "the definition of Erf is in the onnx package",
     "bad_kernel_relu_1": "the definition of Relu is in the onnx package",
-    "bad_mbs0_output_fixed": "the model's output shape is inferred, so it is not known to be [-1, 4]",
+    "bad_mbs0_output_fixed": (
+        "the model's output shape is inferred, so it is not known to be [-1, 4]"
+    ),
     "bad_op_type_not_allowed": "the types that an operator accepts are in the onnx package",
     "bad_output_fixed_for_wild": "the output shape is inferred",
     "bad_seq_fixed_everywhere": "the output shape is inferred",
@@ -58,7 +60,9 @@ TOO_STRICT = {"ok_optimized_rank_softmax": "the declared rank is wrong, which on
 
 SAME_WORDS = {
     "bad_html": "Protobuf parsing failed",
-    "bad_auto_mbs_fixed": "model does not support batching while non-zero max_batch_size is specified",
+    "bad_auto_mbs_fixed": (
+        "model does not support batching while non-zero max_batch_size is specified"
+    ),
     "bad_auto_partial_input_missing": "configuration expects 1 inputs, model provides 2",
     "bad_bad_attribute": "Unrecognized attribute: nonsense for operator Re",
     "bad_bool_as_uint8": "configuration expects datatype TYPE_UINT8 for input",
@@ -70,20 +74,26 @@ SAME_WORDS = {
     "bad_ir_absent": "Missing model IR version",
     "bad_kernel_erf_fp64": "Could not find an implementation for Erf(13)",
     "bad_ms_unknown": "com.microsoft:NoSuchThing",
-    "bad_one_input_without_batch": "for the model to support batching the shape should have at least 1",
+    "bad_one_input_without_batch": (
+        "for the model to support batching the shape should have at least 1"
+    ),
     "bad_onnx_named_ort": "ORT model verification failed",
     "bad_optional_mbs": "is not supported for models that support batching",
     "bad_output_type_undefined": "Invalid tensor data type 0",
     "bad_output_misspelt": "unexpected inference output",
     "bad_param_mem_pattern_word": "failed to convert",
-    "bad_ragged_shape": "configuration expects model provides input with shape [-1] for ragged input",
+    "bad_ragged_shape": (
+        "configuration expects model provides input with shape [-1] for ragged input"
+    ),
     "bad_scalar_two": "should only provide 1 in",
     "bad_sequence_output": "Unsupported ONNX Type",
     "bad_symlink_dangling": "failed to stat file",
     "bad_unknown_op": "No Op registered for Frobnicate with domain_version of 13",
     "odd_no_opset": "Missing opset in the model",
 }
-"""Words that the server's message and ours have in common, so that a search for one finds the other."""
+"""Words that the server's message and ours have in common,
+so that a search for one finds the other.
+"""
 
 OTHERWISE = {"ok_auto_default_mbs_16": "an option of the server sets the default of max_batch_size"}
 """What the server completes otherwise."""
@@ -134,7 +144,9 @@ def test_verdict_equals_the_servers(cases: Path, name: str) -> None:
 @pytest.mark.usefixtures("without_onnx")
 @pytest.mark.parametrize("name", DECIDED)
 def test_verdict_without_the_onnx_package(cases: Path, name: str) -> None:
-    """Without the onnx package, some more cases are not rejected, and one that loads is rejected."""
+    """Without the onnx package, some more cases are not rejected,
+    and one that loads is rejected.
+    """
     report = _check(cases, name)
     others = {
         **dict.fromkeys(MISSED | NEEDS_INFERENCE, "loads"),
@@ -172,7 +184,7 @@ def test_message_has_the_words_of_the_server(cases: Path, name: str) -> None:
     assert any(words in error.message for error in _check(cases, name).errors)
 
 
-# --- ONNX Runtime itself ----------------------------------------------------------------------------------
+# --- ONNX Runtime itself --------------------------------------------------------------------------
 
 X, Y = [tensor("X")], [tensor("Y")]
 RELU = [node("Relu", ["X"], ["Y"])]
@@ -199,7 +211,9 @@ MODELS = {
 
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_model_is_judged_as_by_onnx_runtime(name: str, tmp_path: Path) -> None:
-    """ONNX Runtime accepts operator sets that are not imported, and rejects a wrong declared type."""
+    """ONNX Runtime accepts operator sets that are not imported,
+    and rejects a wrong declared type.
+    """
     content, loads = MODELS[name]
     path = tmp_path / "model.onnx"
     path.write_bytes(content)
@@ -219,7 +233,9 @@ def test_model_is_judged_as_by_onnx_runtime(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_place_of_external_data(location: str, version: str, faults: int, tmp_path: Path) -> None:
-    """Up to ONNX Runtime 1.23 external data may be anywhere, and an absolute path is not checked."""
+    """Up to ONNX Runtime 1.23 external data may be anywhere,
+    and an absolute path is not checked.
+    """
     weights = helper.make_tensor("W", TensorProto.FLOAT, [4], b"\0" * 16, raw=True)
     external_data_helper.set_external_data(weights, location.format(folder=tmp_path), 0, 16)
     weights.ClearField("raw_data")
@@ -235,7 +251,7 @@ def test_place_of_external_data(location: str, version: str, faults: int, tmp_pa
     )
 
 
-# --- completed configurations -----------------------------------------------------------------------------
+# --- completed configurations ---------------------------------------------------------------------
 
 
 def _expected() -> dict[tuple[str, str], dict[str, Any]]:

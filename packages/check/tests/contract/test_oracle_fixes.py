@@ -1,4 +1,6 @@
-"""The fixes of the repositories that a real server was given to load: each corrects only its finding."""
+"""The fixes of the repositories that a real server was given to load:
+each corrects only its finding.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", sorted(VERDICTS))
 def test_fix_keeps_its_promises(unpacked: Path, name: str) -> None:
-    """Each fix alone keeps its promises, also with comments; all together end after a few rounds."""
+    """Each fix alone keeps its promises, also with comments;
+    all together end after a few rounds.
+    """
     case = VERDICTS[name]
     platform: Platform = "sagemaker" if case["mode"] == "sme" else "sagemaker-multi-model"
     target = Target(platform=platform, gpu_count=0, default_model=case.get("default_model"))

@@ -1,7 +1,8 @@
 """Our verdict and the real server's, on repositories that triton server 2.51 was given to load.
 
-``oracle/cases.tar.gz`` contains one folder for each repository, and ``oracle/verdicts.json`` the answer of
-the server (release 24.10, without a GPU). It is an archive because git does not store empty folders.
+``oracle/cases.tar.gz`` contains one folder for each repository, and ``oracle/verdicts.json`` the
+answer of the server (release 24.10, without a GPU). It is an archive because git does not store
+empty folders.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ VERDICTS: dict[str, dict[str, Any]] = json.loads(
 
 NEEDS_EXECUTION = {
     "bad_auto_conflict": "auto_complete_config is executed and disagrees with config.pbtxt",
-    "bad_ens_step_autocomplete_mismatch": "auto_complete_config is executed and gives a step its types",
+    "bad_ens_step_autocomplete_mismatch": (
+        "auto_complete_config is executed and gives a step its types"
+    ),
     "bad_mme_error": "initialize is executed and raises",
     "bad_mme_memory": "initialize is executed and raises",
     "bad_py_init_raises": "initialize is executed and raises",
@@ -39,7 +42,9 @@ SAME_WORDS = {
     "bad_cache_decoupled": "with 'decoupled' transaction policy",
     "bad_config_at_root_and_dir": "Incorrect directory structure",
     "bad_cpu_with_gpus": "has kind KIND_CPU but specifies one or more GPUs",
-    "bad_dim_minus_two": "dimension must be integer >= 1, or -1 to indicate a variable-size dimension",
+    "bad_dim_minus_two": (
+        "dimension must be integer >= 1, or -1 to indicate a variable-size dimension"
+    ),
     "bad_empty_repo": "No model found in model repository",
     "bad_empty_version_dir": "Python model file not found in",
     "bad_ens_cycle_on_path": "written",
@@ -58,12 +63,18 @@ SAME_WORDS = {
     "bad_no_dims": "must specify 'dims'",
     "bad_no_version_dir": "at least one version must be available",
     "bad_non_linear_io": "Non-linear IO format is only supported for",
-    "bad_ordering_priorities": "Only one priority level is allowed when 'preserve_ordering' is true",
+    "bad_ordering_priorities": (
+        "Only one priority level is allowed when 'preserve_ordering' is true"
+    ),
     "bad_policy_specific_absent": "at least one version must be available under the version policy",
     "bad_preferred_nonbatching": "dynamic batching preferred size must be <= max batch size",
-    "bad_reshape_wildcards_differ": "has different number of variable-size dimensions for dims and reshape",
+    "bad_reshape_wildcards_differ": (
+        "has different number of variable-size dimensions for dims and reshape"
+    ),
     "bad_seq_corrid_type": "unexpected data type for control CONTROL_SEQUENCE_CORRID",
-    "bad_seq_no_values": "sequence batching must specify either 'int32_false_true', 'fp32_false_true' or",
+    "bad_seq_no_values": (
+        "sequence batching must specify either 'int32_false_true', 'fp32_false_true' or"
+    ),
     "bad_seq_oldest_preferred": "sequence batching preferred batch size must be <= max batch size",
     "bad_seq_start_twice": "sequence batching specifies multiple CONTROL_SEQUENCE_START tensors",
     "bad_shape_tensor": "shape tensors are only supported for TensorRT platform",
@@ -71,7 +82,9 @@ SAME_WORDS = {
     "bad_warmup_no_data": "to have input_data_type set",
     "foreign_torch_pair": "unexpected 'platform' and 'backend' pair, got",
 }
-"""Words that the server's message and ours have in common, so that a search for one finds the other."""
+"""Words that the server's message and ours have in common,
+so that a search for one finds the other.
+"""
 
 CANNOT_SERVE = {
     name for name, case in VERDICTS.items() if case.get("unusable") or case.get("order_dependent")
@@ -150,5 +163,7 @@ def test_findings_have_a_place_in_a_file(cases: Path, name: str) -> None:
 
 
 def test_exceptions_are_rejected_by_the_server() -> None:
-    """Each exception is a repository that the server rejects, so the list cannot hide a false error."""
+    """Each exception is a repository that the server rejects,
+    so the list cannot hide a false error.
+    """
     assert all(VERDICTS[name]["verdict"] == "rejected" for name in NEEDS_EXECUTION)

@@ -1,7 +1,8 @@
-"""Our verdict and the real server's, on servers that were started with other options than SageMaker's.
+"""Our verdict and the real server's, on servers that were started with other options than
+SageMaker's.
 
-``target_cases.py`` describes the cases. ``tests/acceptance/test_targets_on_server.py`` starts the servers
-again, and ``tests/acceptance/server_of_targets.py`` records what they answer.
+``target_cases.py`` describes the cases. ``tests/acceptance/test_targets_on_server.py`` starts the
+servers again, and ``tests/acceptance/server_of_targets.py`` records what they answer.
 """
 
 from __future__ import annotations
@@ -16,8 +17,12 @@ from constructs_triton_core.findings import Finding, Verdict
 from triton_model_check.model_repository import ModelRepository
 
 NOT_ABOUT_MODELS = {
-    "backend_not_in_image": "the image of this release has TensorFlow, the server of the verdicts has not",
-    "load_all_go_on_stray_folder": "the check assumes that the server ends if a model does not load",
+    "backend_not_in_image": (
+        "the image of this release has TensorFlow, the server of the verdicts has not"
+    ),
+    "load_all_go_on_stray_folder": (
+        "the check assumes that the server ends if a model does not load"
+    ),
     "load_name_without_explicit": "the server refuses its options",
     "load_none": "no option of the check says that the server loads no model",
     "load_star_and_name": "the server refuses its options",
@@ -33,7 +38,9 @@ NOT_ABOUT_MODELS = {
 
 NOT_FOUND = {
     "backend_custom_python_shm": "the check does not know that the backend is written in Python",
-    "load_all_git_folder": "a checkout has this folder, and what is deployed from it usually has not",
+    "load_all_git_folder": (
+        "a checkout has this folder, and what is deployed from it usually has not"
+    ),
     "readonly_writes_beside_file": "writing when the module is imported is not found",
     "readonly_writes_beside_model": "writing in initialize is not found",
     "readonly_writes_in_auto_complete": "writing in auto_complete_config is not found",
@@ -58,7 +65,9 @@ SAME_WORDS = {
     "name_breaks_ensemble": "inconsistent data type: ",
     "name_other_model": "directory name must equal model name",
 }
-"""Words that the server's message and ours have in common, so that a search for one finds the other."""
+"""Words that the server's message and ours have in common,
+so that a search for one finds the other.
+"""
 
 
 def is_refused(name: str) -> bool:
@@ -79,7 +88,9 @@ def errors_of(case: Case, folder: Path) -> list[Finding]:
 
 
 def is_found(case: Case, folder: Path) -> bool:
-    """Return whether the check has an error; a model to load that does not exist is one of its options."""
+    """Return whether the check has an error; a model to load that does not exist
+    is one of its options.
+    """
     try:
         return bool(errors_of(case, folder))
     except InvalidValueError:
@@ -107,7 +118,9 @@ def test_verdict_equals_the_servers(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(NOT_FOUND))
 def test_exceptions_are_still_needed(name: str, tmp_path: Path) -> None:
-    """A case of ``NOT_FOUND`` has another verdict than the server; delete its line when a rule finds it."""
+    """A case of ``NOT_FOUND`` has another verdict than the server;
+    delete its line when a rule finds it.
+    """
     assert not agrees(name, tmp_path)
 
 
@@ -120,7 +133,9 @@ def test_message_has_the_words_of_the_server(name: str, tmp_path: Path) -> None:
 
 
 def test_named_configuration_that_is_not_used_is_a_warning(tmp_path: Path) -> None:
-    """A broken configuration of another name does not stop the server, but it would with its option."""
+    """A broken configuration of another name does not stop the server,
+    but it would with its option.
+    """
     (repository,) = CASES["name_broken_not_used"].write(tmp_path)
     report = ModelRepository.from_directory(repository).check(
         CASES["name_broken_not_used"].target, is_packed=False

@@ -61,7 +61,9 @@ def test_every_rule_has_an_example() -> None:
     [("p3.2xlarge", "use a newer GPU, or image 24.09"), ("p2.xlarge", "use a newer GPU")],
 )
 def test_hint_for_an_old_gpu_has_an_image_that_supports_it(name: str, hint: str) -> None:
-    """For V100 it is the last image that supports it; for K80 a newer GPU, because no image does."""
+    """For V100 it is the last image that supports it; for K80 a newer GPU,
+    because no image does.
+    """
     (finding,) = check_compatibility(_variant(**ml(name, image_version="26.05")))
     assert finding.hint == hint
 

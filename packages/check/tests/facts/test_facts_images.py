@@ -56,14 +56,18 @@ def test_uri_of_partition_processor_and_age(region: str, version: str, cpu: bool
     ],
 )
 def test_regions_that_region_info_lacks_have_the_default_version(region: str) -> None:
-    """Regions that CDK's own table of accounts lacks still have an image (another library fails for them)."""
+    """Regions that CDK's own table of accounts lacks still have an image (another
+    library fails for them).
+    """
     account = images.account(region, images.DEFAULT_VERSION)
     uri = images.image_uri(region, images.DEFAULT_VERSION, cpu=False)
     assert uri.startswith(f"{account}.dkr.ecr.{region}.")
 
 
 def test_default_version_is_the_newest() -> None:
-    """The default is the newest version whose Regions are published (another library hard-codes 23.02)."""
+    """The default is the newest version whose Regions are published (another
+    library hard-codes 23.02).
+    """
     assert images.newest_version("us-east-1") == images.DEFAULT_VERSION == "26.05"
 
 
@@ -88,7 +92,9 @@ def test_default_version_is_the_newest() -> None:
 def test_error_of_an_unpublished_image_has_an_alternative(
     region: str, version: str, message: str
 ) -> None:
-    """Not in the Region, released without Regions, never released, no images in the partition, misspelled."""
+    """Not in the Region, released without Regions, never released, no images in
+    the partition, misspelled.
+    """
     with pytest.raises(FactNotFoundError, match=message):
         images.image_uri(region, version, cpu=False)
 
@@ -115,7 +121,9 @@ def test_malformed_version_is_an_error(version: str, right: str) -> None:
 
 
 def test_first_published_version_is_the_oldest_with_regions() -> None:
-    """No Region is listed for 25.03 and 26.03; a version that is not released is returned unchanged."""
+    """No Region is listed for 25.03 and 26.03; a version that is not released
+    is returned unchanged.
+    """
     assert images.first_published("25.03") == "25.04"
     assert images.first_published("99.01") == "99.01"
     assert images.image_version("26.03").is_published
@@ -151,7 +159,9 @@ def test_python_of_every_published_image_is_known() -> None:
 
 
 def test_unpublished_release_has_the_values_of_its_time() -> None:
-    """A release newer than the table, as in your own image, has the values of all releases of its time."""
+    """A release newer than the table, as in your own image,
+    has the values of all releases of its time.
+    """
     image = images.image_version("26.08")
     assert not image.is_published
     assert (image.min_compute_capability, image.has_inference_type, image.python) == (

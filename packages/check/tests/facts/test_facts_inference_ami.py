@@ -49,7 +49,9 @@ def test_each_pair_with_a_source_has_its_default(family: str, row: dict[str, str
 def test_default_follows_the_cuda_of_the_image(
     image_version: str, instance_type: str, ami: str | None
 ) -> None:
-    """CUDA 12.4 and older run on SageMaker's default AMI, 12.9 needs driver 550, 13 needs driver 580."""
+    """CUDA 12.4 and older run on SageMaker's default AMI, 12.9 needs driver 550,
+    13 needs driver 580.
+    """
     choice = default_inference_ami(image_version, InstanceType.of(instance_type))
     assert (choice.ami.version if choice.ami else None) == ami
 
@@ -81,7 +83,9 @@ def test_cpu_instances_need_no_ami() -> None:
 
 
 def test_unknown_names_must_have_the_form_of_known_ones() -> None:
-    """A known name has its driver, a newer one and a token are accepted, a misspelling is an error."""
+    """A known name has its driver, a newer one and a token are accepted,
+    a misspelling is an error.
+    """
     assert InferenceAmi.of(GPU_4_1).driver == "580"
     assert not InferenceAmi.of("al2023-ami-sagemaker-inference-gpu-5-1").is_known
     assert not InferenceAmi.of("${Token[TOKEN.1]}").is_known

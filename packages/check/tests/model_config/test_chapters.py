@@ -121,7 +121,9 @@ def test_check_loads_the_reader_of_the_format(cache: Path) -> None:
 
 
 def test_repeated_check_loads_no_rules(cache: Path) -> None:
-    """A check of an unchanged repository loads neither rules, nor protobuf, nor the reader of texts."""
+    """A check of an unchanged repository loads neither rules, nor protobuf,
+    nor the reader of texts.
+    """
     _loaded(cache, "models/catalog")
     modules = _loaded(cache, "models/catalog")
     assert not modules & {*NEEDLESS, *RULE_MODULES, "model_config.rules", "model_config.text"}

@@ -47,7 +47,9 @@ def _findings(config: str, target: Target, directory: Path, code: str) -> list[F
     ],
 )
 def test_backend_one_letter_from_a_common_one(backend: str, guess: str, tmp_path: Path) -> None:
-    """A backend that differs by one letter, or by two swapped ones, is reported with the common name."""
+    """A backend that differs by one letter, or by two swapped ones,
+    is reported with the common name.
+    """
     (finding,) = _findings(f'backend: "{backend}"\n', Target(), tmp_path, "backend-misspelled")
     assert finding.message == f'unable to find backend library for backend "{backend}"'
     assert finding.hint == f'did you mean "{guess}"?'
@@ -66,7 +68,9 @@ def test_backend_one_letter_from_a_common_one(backend: str, guess: str, tmp_path
     ],
 )
 def test_platform_as_backend(name: str, field: str, tmp_path: Path) -> None:
-    """A platform and a short name of a backend are reported with the field to write, in both fields."""
+    """A platform and a short name of a backend are reported with the field to write,
+    in both fields.
+    """
     (finding,) = _findings(f'backend: "{name}"\n', Target(), tmp_path / "a", "backend-misspelled")
     assert finding.message == f'unable to find backend library for backend "{name}"'
     assert finding.hint == f"did you mean {field}?"
@@ -93,7 +97,9 @@ def test_warmup_batch_of_a_model_that_is_completed(tmp_path: Path) -> None:
 def test_shared_memory_counts_tensors_of_a_whole_batch(
     memory_gib: float, fits: bool, tmp_path: Path
 ) -> None:
-    """Two instances need 16 MiB each, and 1.25 times a batch of 8 inputs and outputs of 4 MiB: 192 MiB."""
+    """Two instances need 16 MiB each, and 1.25 times a batch of 8 inputs and
+    outputs of 4 MiB: 192 MiB.
+    """
     found = _findings(LARGE, Target(memory_gib=memory_gib), tmp_path, "target-shared-memory")
     assert bool(found) is not fits
     assert all("need 0.2 GiB of shared memory" in finding.message for finding in found)
@@ -133,7 +139,9 @@ def test_shared_memory_counts_instances_on_each_gpu(
 def test_storage_holds_the_largest_model_or_all(
     platform: Any, megabytes: tuple[int, int], fits: bool, tmp_path: Path
 ) -> None:
-    """On a multi-model endpoint each model has to fit for itself, otherwise all of them together."""
+    """On a multi-model endpoint each model has to fit for itself,
+    otherwise all of them together.
+    """
     files = {f"{name}/{file}": text for name in "ab" for file, text in MODEL.items()}
     root = write(files, tmp_path / "models")
     for name, size in zip("ab", megabytes, strict=True):

@@ -1,4 +1,6 @@
-"""Every rule, by its examples: the smallest repository that trips it, the same fixed, its hint followed."""
+"""Every rule, by its examples: the smallest repository that trips it, the same fixed,
+its hint followed.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def test_every_rule_has_examples() -> None:
 
 @pytest.mark.parametrize("key", sorted(EXAMPLES))
 def test_failing_example_trips_only_its_rule(key: str, tmp_path: Path) -> None:
-    """Only its own rule reports it, with an existing path or the repository, a hint and a source."""
+    """Only its own rule reports it, with an existing path or the repository,
+    a hint and a source.
+    """
     example, rule = EXAMPLES[key], RULES[code_of(key)]
     findings = _check(example.failing, example.target, tmp_path).findings
     assert {(finding.code, finding.severity) for finding in findings} == {
@@ -81,13 +85,15 @@ def test_followed_hint_leads_to_success(key: str, tmp_path: Path) -> None:
 
 
 def test_every_check_has_a_followed_hint_or_a_reason() -> None:
-    """A check without a case says why its hint cannot be followed on one machine, and no other check does."""
+    """A check without a case says why its hint cannot be followed on one machine,
+    and no other check does.
+    """
     followed = {code_of(key) for key in CASES}
     assert set(RULES) - followed == set(REASONS)
     assert set(CASES) <= set(EXAMPLES)
 
 
-# --- every fault has an example ---------------------------------------------------------------------------
+# --- every fault has an example -------------------------------------------------------------------
 
 
 def _faults() -> Iterator[tuple[str, int]]:
@@ -132,7 +138,7 @@ def test_every_fault_has_an_example(tmp_path: Path) -> None:
     assert sorted(faults - _lines_run_by_examples(tmp_path)) == []
 
 
-# --- documentation ----------------------------------------------------------------------------------------
+# --- documentation --------------------------------------------------------------------------------
 
 
 def test_template_with_placeholders_in_strings_gets_one_finding(tmp_path: Path) -> None:
@@ -144,7 +150,9 @@ def test_template_with_placeholders_in_strings_gets_one_finding(tmp_path: Path) 
 
 
 def test_documentation_is_up_to_date() -> None:
-    """The pages of the checks, and the examples of ``explain``, are what the generator writes today."""
+    """The pages of the checks, and the examples of ``explain``,
+    are what the generator writes today.
+    """
     path = PROJECT / "dev" / "generate_checks_doc.py"
     spec = importlib.util.spec_from_file_location("generate_checks_doc", path)
     assert spec is not None
@@ -160,7 +168,7 @@ def test_documentation_is_up_to_date() -> None:
     assert json.loads(generator.DATA.read_text(encoding="utf-8")) == generator.examples()
 
 
-# --- Python models ----------------------------------------------------------------------------------------
+# --- Python models --------------------------------------------------------------------------------
 
 _IMPORTS = "import transformers\n"
 
@@ -199,7 +207,10 @@ def test_imports_that_the_image_lacks(
         ("text-syntax: comma at the end", "remove the comma before it"),
         (
             "text-unknown-field: parameter",
-            'write key: "model_type" value: { string_value: "..." }, with its value in place of the dots',
+            (
+                'write key: "model_type" value: { string_value: '
+                '"..." }, with its value in place of the dots'
+            ),
         ),
         ("python-class: the only class", 'rename class "Scaler" to "TritonPythonModel"'),
         ("python-execute-returns-none: sender", "set model_transaction_policy { decoupled: true }"),
@@ -256,7 +267,9 @@ def test_swapped_key_and_value_of_a_map(tmp_path: Path) -> None:
 
 
 def test_source_of_a_python_model_is_checked_without_weights(tmp_path: Path) -> None:
-    """Without local files, a ``model.py`` that is there is checked, and one that is not is listed."""
+    """Without local files, a ``model.py`` that is there is checked,
+    and one that is not is listed.
+    """
     files = {
         **one(HEAD, **{"m/1/model.py": CLASS.replace("execute", "exec")}),
         "n/config.pbtxt": HEAD,

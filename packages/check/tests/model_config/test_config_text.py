@@ -132,7 +132,9 @@ def test_places_of_fields(
 def test_parts_of_fields(
     path: tuple[str | int, ...], statement: str | None, value: str | None
 ) -> None:
-    """A fix gets the text that removes a field and the text of its value, of exactly the field it names."""
+    """A fix gets the text that removes a field and the text of its value,
+    of exactly the field it names.
+    """
     spans = Locations(TEXT).spans(path)
     found = spans and tuple(TEXT[slice(*span)] for span in (spans.statement, spans.value))
     assert found == (None if statement is None else (statement, value))
@@ -172,7 +174,7 @@ def test_reading_a_configuration_imports_no_grpc() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-# --- hostile input ----------------------------------------------------------------------------------------
+# --- hostile input --------------------------------------------------------------------------------
 
 HEAD = 'backend: "python"\nmax_batch_size: 8\n'
 DIMS = HEAD + "input [ {{ dims: [ {} ] }} ]\n"

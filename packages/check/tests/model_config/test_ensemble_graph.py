@@ -60,14 +60,18 @@ def test_cycle_names_its_tensors() -> None:
 
 
 def test_decoupled_branches_may_not_join() -> None:
-    """A step that joins a decoupled branch with the input is found; one decoupled branch is allowed."""
+    """A step that joins a decoupled branch with the input is found;
+    one decoupled branch is allowed.
+    """
     joined = graph(CHAIN[0], step("j", {"U": "t", "V": "IN"}, {"W": "OUT"}))
     assert [step.model_name for step in joined.joins_decoupled_branches({"a"})] == ["j"]
     assert graph(*CHAIN).joins_decoupled_branches({"a"}) == ()
 
 
 def test_prints_as_text_and_as_mermaid() -> None:
-    """The text has one line for each step; Mermaid has the tensors on its arrows, with escaped names."""
+    """The text has one line for each step; Mermaid has the tensors on its arrows,
+    with escaped names.
+    """
     chain = graph(*CHAIN)
     assert str(chain).splitlines() == [
         "pipe: IN -> OUT",
@@ -134,7 +138,9 @@ def reach(edges: dict[str, list[str]], start: list[str]) -> set[str]:
 
 
 def test_step_without_configuration_has_no_tensors(tmp_path: Path) -> None:
-    """A Python step that has neither config.pbtxt nor auto_complete_config makes its ensemble fail."""
+    """A Python step that has neither config.pbtxt nor auto_complete_config
+    makes its ensemble fail.
+    """
     scheduled = step("b", {"X": "IN"}, {"Y": "OUT"})
     tensor = "data_type: TYPE_FP32 dims: 1"
     files = {

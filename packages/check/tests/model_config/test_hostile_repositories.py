@@ -15,7 +15,10 @@ from triton_model_check.model_repository import ModelRepository
 from triton_model_check.untrusted.budget import count_elements
 
 PYTHON = 'backend: "python"\n'
-TENSORS = 'input { name: "x" data_type: TYPE_FP32 dims: 1 }\noutput { name: "y" data_type: TYPE_FP32 dims: 1 }\n'
+TENSORS = (
+    'input { name: "x" data_type: TYPE_FP32 dims: 1 }\noutput { name: '
+    '"y" data_type: TYPE_FP32 dims: 1 }\n'
+)
 MODEL = b"class TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
 FIELD = "9223372036854775807,"
 
@@ -71,7 +74,9 @@ def test_large_python_source_is_not_checked(source: bytes, tmp_path: Path) -> No
 
 
 def test_large_module_of_a_python_model_is_ignored(tmp_path: Path) -> None:
-    """A module that a model imports is read for the models that it calls, if it is not too large."""
+    """A module that a model imports is read for the models that it calls,
+    if it is not too large.
+    """
     files = {"1/model.py": b"import other\n" + MODEL, "1/other.py": b"InferenceRequest\n" * 70_000}
     assert _check(tmp_path, PYTHON + TENSORS, files).findings == ()
 
@@ -85,10 +90,15 @@ def test_source_of_usual_size_is_parsed() -> None:
 @pytest.mark.parametrize(
     "config",
     [
-        'model_warmup { name: "w" inputs { key: "x" value { data_type: TYPE_FP32 input_data_file: "f" '
-        f"dims: [ {FIELD * 9000}1 ] }} }} }}",
-        'sequence_batching { state { input_name: "a" output_name: "b" data_type: TYPE_FP32 dims: [ 1 ] '
-        f'initial_state {{ name: "s" data_type: TYPE_FP32 dims: [ {FIELD * 9000}1 ] data_file: "f" }} }} }}',
+        (
+            'model_warmup { name: "w" inputs { key: "x" value { data_type: TYPE_FP32 '
+            f'input_data_file: "f" dims: [ {FIELD * 9000}1 ] }} }} }}'
+        ),
+        (
+            'sequence_batching { state { input_name: "a" output_name: "b" data_type: TYPE_FP32 '
+            f'dims: [ 1 ] initial_state {{ name: "s" data_type: TYPE_FP32 dims: [ {FIELD * 9000}1 '
+            '] data_file: "f" } } }'
+        ),
         f'input {{ name: "r" data_type: TYPE_FP32 dims: [ {FIELD * 9000}1 ] '
         f"reshape {{ shape: [ {FIELD * 9000}2 ] }} }}",
     ],

@@ -81,7 +81,9 @@ NOT_REFUSED: dict[str, tuple[str, dict[str, bytes]]] = {
 
 @pytest.mark.parametrize("case", NOT_REFUSED)
 def test_model_that_may_load_is_not_refused(case: str, tmp_path: Path) -> None:
-    """Whatever file the configuration or the backend chooses, a model that may load has no error."""
+    """Whatever file the configuration or the backend chooses,
+    a model that may load has no error.
+    """
     config, files = NOT_REFUSED[case]
     assert _codes(tmp_path, config, files) == []
 
@@ -103,7 +105,9 @@ def test_model_that_may_load_is_not_refused(case: str, tmp_path: Path) -> None:
 def test_model_file_that_no_backend_loads(
     config: str, file: str, content: bytes, code: str, tmp_path: Path
 ) -> None:
-    """A missing file or a file of another format is an error, and is not looked at with ``--no-files``."""
+    """A missing file or a file of another format is an error,
+    and is not looked at with ``--no-files``.
+    """
     assert _codes(tmp_path, config, {f"1/{file}": content}) == [code]
     without_files = Target(default_model="m", local_files=False)
     assert _codes(tmp_path, config, {}, without_files) == []

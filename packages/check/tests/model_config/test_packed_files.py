@@ -19,7 +19,10 @@ from triton_model_check.model_repository import ModelRepository
 
 LFS = "file-git-lfs-pointer"
 LABELS = HEAD.replace('"Y"', '"Y" label_filename: "labels.txt"')
-WARM = 'model_warmup [ { name: "w" batch_size: 1 inputs { key: "X" value { data_type: TYPE_FP32 dims: [ 400 ] '
+WARM = (
+    'model_warmup [ { name: "w" batch_size: 1 inputs { key: '
+    '"X" value { data_type: TYPE_FP32 dims: [ 400 ] '
+)
 STATE = (
     "sequence_batching { state [ { "
     'input_name: "S" output_name: "T" data_type: TYPE_FP32 dims: [ 400 ] '
@@ -68,7 +71,9 @@ def _check(files: Files, directory: Path, target: Target | None = None) -> Repor
 
 @pytest.mark.parametrize("path", POINTED)
 def test_pointer_is_the_only_finding(path: str, tmp_path: Path) -> None:
-    """A pointer in place of any file is one error, and no rule says what else is wrong with its text."""
+    """A pointer in place of any file is one error,
+    and no rule says what else is wrong with its text.
+    """
     (finding,) = _check({**POINTED[path], path: POINTER}, tmp_path).errors
     assert (finding.code, finding.path) == (LFS, path)
     assert finding.hint == "run `git lfs install` and `git lfs pull`, or check with --no-files"
@@ -177,7 +182,7 @@ def test_small_files_are_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert sorted(path.rpartition("/")[2] for path in opened) == ["model.py", "tiny.npz"]
 
 
-# --- checkouts --------------------------------------------------------------------------------------------
+# --- checkouts ------------------------------------------------------------------------------------
 
 
 def test_line_ends_are_one_finding(tmp_path: Path) -> None:
@@ -194,7 +199,9 @@ def test_line_ends_are_one_finding(tmp_path: Path) -> None:
 
 
 def test_archive_gets_no_warnings_about_checkouts(tmp_path: Path) -> None:
-    """An archive has the same bytes everywhere; a pointer in it is an error, whatever would leave it out."""
+    """An archive has the same bytes everywhere; a pointer in it is an error,
+    whatever would leave it out.
+    """
     files: dict[str, str | bytes | None] = {"m/config.pbtxt": HEAD.replace("\n", "\r\n").encode()}
     files |= {"m/1/model.py": CLASS, "m/1/Model.py": CLASS, "m/1/e\u0301": "x", "m/.git/w": POINTER}
     repository = ModelRepository.from_directory(write(files, tmp_path))
@@ -202,7 +209,9 @@ def test_archive_gets_no_warnings_about_checkouts(tmp_path: Path) -> None:
 
 
 def test_names_in_two_unicode_forms_collide(tmp_path: Path) -> None:
-    """A disk that does not distinguish the forms keeps one of the files; only names in the archive count."""
+    """A disk that does not distinguish the forms keeps one of the files;
+    only names in the archive count.
+    """
     report = _check({**one(HEAD), "m/1/\u00e9.txt": "x", "m/1/e\u0301.txt": "y"}, tmp_path / "a")
     assert {each.code for each in report.warnings} == {"file-names-collide", "file-name-form"}
     files = {

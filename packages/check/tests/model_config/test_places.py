@@ -46,7 +46,9 @@ def test_finding_of_every_rule_has_a_place_in_a_file(key: str, tmp_path: Path) -
         (
             {
                 "m/config.pbtxt": f'backend: "python"\n{PYTHON}',
-                "m/1/model.py": "class TritonPythonModel:\n    def execute(self, _):\n        return\n",
+                "m/1/model.py": (
+                    "class TritonPythonModel:\n    def execute(self, _):\n        return\n"
+                ),
             },
             "python-execute-returns-none",
             "return",
@@ -87,7 +89,9 @@ def test_range_is_what_is_wrong(files: Files, code: str, shown: str, tmp_path: P
 def test_finding_without_a_line_is_shown_in_the_nearest_file(
     files: Files, file: str, tmp_path: Path
 ) -> None:
-    """A model stands for its folder, a repository for its first file; without any file, the name is fixed."""
+    """A model stands for its folder, a repository for its first file; without any file,
+    the name is fixed.
+    """
     root = write(files, tmp_path / "models")
     root.mkdir(exist_ok=True)
     report = ModelRepository.from_directory(root).check(Target(), is_packed=False)

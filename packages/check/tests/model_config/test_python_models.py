@@ -1,4 +1,6 @@
-"""Which models a Python model calls, and which ways through it return no response, read from its source."""
+"""Which models a Python model calls, and which ways through it return no response,
+read from its source.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ REQUEST = "pb_utils.InferenceRequest(inputs=[], model_name={})\n"
     [
         (REQUEST.format('"scale"'), ["scale"]),
         (
-            "from triton_python_backend_utils import InferenceRequest\nInferenceRequest(model_name='a')",
+            (
+                "from triton_python_backend_utils import InferenceRequest\n"
+                "InferenceRequest(model_name='a')"
+            ),
             ["a"],
         ),
         ("NAME = 'scale'\n" + REQUEST.format("NAME"), ["scale"]),
@@ -50,7 +55,9 @@ REQUEST = "pb_utils.InferenceRequest(inputs=[], model_name={})\n"
 def test_called_models_are_strings_in_the_source(
     tmp_path: Path, source: str, expected: list[str]
 ) -> None:
-    """A name is found as a string, in a variable or attribute of strings, and as a positional argument."""
+    """A name is found as a string, in a variable or attribute of strings,
+    and as a positional argument.
+    """
     found = calls_in(tmp_path, source)
     assert list(found.sites) == expected
     assert not found.unknown

@@ -16,7 +16,9 @@ from triton_model_check.model_config.schema import data_type_name, field_names
 # Another version of the schema, as another tritonclient would register it.
 OTHER_SCHEMA = """
 from google.protobuf import descriptor_pb2, descriptor_pool
-other = descriptor_pb2.FileDescriptorProto(name="model_config.proto", package="inference", syntax="proto3")
+other = descriptor_pb2.FileDescriptorProto(
+    name="model_config.proto", package="inference", syntax="proto3"
+)
 other.message_type.add(name="ModelConfig").field.add(name="added", number=99, type=9, label=1)
 descriptor_pool.Default().Add(other)
 """
@@ -36,7 +38,9 @@ def test_schema_is_that_of_tritonclient() -> None:
 
 
 def test_every_message_and_field_has_a_typed_value() -> None:
-    """The builder has a class for every message but ModelParameter, with exactly the message's fields."""
+    """The builder has a class for every message but ModelParameter,
+    with exactly the message's fields.
+    """
     schema = descriptor_pb2.FileDescriptorProto.FromString(facts_refresh.SCHEMA.read_bytes())
     names = {message.name for message in schema.message_type} - {"ModelParameter"}
     assert names == {name.split(".")[1] for name in ModelConfig._CLASSES}
@@ -46,7 +50,9 @@ def test_every_message_and_field_has_a_typed_value() -> None:
 
 
 def test_number_without_a_name_is_shown() -> None:
-    """A data type is shown by its name, and a number that the schema does not have as the number."""
+    """A data type is shown by its name, and a number that the schema does
+    not have as the number.
+    """
     assert (data_type_name(11), data_type_name(99)) == ("TYPE_FP32", "99")
 
 
@@ -59,7 +65,8 @@ def test_number_without_a_name_is_shown() -> None:
 def test_schema_and_tritonclient_share_one_process(first: str, theirs: str) -> None:
     """The schema and tritonclient's, also of another version, can be loaded in either order.
 
-    Two schemas in the default pool are an error: https://github.com/triton-inference-server/client/issues/730.
+    Two schemas in the default pool are an error:
+    https://github.com/triton-inference-server/client/issues/730.
     """
     program = (
         f"{first}{theirs}"

@@ -19,7 +19,8 @@ from triton_model_check.model_config.target import PLATFORMS, SAGEMAKER, SERVERS
 from triton_model_check.model_repository import ModelRepository
 
 SAGEMAKER_WORDS = re.compile(
-    r"SageMaker|SAGEMAKER|AWS|Amazon|\bS3\b|endpoint|instance type|volume_size|acknowledge|TritonImage"
+    r"SageMaker|SAGEMAKER|AWS|Amazon|\bS3\b|endpoint|instance type|volume_size|acknowledge|"
+    r"TritonImage"
 )
 ABOUT_ARCHIVES = ("python-environment", "torchscript-")  # of packages, and of PyTorch
 BROKEN = HEAD.replace("TYPE_FP32", "FP32", 1)
@@ -58,7 +59,8 @@ def test_followed_size_is_enough_on_a_server_too(tmp_path: Path) -> None:
     known = {"image_version": "23.05", "shm_bytes": 64 << 20}
     (found,) = _findings(files, tmp_path, "server", **known)
     assert found.message == (
-        "2 instances of Python models take 128 MiB of /dev/shm at their start with image 23.05, got 64 MiB"
+        "2 instances of Python models take 128 MiB of /dev/shm "
+        "at their start with image 23.05, got 64 MiB"
     )
     assert found.hint.startswith(
         "start the container with --shm-size=256m, and check with --shm-size 256m;"
@@ -143,7 +145,9 @@ def test_explicit_mode_loads_the_named_models_and_their_steps(tmp_path: Path) ->
 def test_backends_of_an_image(
     backend: str, platform: Platform, known: dict[str, Any], hint: str | None, tmp_path: Path
 ) -> None:
-    """NVIDIA's newest image is assumed on a server, and hints name versions that its publisher has."""
+    """NVIDIA's newest image is assumed on a server,
+    and hints name versions that its publisher has.
+    """
     config = HEAD.replace("python", backend) + (
         'platform: "tensorflow_graphdef"\n' * (backend == "tensorflow")
     )
@@ -179,7 +183,9 @@ def test_hint_for_a_folder_that_is_a_model_names_the_storage_of_kserve(tmp_path:
 
 @pytest.mark.parametrize("key", sorted(EXAMPLES))
 def test_no_finding_on_a_server_names_what_only_sagemaker_has(key: str, tmp_path: Path) -> None:
-    """On each server, messages and hints are about machines, and about archives only of environments."""
+    """On each server, messages and hints are about machines,
+    and about archives only of environments.
+    """
     repository = ModelRepository.from_directory(write(EXAMPLES[key].failing, tmp_path / "models"))
     for platform in SERVERS:
         target = replace(EXAMPLES[key].target or Target(), platform=platform)
@@ -256,7 +262,9 @@ def test_only_an_empty_repository_starts_without_models(
 def test_instances_of_what_runs_in_python(
     known: dict[str, Any], version: str, backend: str, fits: bool, tmp_path: Path
 ) -> None:
-    """vLLM models take shared memory too, without files also; the option of the backend says how much."""
+    """vLLM models take shared memory too, without files also;
+    the option of the backend says how much.
+    """
     files = one(HEAD.replace("python", backend) + "instance_group { kind: KIND_CPU count: 2 }\n")
     known |= {"image_version": version, "shm_bytes": 2**20, "backends": ("vllm",)}
     found = _findings(files, tmp_path, "docker", **known)

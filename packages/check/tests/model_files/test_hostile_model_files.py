@@ -102,7 +102,9 @@ def test_member_at_an_impossible_offset_is_absent(tmp_path: Path) -> None:
 
 
 def test_long_file_name_is_a_missing_file(tmp_path: Path) -> None:
-    """A name of 5,000 letters, which no file can have, is a fault of the model and not of the disk."""
+    """A name of 5,000 letters, which no file can have,
+    is a fault of the model and not of the disk.
+    """
     for name in ("model.onnx", "model.pt", "model.savedmodel", "model.xml"):
         (fault,) = describe(tmp_path / ("x" * 5000 + name)).faults
         assert fault.code in ("model-file-missing", "model-file-format")

@@ -33,7 +33,7 @@ def _fault(content: bytes, folder: Path, image_version: str | None = None) -> tu
     return fault.code, fault.message
 
 
-# --- the signature ----------------------------------------------------------------------------------------
+# --- the signature --------------------------------------------------------------------------------
 
 
 def test_signature(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_shape_without_rank_is_none(tmp_path: Path) -> None:
     assert _described(content, tmp_path).inputs[0].shape is None
 
 
-# --- inferred shapes --------------------------------------------------------------------------------------
+# --- inferred shapes ------------------------------------------------------------------------------
 
 FLATTENED = model(
     "Y = Flatten(X)",
@@ -186,7 +186,7 @@ def test_deeply_nested_graph_is_not_copied(tmp_path: Path) -> None:
         _skeleton(_field(model_graph, content), tmp_path)
 
 
-# --- faults -----------------------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,9 @@ def test_file_that_is_not_a_model(content: bytes, message: str, tmp_path: Path) 
 
 @pytest.mark.parametrize(("image_version", "limit"), [("24.10", 21), ("25.04", 22), ("26.05", 25)])
 def test_operator_set_of_the_image(image_version: str, limit: int, tmp_path: Path) -> None:
-    """Each image has the newest operator set of its ONNX Runtime; an unknown image is the newest."""
+    """Each image has the newest operator set of its ONNX Runtime;
+    an unknown image is the newest.
+    """
     assert _described(relu(opset=limit), tmp_path, image_version).faults == ()
     code, message = _fault(relu(opset=limit + 1), tmp_path, image_version)
     assert (code, f"supports up to {limit}" in message) == ("onnx-version", True)
@@ -299,7 +301,9 @@ _NO_AI_ONNX = "No opset import for domain ai.onnx in a function of the model"
     ],
 )
 def test_invalid_graph(content: bytes, message: str, tmp_path: Path) -> None:
-    """Names that are defined twice or not at all, cycles, and types that an operator does not accept."""
+    """Names that are defined twice or not at all, cycles,
+    and types that an operator does not accept.
+    """
     code, found = _fault(content, tmp_path)
     assert code == "onnx-invalid-graph"
     assert message in found
@@ -328,7 +332,9 @@ def test_values_of_an_initializer_are_counted(values: int, is_fault: bool, tmp_p
 
 
 def test_function_of_the_model_is_a_known_operator(tmp_path: Path) -> None:
-    """An operator may be defined by the model itself, or by a library that the configuration names."""
+    """An operator may be defined by the model itself,
+    or by a library that the configuration names.
+    """
     imports = {"": 13, "mine": 1}
     path = tmp_path / "model.onnx"
     path.write_bytes(
@@ -347,13 +353,17 @@ def test_function_of_the_model_is_a_known_operator(tmp_path: Path) -> None:
 def test_operator_sets_of_functions_and_other_domains(
     imports: dict[str, int], tmp_path: Path
 ) -> None:
-    """A function's operator sets have the limits of the model's; other domains have one operator set."""
+    """A function's operator sets have the limits of the model's;
+    other domains have one operator set.
+    """
     content = _calls_function({"": 13, "mine": 1}, {"": 13, **imports})
     assert "is too new" in _fault(content, tmp_path)[1]
 
 
 def test_what_the_runtime_accepts_although_the_file_is_not_exact(tmp_path: Path) -> None:
-    """The domain has its long name, an output has no type, or a Constant another type or a name twice."""
+    """The domain has its long name, an output has no type,
+    or a Constant another type or a name twice.
+    """
     opsets = {"ai.onnx": 13}
     named = model(
         "", [node("Relu", ["X"], ["Y"], "ai.onnx")], [tensor("X")], [tensor("Y")], opsets=opsets
@@ -423,7 +433,9 @@ def test_external_data(
 def test_range_of_external_data(
     entries: dict[str, str], reason: str | None, tmp_path: Path
 ) -> None:
-    """The range has the size of the tensor and is in the file; without a length it is as long as needed."""
+    """The range has the size of the tensor and is in the file;
+    without a length it is as long as needed.
+    """
     (tmp_path / "data.bin").write_bytes(b"\0" * 16)
     content = _plus(_external_weights(location="data.bin", **entries))
     found = [fault.message for fault in _described(content, tmp_path).faults]
@@ -439,7 +451,7 @@ def test_external_data_of_a_constant(tmp_path: Path) -> None:
     assert '"absent.bin", which does not exist' in _fault(content, tmp_path)[1]
 
 
-# --- the file ---------------------------------------------------------------------------------------------
+# --- the file -------------------------------------------------------------------------------------
 
 
 def test_missing_file_names_the_file_that_is_there(tmp_path: Path) -> None:

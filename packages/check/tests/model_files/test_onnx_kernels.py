@@ -113,7 +113,7 @@ def test_only_models_on_the_cpu_need_its_kernels(tmp_path: Path) -> None:
     )
 
 
-# --- what is inferred -------------------------------------------------------------------------------------
+# --- what is inferred -----------------------------------------------------------------------------
 
 
 def _inferred(content: bytes, release: str = "") -> dict[str, Any]:
@@ -157,7 +157,9 @@ def test_rank_of_an_output_may_be_inferred_again() -> None:
 
 @pytest.mark.parametrize("equation", ["bi,bi->bi", "bi,bi->ib"])
 def test_less_precise_operators_of_the_runtime(equation: str) -> None:
-    """Where ONNX Runtime infers less than the package, only shapes that the file declares are certain."""
+    """Where ONNX Runtime infers less than the package,
+    only shapes that the file declares are certain.
+    """
     einsum = helper.make_node("Einsum", ["X", "X"], ["Y"], equation=equation)
     declared = (
         tensor("Y", dims=("b", 4)) if equation.endswith("bi") else tensor("Y", dims=("b", "c"))

@@ -34,7 +34,9 @@ def _described(
 def test_shape_is_read_from_a_list_of_integers(
     length: int, shape: tuple[int, ...] | None, tmp_path: Path
 ) -> None:
-    """A shape that is part of a list is known up to 64 KiB; above, the result says that it is not."""
+    """A shape that is part of a list is known up to 64 KiB; above,
+    the result says that it is not.
+    """
     table = np.full(length, 2)
     table[0] = -1
     nodes = [node("Gather", ["T", "P"], ["S"]), node("Reshape", ["X", "S"], ["Y"])]
@@ -139,7 +141,9 @@ def test_constant_is_an_initializer(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """ONNX Runtime reads the first attribute of a Constant as an initializer, and checks its size."""
+    """ONNX Runtime reads the first attribute of a Constant as an initializer,
+    and checks its size.
+    """
     monkeypatch.setattr(onnx_shapes, "_is_onnx_installed", lambda: has_onnx)
     found = _described([_damaged(change), node("MatMul", ["X", "C"], ["Y"])], tmp_path)
     assert [fault.message.partition(": ")[2] for fault in found.faults] == (

@@ -39,7 +39,7 @@ def _messages(found: ModelFile) -> list[str]:
     return [fault.message for fault in found.faults]
 
 
-# --- TorchScript ------------------------------------------------------------------------------------------
+# --- TorchScript ----------------------------------------------------------------------------------
 
 
 PAIR = [("ids", "Tensor"), ("mask", "Optional[Tensor]"), ("scale", "float")]
@@ -78,7 +78,9 @@ def test_arguments_of_real_archives(
 def test_types_of_a_traced_archive(
     storages: tuple[str, str], types: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """PyTorch 2.1 and newer store the inputs of the trace; a name that is used twice is stored once."""
+    """PyTorch 2.1 and newer store the inputs of the trace;
+    a name that is used twice is stored once.
+    """
     assert _described(traced(*storages), "model.pt", tmp_path).traced_types == types
 
 
@@ -192,7 +194,7 @@ def test_damaged_archives_are_described(
     )
 
 
-# --- TensorRT ---------------------------------------------------------------------------------------------
+# --- TensorRT -------------------------------------------------------------------------------------
 
 
 def test_version_of_a_plan(tmp_path: Path) -> None:
@@ -219,7 +221,7 @@ def test_plan_with_an_unknown_header_is_not_judged(content: bytes, tmp_path: Pat
     assert (found.versions, found.faults, found.not_checked) == ({}, (), ("content not checked",))
 
 
-# --- the others -------------------------------------------------------------------------------------------
+# --- the others -----------------------------------------------------------------------------------
 
 
 def test_openvino_needs_its_weights(tmp_path: Path) -> None:
@@ -272,7 +274,9 @@ def test_trees(content: bytes, model_type: str, tmp_path: Path) -> None:
 def test_version_of_xgboost(
     content: bytes, version: str | None, not_checked: int, tmp_path: Path
 ) -> None:
-    """JSON and UBJSON contain the version; of new versions it is not published which images read them."""
+    """JSON and UBJSON contain the version; of new versions it is not published
+    which images read them.
+    """
     found = _described(content, "xgboost.json", tmp_path)
     assert found.versions.get("xgboost") == version
     assert sum("is not published" in line for line in found.not_checked) == not_checked

@@ -87,7 +87,9 @@ def test_manifest_of_another_plan_is_not_trusted(root: Path) -> None:
     ],
 )
 def test_broken_tensors_are_a_finding(wrong: Any, root: Path) -> None:
-    """A manifest that was edited by hand is reported with the field, and its tensors are not used."""
+    """A manifest that was edited by hand is reported with the field,
+    and its tensors are not used.
+    """
     edit(root, inputs=wrong)
     (finding,) = ModelRepository.from_directory(root).check().findings
     assert (finding.code, finding.path) == ("plan-gpu", "m/plan.json")
@@ -105,7 +107,9 @@ def test_broken_tensors_are_a_finding(wrong: Any, root: Path) -> None:
     ],
 )
 def test_other_configurations(old: str, new: str, expected: list[str], root: Path) -> None:
-    """max_batch_size 0 is completed, a side without tensors is left to the backend, and reshape counts."""
+    """max_batch_size 0 is completed, a side without tensors is left to the backend,
+    and reshape counts.
+    """
     config = root / "m" / "config.pbtxt"
     config.write_text(config.read_text().replace(old, new, 1))
     assert sorted(codes(root)) == expected

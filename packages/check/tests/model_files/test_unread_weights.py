@@ -67,7 +67,9 @@ def _write_beside(path: Path) -> None:
 
 
 def _bytes_moved(process: int | str = "self") -> int:
-    """Return what a process has read and written so far with any system call, also with those of C code."""
+    """Return what a process has read and written so far with any system call,
+    also with those of C code.
+    """
     lines = Path(f"/proc/{process}/io").read_text().splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith(("rchar", "wchar")))
 
@@ -82,7 +84,9 @@ def _bytes_of_both() -> int:
 def test_weights_are_not_read(
     write: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Describing 1.9 GB reads and passes on at most 8 KiB of each tensor, in both processes together."""
+    """Describing 1.9 GB reads and passes on at most 8 KiB of each tensor,
+    in both processes together.
+    """
     path = tmp_path / "model.onnx"
     small = tmp_path / "small.onnx"
     small.write_bytes(model("", [node("Relu", ["X"], ["Y"])], [tensor("X")], [tensor("Y")]))

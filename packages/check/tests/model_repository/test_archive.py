@@ -1,4 +1,6 @@
-"""The bytes of an archive: one gzip member, the same for any number of threads, readable by other tools."""
+"""The bytes of an archive: one gzip member, the same for any number of threads,
+readable by other tools.
+"""
 
 from __future__ import annotations
 

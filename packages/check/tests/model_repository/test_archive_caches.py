@@ -84,7 +84,9 @@ def fill(tmp_path: Path):  # type: ignore[no-untyped-def]
 
 
 def test_least_recently_used_archive_is_deleted_first(tmp_path: Path, fill) -> None:  # type: ignore[no-untyped-def]
-    """Above the limit, the archive is deleted that was last used longest ago, not the one added first."""
+    """Above the limit, the archive is deleted that was last used longest ago,
+    not the one added first.
+    """
     cache = ArchiveCache(tmp_path / "c", 250)
     fill(cache, "a", "b")
     assert cache.place(ArchiveKey("a", 1, 2), tmp_path / "used")
@@ -178,7 +180,9 @@ def test_value_is_found_by_another_run(tmp_path: Path) -> None:
 def test_least_recently_used_report_is_deleted_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Above the limit, the value is deleted that was last used longest ago, not the one added first."""
+    """Above the limit, the value is deleted that was last used longest ago,
+    not the one added first.
+    """
     monkeypatch.setattr(report_cache, "_MOST_REPORTS", 2)
     cache = ReportCache(tmp_path)
     for age, key in enumerate(("b", "a")):

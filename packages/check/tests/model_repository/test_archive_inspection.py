@@ -107,7 +107,9 @@ def flip_content(content: bytes) -> bytes:
     "damage", [cut, flip_checksum, flip_content, gzip.decompress, lambda _: b""]
 )
 def test_damaged_archive_is_an_error(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-    """A file that is cut off, damaged or not gzip raises this package's error, not one of a library."""
+    """A file that is cut off, damaged or not gzip raises this package's error,
+    not one of a library.
+    """
     path = write_tar(tmp_path / "a.tar.gz")
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ArchiveError, match=r"a\.tar\.gz: cannot be read as \.tar\.gz"):

@@ -103,7 +103,9 @@ def test_oldest_outlines_are_deleted(
 def test_outlines_in_use_are_kept(
     archive: Path, monkeypatch: pytest.MonkeyPatch, is_same_process: bool
 ) -> None:
-    """More archives than the cache keeps are all readable, in this process and in one that started today."""
+    """More archives than the cache keeps are all readable,
+    in this process and in one that started today.
+    """
     monkeypatch.setattr(outline, "_MOST_OUTLINES", 2)
     found = []
     for name in "abcdef":

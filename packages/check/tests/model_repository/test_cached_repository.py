@@ -113,7 +113,9 @@ def test_any_change_is_checked_again(
 def test_results_for_recent_large_files_are_not_kept(
     size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A large file may still change within one tick of the file system's clock; a small one is compared."""
+    """A large file may still change within one tick of the file system's clock;
+    a small one is compared.
+    """
     write_repository(tmp_path / "r", {**FILES, "net/1/weights.bin": bytes(size)})
     compute_everything(tmp_path / "r")
     monkeypatch.setattr(ModelRepository, "top_level_models", lambda _: ["net"])

@@ -11,7 +11,10 @@ from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 
-IO = "input [{ name: 'x' data_type: TYPE_FP32 dims: 1 }] output [{ name: 'y' data_type: TYPE_FP32 dims: 1 }]"
+IO = (
+    "input [{ name: 'x' data_type: TYPE_FP32 dims: 1 }] output [{ name: "
+    "'y' data_type: TYPE_FP32 dims: 1 }]"
+)
 PYTHON = f'backend: "python" {IO}'.encode()
 ENSEMBLE = f"""platform: "ensemble" {IO}
 ensemble_scheduling {{ step [{{
@@ -23,7 +26,9 @@ CALL = "import triton_python_backend_utils as pb_utils\npb_utils.InferenceReques
 
 
 def make(path: Path, calls: dict[str, str]) -> Path:
-    """Python models, each with the source of the name that it calls or "", and an ensemble of "caller"."""
+    """Python models, each with the source of the name that it calls or "",
+    and an ensemble of "caller".
+    """
     files = {"both/config.pbtxt": ENSEMBLE, "both/1/.keep": b""}
     for name, called in calls.items():
         files[f"{name}/config.pbtxt"] = PYTHON
@@ -38,7 +43,8 @@ CHAIN = {"caller": "'middle'", "middle": "'last'", "last": "", "other": ""}
 def test_called_models_belong_to_the_closure(tmp_path: Path) -> None:
     """Calls are followed at any depth and through an ensemble, and are loaded by name.
 
-    SageMaker's start script loads one model: https://github.com/triton-inference-server/server/issues/5452.
+    SageMaker's start script loads one model:
+    https://github.com/triton-inference-server/server/issues/5452.
     """
     repository = ModelRepository.from_directory(make(tmp_path, CHAIN))
     assert repository.closure("both") == ["both", "caller", "last", "middle"]

@@ -46,7 +46,9 @@ def start(code: str, *arguments: Path) -> subprocess.Popen[str]:
 
 
 def test_killed_pack_leaves_nothing(tmp_path: Path, own_cache: Path) -> None:
-    """After SIGKILL at any moment, files are complete, and the next run deletes what is left over."""
+    """After SIGKILL at any moment, files are complete,
+    and the next run deletes what is left over.
+    """
     chance = random.Random(7)
     repository = write_repository(
         tmp_path / "r", {**FILES, "net/1/weights.bin": chance.randbytes(20_000_000)}

@@ -1,4 +1,6 @@
-"""The findings that are kept of an unchanged repository are those of a new check, after any change."""
+"""The findings that are kept of an unchanged repository are those of a new check,
+after any change.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,9 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 def test_unchanged_repository_is_not_checked_again(path: Path, computed: list[object]) -> None:
-    """The second check runs no rule and reads no configuration, and gives the same findings and notes."""
+    """The second check runs no rule and reads no configuration,
+    and gives the same findings and notes.
+    """
     first = findings(path), KeptRepository.from_directory(path).top_level_models()
     findings(path)
     assert (findings(path), KeptRepository.from_directory(path).top_level_models()) == first

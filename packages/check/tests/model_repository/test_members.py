@@ -27,7 +27,9 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_link_inside_the_repository_becomes_a_plain_file(root: Path) -> None:
-    """Links inside the repository are followed, because Triton on SageMaker skips linked directories."""
+    """Links inside the repository are followed, because Triton on SageMaker
+    skips linked directories.
+    """
     write_repository(root, {"shared/vocabulary/words.txt": b"a"})
     (root / "m/1/vocabulary").symlink_to(root / "shared/vocabulary")
     (root / "m/1/copy.py").symlink_to("model.py")
@@ -141,7 +143,9 @@ def test_device_is_an_error(root: Path) -> None:
 
 
 def test_files_of_tools_are_left_out(root: Path) -> None:
-    """Caches and files of version control and editors are left out, and folders that contain nothing else."""
+    """Caches and files of version control and editors are left out,
+    and folders that contain nothing else.
+    """
     files = ["m/.git/HEAD", "m/.DS_Store", "m/desktop.ini", "m/1/._model.py", "m/1/model.pyc"]
     files += ["m/1/__pycache__/model.cpython-311.pyc", "m/1/.ipynb_checkpoints/a.ipynb"]
     write_repository(root, dict.fromkeys([*files, "m/1/gone/__pycache__/a.pyc"], b""))
@@ -176,7 +180,9 @@ def test_version_directory_is_kept_when_its_content_is_left_out(root: Path) -> N
 
 
 def test_tritonignore_has_the_syntax_of_gitignore(root: Path) -> None:
-    """Patterns, anchors and negation work as in gitignore, and take precedence over the defaults."""
+    """Patterns, anchors and negation work as in gitignore,
+    and take precedence over the defaults.
+    """
     rules = b"*.ckpt\n!best.ckpt\n/m/notes/\n!.DS_Store\n# comment\n"
     kept = ["m/1/.DS_Store", "m/1/best.ckpt", "m/1/notes/kept.txt"]
     write_repository(root, {".tritonignore": rules})
@@ -185,7 +191,9 @@ def test_tritonignore_has_the_syntax_of_gitignore(root: Path) -> None:
 
 
 def test_tritonignore_of_a_folder_applies_below_it(root: Path) -> None:
-    """The nearest file takes precedence; its patterns are relative to its folder and apply only there."""
+    """The nearest file takes precedence; its patterns are relative to its folder
+    and apply only there.
+    """
     rules = {
         ".tritonignore": b"*.ckpt\n/m/notes/\n",
         "m/1/.tritonignore": b"!best.ckpt\n/raw\n!/ca.pem\n",
@@ -199,7 +207,9 @@ def test_tritonignore_of_a_folder_applies_below_it(root: Path) -> None:
 
 
 def test_credential_is_archived_only_when_named(root: Path) -> None:
-    """A line of ``.tritonignore`` that matches a credential leaves it out, or includes it with ``!``."""
+    """A line of ``.tritonignore`` that matches a credential leaves it out,
+    or includes it with ``!``.
+    """
     rules = {".tritonignore": b"/m/1/.env\n!/m/1/ca.pem\n"}
     write_repository(root, {**rules, "m/1/.env": b"", "m/1/ca.pem": b""})
     assert files_of(root) == ["m/1/ca.pem", "m/1/model.py", "m/config.pbtxt"]
@@ -216,7 +226,9 @@ def test_credential_is_archived_only_when_named(root: Path) -> None:
     ids=["pipe", "bytes", "long"],
 )
 def test_unreadable_rules_are_an_error(root: Path, folder: str, break_it) -> None:  # type: ignore[no-untyped-def]
-    """A ``.tritonignore`` that is not text is an error with its path in any folder; it is not ignored."""
+    """A ``.tritonignore`` that is not text is an error with its path in any folder;
+    it is not ignored.
+    """
     break_it(root / folder / ".tritonignore")
     with pytest.raises(ArchiveError) as error:
         collect_members(root, ["m"])

@@ -29,7 +29,9 @@ def net(tmp_path: Path) -> NewModel:
 
 
 def test_folder_has_copies(net: NewModel, tmp_path: Path) -> None:
-    """Missing parents are created; the files are copies, so a change of the original does not reach them."""
+    """Missing parents are created; the files are copies,
+    so a change of the original does not reach them.
+    """
     folder = net.write_to(tmp_path / "a" / "models")
     assert folder == tmp_path / "a" / "models" / "net"
     paths = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())

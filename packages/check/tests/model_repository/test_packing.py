@@ -47,7 +47,9 @@ def names_in(path: Path) -> list[str]:
 
 
 def test_folder_is_the_root_of_its_archive(tmp_path: Path) -> None:
-    """The archive of a folder has its files without the folder's name, on which it does not depend."""
+    """The archive of a folder has its files without the folder's name,
+    on which it does not depend.
+    """
     written = []
     for name in ("one", "two"):
         folder = tmp_path / name / name
@@ -83,7 +85,9 @@ def test_same_content_gives_same_bytes(tmp_path: Path) -> None:
 
 
 def test_archive_contains_no_owner_or_time(tmp_path: Path) -> None:
-    """Owners, times and names are empty, modes are 0644 or 0755, and model directories are at the root."""
+    """Owners, times and names are empty, modes are 0644 or 0755,
+    and model directories are at the root.
+    """
     repository = write_repository(tmp_path / "r", {**NET, "net/1/run.sh": b"#!/bin/sh\n"})
     (tmp_path / "r/net/1/run.sh").chmod(0o700)
     path = pack(repository, ["net"], tmp_path / "out").path
@@ -146,7 +150,9 @@ def test_deep_folders_are_an_error(tmp_path: Path) -> None:
 
 
 def test_ensemble_gets_the_version_directory_that_git_dropped(tmp_path: Path) -> None:
-    """An ensemble without a version directory is packed with one, which removes the error of its check."""
+    """An ensemble without a version directory is packed with one,
+    which removes the error of its check.
+    """
     repository = write_repository(tmp_path / "r", {**NET, "both/config.pbtxt": ENSEMBLE_CONFIG})
     as_it_lies = repository.check(is_packed=False)
     assert [error.code for error in as_it_lies.errors] == ["layout-no-version"]
@@ -167,14 +173,18 @@ def test_created_version_is_that_of_the_version_policy(tmp_path: Path) -> None:
 
 
 def test_model_that_needs_files_gets_no_version_directory(tmp_path: Path) -> None:
-    """A Python model without a version directory is still an error: an empty one makes the server hang."""
+    """A Python model without a version directory is still an error:
+    an empty one makes the server hang.
+    """
     repository = write_repository(tmp_path / "r", {"net/config.pbtxt": PYTHON_CONFIG})
     assert names_in(pack(repository, ["net"], tmp_path / "out").path) == ["net", "net/config.pbtxt"]
     assert repository.errors_after_packing(repository.check()) == repository.check().errors != ()
 
 
 def test_unchanged_repository_is_linked_from_the_cache(tmp_path: Path) -> None:
-    """In folders that share files, the second archive of the same content is a link to the first."""
+    """In folders that share files, the second archive of the same content
+    is a link to the first.
+    """
     repository = write_repository(tmp_path / "r", NET)
     first = pack(repository, ["net"], tmp_path / "a", shares_files=True)
     second = pack(repository, ["net"], tmp_path / "b", archive_name="net.tar.gz", shares_files=True)
@@ -201,7 +211,9 @@ def test_archives_of_users_are_files_of_their_own(
 
 
 def test_unchanged_copy_is_not_copied_again(tmp_path: Path) -> None:
-    """A hard link that an older version has left becomes a file of its own, which then stays as it is."""
+    """A hard link that an older version has left becomes a file of its own,
+    which then stays as it is.
+    """
     repository = write_repository(tmp_path / "r", NET)
     assert pack(repository, ["net"], tmp_path / "a", shares_files=True).path.stat().st_nlink == 2
     before = pack(repository, ["net"], tmp_path / "a").path.stat()
@@ -293,7 +305,9 @@ def test_cache_that_is_a_file_is_no_error(tmp_path: Path, own_cache: Path) -> No
 
 
 def test_parallel_packs_give_one_archive(tmp_path: Path) -> None:
-    """Several runs pack one repository into one folder with one cache: all succeed and leave one archive."""
+    """Several runs pack one repository into one folder with one cache:
+    all succeed and leave one archive.
+    """
     files = {**NET, "net/1/weights.bin": random.Random(2).randbytes(3 * BLOCK_BYTES)}
     repository = write_repository(tmp_path / "r", files)
     digests: list[str] = []
@@ -362,7 +376,9 @@ def test_file_that_changes_while_read_is_an_error(tmp_path: Path) -> None:
 def test_names_of_models_and_archive_are_checked(
     tmp_path: Path, names: list[str], archive_name: str | None, message: str
 ) -> None:
-    """A model that does not exist, a folder or another suffix is an error, and nothing is written."""
+    """A model that does not exist, a folder or another suffix is an error,
+    and nothing is written.
+    """
     with pytest.raises(InvalidValueError, match=message):
         pack(
             write_repository(tmp_path / "r", NET),

@@ -30,7 +30,9 @@ def ensemble(*models: str) -> str:
 
 
 def test_models_are_folders_with_a_config_or_a_version(tmp_path: Path) -> None:
-    """Models without a configuration count, other and hidden folders do not, and names are sorted."""
+    """Models without a configuration count, other and hidden folders do not,
+    and names are sorted.
+    """
     files: Files = {"b/config.pbtxt": "", "a/1/model.onnx": "", "notes/x.txt": "", "README.md": ""}
     repository = make(tmp_path, {**files, ".git/1": None})
     assert list(repository.models) == ["a", "b"]
@@ -94,7 +96,9 @@ def test_relative_path_is_reported_as_absolute(
 
 @pytest.mark.parametrize("files", [("config.pbtxt", "1/model.py"), ("1/model.py",), ("1/a", "2/a")])
 def test_folder_of_one_model_is_recognized(tmp_path: Path, files: tuple[str, ...]) -> None:
-    """A folder that is itself a model is an error, with or without a configuration; its parent is not."""
+    """A folder that is itself a model is an error, with or without a configuration;
+    its parent is not.
+    """
     texts = {"config.pbtxt": 'backend: "python"'}
     report = make(tmp_path / "scorer", {name: texts.get(name, "") for name in files}).check(
         is_packed=False
@@ -148,7 +152,9 @@ def test_weights_stored_elsewhere_cause_no_further_errors(tmp_path: Path) -> Non
 
 
 def test_archive_name_is_free_in_a_multi_model_endpoint(tmp_path: Path) -> None:
-    """There a configuration may have any name; in a single-model endpoint it must have its folder's name."""
+    """There a configuration may have any name; in a single-model endpoint it must
+    have its folder's name.
+    """
     config = 'name: "nlp"\nbackend: "onnxruntime"\n'
     repository = make(tmp_path, {"roberta/config.pbtxt": config, "roberta/1/model.onnx": relu()})
     assert repository.check(Target("sagemaker-multi-model")).findings == ()

@@ -38,7 +38,9 @@ def _tree(folder: Path) -> list[str]:
 
 
 def test_repository_is_written_and_checked(tmp_path: Path) -> None:
-    """Configurations, files, further versions and an ensemble's empty version are in their places."""
+    """Configurations, files, further versions and an ensemble's empty version
+    are in their places.
+    """
     weights, labels = tmp_path / "traced.pt", tmp_path / "labels"
     weights.write_bytes(torchscript("image: Tensor"))
     labels.write_text("cat\ndog\n")

@@ -86,7 +86,9 @@ def _draw_entry(draw: st.DrawFn, entries: Any, fields: Any) -> None:
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(messages(MESSAGE))
 def test_message_survives_builder_and_text(message: Any) -> None:
-    """Reading a message into the builder, writing it as text and reading that again changes nothing."""
+    """Reading a message into the builder, writing it as text and reading that
+    again changes nothing.
+    """
     typed = ModelConfig.from_message(message)
     assert typed.to_message() == message
     text = typed.to_text()

@@ -41,7 +41,9 @@ REPOSITORIES: dict[str, tuple[Files, Target | None]] = {
 
 @pytest.mark.parametrize("key", sorted(REPOSITORIES))
 def test_fix_keeps_its_promises(key: str, tmp_path: Path) -> None:
-    """Each fix alone keeps its promises, also with comments; all together end after a few rounds."""
+    """Each fix alone keeps its promises, also with comments;
+    all together end after a few rounds.
+    """
     files, target = REPOSITORIES[key]
     root = write(files, tmp_path / "models")
     assert broken_promises(root, target) == []

@@ -1,4 +1,6 @@
-"""Patterns that are compiled without backtracking match what pathspec's own regular expressions match."""
+"""Patterns that are compiled without backtracking match what pathspec's own
+regular expressions match.
+"""
 
 from __future__ import annotations
 

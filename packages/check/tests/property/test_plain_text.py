@@ -130,7 +130,9 @@ def test_text_of_any_pieces(text: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_changed_configuration(data: st.DataObject) -> None:
-    """The same holds for a configuration of this repository in which some characters were changed."""
+    """The same holds for a configuration of this repository in which some
+    characters were changed.
+    """
     text = data.draw(st.sampled_from(CONFIGURATIONS))
     for _ in range(data.draw(st.integers(1, 3))):
         at, length = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 3))

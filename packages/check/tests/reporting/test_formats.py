@@ -110,8 +110,10 @@ def test_github_gets_errors_first(repository: Path, capsys: pytest.CaptureFixtur
     """GitHub shows the first ten errors and warnings; the last line of the log is the verdict."""
     error, warning, verdict = _output("github", repository, capsys).splitlines()
     assert error.startswith(
-        "::error title=backend-max-batch-size,file=models/m/config.pbtxt,line=3,endLine=3,col=1,endColumn=19"
-        "::models/m/config.pbtxt:3:1: backend-max-batch-size: "
+        "::error "
+        "title=backend-max-batch-size,file=models/m/config.pbtxt,line=3,endLine=3,col=1,"
+        "endColumn=19::models/m/config.pbtxt:3:1: "
+        "backend-max-batch-size: "
     )
     assert warning.startswith("::warning title=instance-count,file=models/m/config.pbtxt,line=2,")
     assert verdict.startswith("1 error, 1 warning: Triton ")
@@ -132,7 +134,9 @@ def test_github_command_cannot_be_forged(
 
 
 def test_gitlab_report(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each issue has the fields that GitLab requires, and a fingerprint that stays if its line moves."""
+    """Each issue has the fields that GitLab requires,
+    and a fingerprint that stays if its line moves.
+    """
     issues = json.loads(_output("gitlab", repository, capsys))
     assert [(each["check_name"], each["severity"]) for each in issues] == [
         ("backend-max-batch-size", "major"),

@@ -1,7 +1,8 @@
-"""Client of a Triton endpoint: takes and returns NumPy arrays, over SageMaker, plain HTTP or in memory.
+"""Client of a Triton endpoint: takes and returns NumPy arrays, over SageMaker, plain HTTP or in
+memory.
 
-Importing the package loads neither NumPy nor boto3 nor urllib3: ``__init__.pyi`` lists the public names, and
-each is imported when it is first used (PEP 562).
+Importing the package loads neither NumPy nor boto3 nor urllib3: ``__init__.pyi`` lists the public
+names, and each is imported when it is first used (PEP 562).
 """
 
 from constructs_triton_core import same_version

@@ -21,21 +21,22 @@ from constructs_triton_core.errors import InvalidValueError, InvocationError
 from constructs_triton_core.model_index import split_s3_uri
 
 # S3's error codes for a key without an object and for a missing permission. To a caller without
-# s3:ListBucket on the bucket, S3 returns the second in both cases. Source: AWS documentation, GetObject.
+# s3:ListBucket on the bucket, S3 returns the second in both cases. Source: AWS documentation,
+# GetObject.
 _NO_OBJECT, _DENIED = "NoSuchKey", "AccessDenied"
 
 
 class PendingInference:
     """An asynchronous inference whose result may not be ready yet.
 
-    A receiver of the endpoint's SNS notifications can create a ``PendingInference`` from the locations in the
-    notification, and call ``poll`` once.
+    A receiver of the endpoint's SNS notifications can create a ``PendingInference`` from the
+    locations in the notification, and call ``poll`` once.
 
     Args:
         transport: Transport of the endpoint; its session also reads S3.
         output_location: S3 URI where SageMaker writes the result.
-        failure_location: S3 URI where SageMaker writes the error. Without it, ``poll`` does not notice a
-            failure.
+        failure_location: S3 URI where SageMaker writes the error. Without it, ``poll`` does not
+            notice a failure.
         inference_id: Id that SageMaker gave to the request.
     """
 
@@ -56,8 +57,9 @@ class PendingInference:
     def poll(self) -> InferenceResult | None:
         """Return the result, or ``None`` if it is not ready.
 
-        Returns ``None`` also when S3 denies access to the location: without ``s3:ListBucket`` S3 denies
-        access to objects that do not exist yet. ``result(timeout_seconds=0)`` reports the denial.
+        Returns ``None`` also when S3 denies access to the location: without ``s3:ListBucket`` S3
+        denies access to objects that do not exist yet. ``result(timeout_seconds=0)`` reports the
+        denial.
 
         Raises:
             InvocationError: the inference failed, or S3 cannot be read.
@@ -113,12 +115,16 @@ class PendingInference:
         what = f"endpoint {self._transport.endpoint_name}: no result after {seconds} s"
         if (denial := self._denial) is None:
             return InvocationError(
-                f"{what}, {self.output_location} does not exist; call result again, or raise timeout_seconds"
+                f"{what}, {self.output_location} does not exist; "
+                "call result again, or raise timeout_seconds"
             )
         denial.args = (
-            f"{what}, got status {denial.status} for {self.output_location} ({denial.model_message}); "
-            "grant s3:GetObject on it, and s3:ListBucket on its bucket (without s3:ListBucket, S3 returns "
-            "the same status for a result that does not exist yet)",
+            (
+                f"{what}, got status {denial.status} for {self.output_location} "
+                f"({denial.model_message}); grant s3:GetObject on it, and s3:ListBucket on its "
+                "bucket (without s3:ListBucket, S3 returns the same "
+                "status for a result that does not exist yet)"
+            ),
         )
         return denial
 
@@ -167,7 +173,8 @@ def start_inference(
 def _decode(body: bytes, content_type: str) -> InferenceResult:
     """Decode an object from S3.
 
-    SageMaker may not have kept its content type; then the length of the JSON is found by reading it.
+    SageMaker may not have kept its content type; then the length of the JSON is found by reading
+    it.
     """
     if not content_type.lower().startswith(BINARY_CONTENT_TYPE):
         header_size = measure_json(body)

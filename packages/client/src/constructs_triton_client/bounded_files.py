@@ -27,7 +27,8 @@ def read_file(path: Path, max_bytes: int = _MAX_BYTES) -> bytes:
     """Return the content of a file.
 
     Raises:
-        OSError: it cannot be read, is no regular file, or is larger than ``max_bytes`` (default: 64 MiB).
+        OSError: it cannot be read, is no regular file, or is larger than ``max_bytes`` (default: 64
+            MiB).
     """
     with _opened(path, max_bytes) as file:
         return file.read()
@@ -38,7 +39,8 @@ def read_array(path: Path, max_bytes: int = MAX_ARRAY_BYTES) -> NDArray[Any]:
 
     Raises:
         OSError: as :func:`read_file`; the default of ``max_bytes`` is 1 GiB.
-        ValueError: it is no ``.npy`` file, contains Python objects, or has another size than its header says.
+        ValueError: it is no ``.npy`` file, contains Python objects, or has another size than its
+            header says.
     """
     with _opened(path, max_bytes) as file:
         shape, is_fortran, dtype = _header(file)

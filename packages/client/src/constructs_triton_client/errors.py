@@ -1,4 +1,5 @@
-"""Builds the error of an endpoint's answer, one class per reaction of the caller, and the fix of a shape.
+"""Builds the error of an endpoint's answer, one class per reaction of the caller, and the fix of a
+shape.
 
 Source: botocore sagemaker-runtime service model, "InvokeEndpoint" errors; triton server
 ``src/sagemaker_server.cc`` for 507; AWS's examples of inference components for messages about them.
@@ -29,24 +30,27 @@ _THROTTLED_CODES = {
     "RequestLimitExceeded",
 }
 _INVALID_CODES = {"ValidationError", "ValidationException"}
-# SageMaker reports these with status 400 and the code ValidationError, so only the message identifies them.
+# SageMaker reports these with status 400 and the code ValidationError, so only the message
+# identifies them.
 _NO_CAPACITY = "has no capacity to process this request"
 _NO_CAPACITY_HINT = (
-    "a component that scales from zero starts its first copy within minutes; try again, or set wake_timeout "
-    "on the client"
+    "a component that scales from zero starts its first copy within minutes; try again, or set "
+    "wake_timeout on the client"
 )
 _NOT_TENSORS = (
-    "the endpoint runs with inference_type generate or generate_stream, so send text with `for event in "
-    'client.infer_stream({"text_input": "..."}): print(event.text("text_output"))`, with --stream of the '
-    "command, or as JSON with curl"
+    "the endpoint runs with inference_type generate or generate_stream, so send text with `for "
+    'event in client.infer_stream({"text_input": "..."}): print(event.text("text_output"))`, with '
+    "--stream of the command, or as JSON with curl"
 )
 _STREAMING_TYPE = "set inference_type to generate_stream on the endpoint"
-# Triton's messages are complete except for these, and so are SageMaker's. Only the configuration has the
-# names of tensors: SageMaker passes no request for them to the server.
+# Triton's messages are complete except for these, and so are SageMaker's. Only the configuration
+# has the names of tensors: SageMaker passes no request for them to the server.
 _HINTS_BY_MESSAGE = {
     # Triton's, for a generate request at an endpoint that expects tensors.
-    "Unable to parse 'inputs'": "the endpoint runs with inference_type infer, so send tensors with infer of "
-    f"the client, or {_STREAMING_TYPE}",
+    "Unable to parse 'inputs'": (
+        "the endpoint runs with inference_type infer, "
+        f"so send tensors with infer of the client, or {_STREAMING_TYPE}"
+    ),
     "generate expects model to produce exactly 1 response": _STREAMING_TYPE,
     "Stub process": "`constructs-triton explain py-stub-unhealthy` tells its causes apart",
     # Triton's, for requests that do not fit the endpoint's inference type.
@@ -54,25 +58,40 @@ _HINTS_BY_MESSAGE = {
     "parameter 'inputs' has invalid type": _NOT_TENSORS,
     "document root must not be followed by other values": _NOT_TENSORS,  # a binary request
     "Inference Component Name header is required": "set inference_component to one of the endpoint",
-    "Inference Component Name header is not allowed": "remove inference_component: the endpoint has none",
-    "Failed to download model data": "set target_model to the name of a model, which is looked up in the "
-    "endpoint's index, or to an archive that exists",
-    "Could not find inference component": "check the name; `aws sagemaker list-inference-components` lists "
-    "components",
+    ("Inference Component Name header is not allowed"): (
+        "remove inference_component: the endpoint has none"
+    ),
+    "Failed to download model data": (
+        "set target_model to the name of a model, which is looked up in the endpoint's index, or "
+        "to an archive that exists"
+    ),
+    "Could not find inference component": (
+        "check the name; `aws sagemaker list-inference-components` lists components"
+    ),
     "Endpoints of this local run": "use the name of an endpoint of this local run",
     # Of InvokeEndpoint and of DescribeEndpoint.
-    r"(?i)^(Endpoint \S+ .*not found|Could not find endpoint)": "check the name and the Region; `aws "
-    "sagemaker list-endpoints` lists endpoints",
-    "not authorized to perform: sagemaker:Invoke": "allow it to the role of the caller; in its CDK app, "
-    "grant_invoke of the endpoint does so, grant_invoke_async, or grant_invoke_with_response_stream",
-    # S3 refused the caller, or the role of an asynchronous endpoint; the container has not seen the request.
-    "to perform: s3:GetObject": "for an asynchronous request, set input_location to the input_prefix of the "
-    "endpoint's AsyncInferenceConfig, such as s3://BUCKET/async/input/; if not, grant the role s3:GetObject",
-    "security token|signature we calculated|Signature expired|provided token|Access Key Id": "log in "
-    "to AWS again, or correct the credentials",
-    "unexpected inference input": "use the names in the model's config.pbtxt; set model_config on the "
-    'client, for example ModelConfig.read("config.pbtxt") of triton_model_check.model_config, to have inputs '
-    "checked first",
+    r"(?i)^(Endpoint \S+ .*not found|Could not find endpoint)": (
+        "check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
+    ),
+    "not authorized to perform: sagemaker:Invoke": (
+        "allow it to the role of the caller; in its CDK app, grant_invoke of the endpoint does so, "
+        "grant_invoke_async, or grant_invoke_with_response_stream"
+    ),
+    # S3 refused the caller, or the role of an asynchronous endpoint; the container has not seen the
+    # request.
+    "to perform: s3:GetObject": (
+        "for an asynchronous request, set input_location to the input_prefix of the endpoint's "
+        "AsyncInferenceConfig, such as s3://BUCKET/async/input/; "
+        "if not, grant the role s3:GetObject"
+    ),
+    "security token|signature we calculated|Signature expired|provided token|Access Key Id": (
+        "log in to AWS again, or correct the credentials"
+    ),
+    "unexpected inference input": (
+        "use the names in the model's config.pbtxt; set model_config on the client, for example "
+        'ModelConfig.read("config.pbtxt") of triton_model_check.model_config, '
+        "to have inputs checked first"
+    ),
     "unexpected inference output": "use the names in the model's config.pbtxt",
     r"data-type is '\w+', but model '[^']+' expects 'BF16'": "convert the array with "
     "astype(ml_dtypes.bfloat16), of `pip install 'constructs-triton-client[bfloat16]'`",
@@ -80,21 +99,26 @@ _HINTS_BY_MESSAGE = {
     "convert the array with astype(str)",
     r"data-type is '\w+', but model": "convert the array with astype",
     "byte size mismatch for input 'raw_input'": "pass one row to infer_raw; for a batch, use infer",
-    "has no shape but model requires batch dimension": "pass an array with the batch axis and the model's "
-    "dimensions, such as array.reshape(1, 1)",
+    "has no shape but model requires batch dimension": (
+        "pass an array with the batch axis and the model's dimensions, such as array.reshape(1, 1)"
+    ),
     "batch-size must be <=": "send fewer rows in a request, or raise max_batch_size in the model's "
     "config.pbtxt",
     "not an asynchronous endpoint": "with this client, call infer",
-    "is asynchronous; call": "with this client, call infer_async with input_location="
-    '"s3://BUCKET/async/input/", the bucket and the input_prefix of the endpoint\'s AsyncInferenceConfig',
+    "is asynchronous; call": (
+        'with this client, call infer_async with input_location="s3://BUCKET/async/input/", the '
+        "bucket and the input_prefix of the endpoint's AsyncInferenceConfig"
+    ),
 }
 # Triton adds a note that advises to set max_batch_size to zero, also where only the array is wrong.
 _BATCH_NOTE = "NOTE: Setting a non-zero max_batch_size"
 _WRONG_SHAPE = re.compile(
-    r"unexpected shape for input '([^']+)' for model '[^']+'\. Expected (\[[-\d, ]*\]), got (\[[-\d, ]*\])"
+    r"unexpected shape for input '([^']+)' for model '[^']+'\. "
+    r"Expected (\[[-\d, ]*\]), got (\[[-\d, ]*\])"
 )
 _OF_A_STEP = "in ensemble '"
-# The number of characters of a model's message that are printed; ``model_message`` keeps all of them.
+# The number of characters of a model's message that are printed; ``model_message`` keeps all of
+# them.
 _MAXIMUM_PRINTED = 2000
 # A longer error body is not parsed: the start of its text is enough for a message.
 MAXIMUM_PARSED_BYTES = 65536
@@ -110,7 +134,8 @@ _BROKEN = {
     ),
     *("RecursionError", "ResponseParserError", "ResponseStreamingError", "UnicodeDecodeError"),
 }
-# By status, or by the name that botocore and urllib3 give to a request that never reached the service.
+# By status, or by the name that botocore and urllib3 give to a request that never reached the
+# service.
 _HINTS_BY_CODE: dict[str | int | None, str] = {
     **dict.fromkeys(_BROKEN, "the response is corrupt or incomplete, so send the request again"),
     "ConnectTimeoutError": "check the address, and that it can be reached from this machine",
@@ -123,7 +148,9 @@ _HINTS_BY_CODE: dict[str | int | None, str] = {
     **dict.fromkeys(("NoSuchBucket", "NoSuchKey"), "check the bucket and the key"),
     "NoRegionError": "set region_name, or the environment variable AWS_DEFAULT_REGION",
     "ProfileNotFound": "set AWS_PROFILE to a profile of the AWS configuration file, or unset it",
-    "ReadTimeoutError": "raise read_timeout_seconds, or use infer_async if a model needs more than 60 s",
+    "ReadTimeoutError": (
+        "raise read_timeout_seconds, or use infer_async if a model needs more than 60 s"
+    ),
     403: "allow the call to the role of the caller",
     405: "no container is at this address; for SageMaker or `constructs-triton local up`, use "
     "TritonClient.for_endpoint(name, endpoint_url=...)",
@@ -140,7 +167,8 @@ def build_invocation_error(
     model_message: object = None,
     request_id: str | None = None,
 ) -> InvocationError:
-    """Build the error of the class that belongs to ``code``, the service's name for it, and ``status``.
+    """Build the error of the class that belongs to ``code``, the service's name for it, and
+    ``status``.
 
     ``model_message`` may be any value of JSON, and is kept as a string.
     """
@@ -188,13 +216,17 @@ def _hint(code: str, status: int | None, said: str) -> str:
 
 
 def fix_of(said: str) -> str:
-    """Return the fix of a message of Triton or SageMaker that does not contain it; otherwise empty."""
+    """Return the fix of a message of Triton or SageMaker that does not contain it;
+    otherwise empty.
+    """
     fixes = (fix for pattern, fix in _HINTS_BY_MESSAGE.items() if re.search(pattern, said))
     return next(fixes, "") or _shape_hint(said)
 
 
 def _shape_hint(said: str) -> str:
-    """Return which shape an input must have; empty for another message, and for a step of an ensemble."""
+    """Return which shape an input must have; empty for another message,
+    and for a step of an ensemble.
+    """
     found = _WRONG_SHAPE.search(said)
     if found is None or _OF_A_STEP in said[: found.start()]:
         return ""

@@ -17,11 +17,12 @@ __all__ = ["GenerateEvent", "GenerateStream"]
 
 
 class GenerateEvent(Mapping[str, Any]):
-    """One response of a model that generates: its outputs and response parameters, as JSON values by name.
+    """One response of a model that generates: its outputs and response parameters, as JSON values
+    by name.
 
-    Triton sends an output of one element as a single value and an output of several as a list, so the value
-    of the same output may be ``1`` in one event and ``[0, 0]`` in the next. ``text`` and ``array`` return the
-    same type for both.
+    Triton sends an output of one element as a single value and an output of several as a list, so
+    the value of the same output may be ``1`` in one event and ``[0, 0]`` in the next. ``text`` and
+    ``array`` return the same type for both.
 
     Args:
         fields: The JSON object of the event.
@@ -60,7 +61,8 @@ class GenerateEvent(Mapping[str, Any]):
         values = self._values(name)
         if not all(isinstance(each, str) for each in values):
             raise ResponseDecodingError(
-                f'output "{name}": must be strings, got {values!r:.80}; read it with array("{name}")'
+                f'output "{name}": must be strings, got {values!r:.80}; '
+                f'read it with array("{name}")'
             )
         return "".join(values)
 
@@ -81,7 +83,8 @@ class GenerateEvent(Mapping[str, Any]):
             array = np.array(values, dtype)
         except (ValueError, TypeError, OverflowError) as error:
             raise ResponseDecodingError(
-                f'output "{name}": cannot be an array, got {values!r:.80} ({error}); pass another dtype'
+                f'output "{name}": cannot be an array, '
+                f"got {values!r:.80} ({error}); pass another dtype"
             ) from None
         return array
 
@@ -103,9 +106,9 @@ class GenerateEvent(Mapping[str, Any]):
 class GenerateStream:
     """The events of one request, for ``for`` and for ``async for``; they can be read once.
 
-    ``async for`` waits in a thread of its own. A stream that is closed, cancelled or no longer referenced
-    closes its connection, and the server cancels the request; if an ``async for`` is waiting, it does so when
-    the next event arrives.
+    ``async for`` waits in a thread of its own. A stream that is closed, cancelled or no longer
+    referenced closes its connection, and the server cancels the request; if an ``async for`` is
+    waiting, it does so when the next event arrives.
 
     Args:
         events: Yields the events.

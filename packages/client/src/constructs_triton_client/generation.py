@@ -1,4 +1,6 @@
-"""Requests and responses of models that generate: Triton's generate extension, streams of vLLM and LMI."""
+"""Requests and responses of models that generate: Triton's generate extension,
+streams of vLLM and LMI.
+"""
 
 from __future__ import annotations
 
@@ -90,12 +92,13 @@ def read_generation(parts: Iterable[bytes]) -> Generator[GenerateEvent]:
 class GenerationReader:
     """Reads the events of one response from parts that are fed one after the other.
 
-    An error has status 200 once the stream has begun. Triton's errors have no ``model_name``, while a
-    response may have an output named ``error``.
+    An error has status 200 once the stream has begun. Triton's errors have no ``model_name``, while
+    a response may have an output named ``error``.
 
     Raises:
         InvocationError: an event reports an error of the model, or the response is incomplete.
-        ResponseDecodingError: the stream is malformed, as for ``EventReader``, or an event is no JSON object.
+        ResponseDecodingError: the stream is malformed, as for ``EventReader``, or an event is no
+            JSON object.
     """
 
     def __init__(self) -> None:
@@ -114,7 +117,8 @@ class GenerationReader:
         yield from self._read(self._reader.finish())
         if self._is_open:
             raise InvocationError(
-                "event stream: the response is incomplete; see the endpoint's log, and send the request again"
+                "event stream: the response is incomplete; "
+                "see the endpoint's log, and send the request again"
             )
 
     def _read(self, events: Iterable[str]) -> Iterator[GenerateEvent]:

@@ -17,9 +17,13 @@ from constructs_triton_core.spelling import did_you_mean, quoted
 _STRINGS = "TYPE_STRING"
 # Arguments of tritonclient, whose closest names have another meaning.
 _FIXES = {
-    "timeout": "for a time limit, pass config=default_config(read_timeout_seconds=5, max_attempts=1) to "
-    "TritonClient.for_endpoint",
-    "model_name": "remove it, or for a multi-model endpoint, pass target_model to TritonClient.for_endpoint",
+    "timeout": (
+        "for a time limit, pass config=default_config(read_timeout_seconds=5, max_attempts=1) "
+        "to TritonClient.for_endpoint"
+    ),
+    "model_name": (
+        "remove it, or for a multi-model endpoint, pass target_model to TritonClient.for_endpoint"
+    ),
 }
 
 
@@ -38,7 +42,9 @@ class ModelInputLike(Protocol):
 
 
 class ModelConfigLike(Protocol):
-    """The part of a model's configuration that is checked; Triton's protobuf ``ModelConfig`` has it."""
+    """The part of a model's configuration that is checked;
+    Triton's protobuf ``ModelConfig`` has it.
+    """
 
     @property
     def input(self) -> Iterable[ModelInputLike]: ...
@@ -52,8 +58,9 @@ def check_config(model_config: ModelConfigLike | None) -> None:
         hasattr(model_config, "input") and hasattr(model_config, "max_batch_size")
     ):
         raise InvalidValueError(
-            f"model_config: must be a model configuration, got {type(model_config).__name__}; write "
-            'ModelConfig.read("config.pbtxt") with the ModelConfig of triton_model_check.model_config'
+            f"model_config: must be a model configuration, got {type(model_config).__name__}; "
+            'write ModelConfig.read("config.pbtxt") with the ModelConfig of '
+            "triton_model_check.model_config"
         )
 
 
@@ -62,7 +69,8 @@ def check_call(
 ) -> None:
     """Check the keywords of ``method``, which passes those of ``callees`` on.
 
-    The parameters of InvokeEndpoint begin with a capital letter, so others are misspelled arguments.
+    The parameters of InvokeEndpoint begin with a capital letter, so others are misspelled
+    arguments.
     """
     for name in (each for each in options if each[:1].islower()):
         what = f"TritonClient.{method.__name__}()"
@@ -83,10 +91,12 @@ def check_inputs(
     model_config: ModelConfigLike | None,
     datatypes: Mapping[str, str] | None = None,
 ) -> None:
-    """Check names, datatypes, shapes and batch size of ``inputs`` against the model's configuration.
+    """Check names, datatypes, shapes and batch size of ``inputs`` against the model's
+    configuration.
 
-    With ``max_batch_size`` above zero the first axis of every input is the batch: it has the same size in
-    all inputs and is at most ``max_batch_size``. ``datatypes`` is the argument of ``wire.encode_request``.
+    With ``max_batch_size`` above zero the first axis of every input is the batch: it has the same
+    size in all inputs and is at most ``max_batch_size``. ``datatypes`` is the argument of
+    ``wire.encode_request``.
     """
     if model_config is None:
         return
@@ -126,12 +136,15 @@ def _check_datatype(
             example = f'numpy.full({list(array.shape)}, "...", dtype=object)'
             hint = f"send strings or bytes, for example {example}; {FILE_HINT}"
         raise RequestEncodingError(
-            f"{path}: data_type must be {wanted}, got {datatype.data_type} (dtype {array.dtype}); {hint}"
+            f"{path}: data_type must be {wanted}, "
+            f"got {datatype.data_type} (dtype {array.dtype}); {hint}"
         )
 
 
 def _data_type_name(entry: ModelInputLike) -> str:
-    """Return the name of the data type; a protobuf message has its number, and its schema the name."""
+    """Return the name of the data type; a protobuf message has its number,
+    and its schema the name.
+    """
     if isinstance(entry.data_type, str):
         return entry.data_type
     schema: Any = entry

@@ -21,7 +21,8 @@ class ObservedCall:
     Args:
         endpoint_name: Name of the SageMaker endpoint; empty with another transport.
         model_name: Target model or inference component, as the caller named it; empty without one.
-        latency_seconds: Time until the result, with all retries; of a stream, until it ended or was closed.
+        latency_seconds: Time until the result, with all retries; of a stream, until it ended or was
+            closed.
         first_event_seconds: Time until the first event of a stream; ``None`` for other calls.
         retries: Repeated attempts of ``wake_timeout`` and, except for streams, of boto3.
         error: What the call raised.
@@ -49,7 +50,9 @@ def check_observe(observe: object) -> None:
 
 @contextmanager
 def observing(observe: Observer | None, call: ObservedCall) -> Iterator[float]:
-    """Pass ``call`` to ``observe`` when the block ends or raises; yields the time of its beginning."""
+    """Pass ``call`` to ``observe`` when the block ends or raises;
+    yields the time of its beginning.
+    """
     started = time.perf_counter()
     try:
         yield started
@@ -69,8 +72,8 @@ def observing(observe: Observer | None, call: ObservedCall) -> Iterator[float]:
 class EmbeddedMetrics:
     """Prints a line for each call, which AWS Lambda and the CloudWatch agent turn into metrics.
 
-    They are ``Latency`` and, of streams, ``FirstEvent`` in milliseconds, and the counts ``Errors`` and
-    ``Retries``, with the dimensions ``EndpointName`` and, if the call has one, ``ModelName``.
+    They are ``Latency`` and, of streams, ``FirstEvent`` in milliseconds, and the counts ``Errors``
+    and ``Retries``, with the dimensions ``EndpointName`` and, if the call has one, ``ModelName``.
 
     Args:
         namespace: Namespace of the metrics.

@@ -16,8 +16,8 @@ The file is JSON; large arrays are ``.npy`` files in a folder beside it::
       ]
     }
 
-A tensor has ``data``, or ``file``, the path of a ``.npy`` file below the folder of the JSON file. A BYTES
-tensor that is not UTF-8, such as an image, has ``base64``, a list of base64 strings.
+A tensor has ``data``, or ``file``, the path of a ``.npy`` file below the folder of the JSON file. A
+BYTES tensor that is not UTF-8, such as an image, has ``base64``, a list of base64 strings.
 ``target_model`` is the model of a multi-model endpoint.
 """
 
@@ -62,7 +62,8 @@ _TOLERANCES = {
 class ExpectedOutput:
     """An output that a response must have.
 
-    A value may differ by at most ``absolute_tolerance`` plus ``relative_tolerance`` times the expected value.
+    A value may differ by at most ``absolute_tolerance`` plus ``relative_tolerance`` times the
+    expected value.
 
     Args:
         tensor: The expected values.
@@ -103,8 +104,8 @@ class RecordedRequest:
     ) -> RecordedRequest:
         """Record the inputs of a request and its result.
 
-        New recordings tolerate absolute and relative differences of 1e-6 and 1e-4 (FP64, FP32), 1e-3 and 1e-2
-        (FP16), or 1e-2 and 2e-2 (BF16). Other outputs must be equal.
+        New recordings tolerate absolute and relative differences of 1e-6 and 1e-4 (FP64, FP32),
+        1e-3 and 1e-2 (FP16), or 1e-2 and 2e-2 (BF16). Other outputs must be equal.
 
         Args:
             inputs: Input arrays by name, as they were sent.
@@ -126,7 +127,9 @@ class RecordedRequest:
         return cls(name, recorded, outputs, target_model)
 
     def compile(self) -> dict[str, Any]:
-        """Return the request and the expected outputs as bytes on the wire, in values that JSON can hold."""
+        """Return the request and the expected outputs as bytes on the wire,
+        in values that JSON can hold.
+        """
         arrays = {name: tensor.array for name, tensor in self.inputs.items()}
         datatypes = {
             name: "BF16" for name, tensor in self.inputs.items() if tensor.datatype == "BF16"
@@ -167,20 +170,21 @@ class RecordedRequests:
             path: Path of the JSON file; its ``.npy`` files are below its folder.
 
         Raises:
-            InvalidValueError: the file cannot be read, a request in it is malformed, or its arrays have more
-                than 1 GiB together.
+            InvalidValueError: the file cannot be read, a request in it is malformed, or its arrays
+                have more than 1 GiB together.
         """
         path = Path(path)
         try:
             document = parse_bounded_json(read_file(path))
         except (OSError, ValueError) as error:
             raise InvalidValueError(
-                f"{path}: cannot be read ({error}); record requests with `constructs-triton invoke --record`"
+                f"{path}: cannot be read ({error}); "
+                "record requests with `constructs-triton invoke --record`"
             ) from None
         if not isinstance(document, dict) or document.get("version") != _VERSION:
             raise InvalidValueError(
-                f'{path}: must be {{"version": {_VERSION}, "requests": [...]}}; record requests with '
-                "`constructs-triton invoke --record`"
+                f'{path}: must be {{"version": {_VERSION}, "requests": [...]}}; record requests '
+                "with `constructs-triton invoke --record`"
             )
         requests = document.get("requests")
         if not isinstance(requests, list) or not requests:
@@ -196,7 +200,8 @@ class RecordedRequests:
         )
 
     def save(self, path: Path | str) -> None:
-        """Write the file, and a ``.npy`` file for each large array, to the folder ``<name>_arrays``.
+        """Write the file, and a ``.npy`` file for each large array, to the folder
+        ``<name>_arrays``.
 
         Args:
             path: Path of the JSON file, which is replaced.
@@ -242,8 +247,9 @@ def _request(where: str, number: int, value: Any, arrays: ArrayFolder) -> Record
         return RecordedRequest(name, inputs, outputs, target_model and read_string(target_model))
     except (KeyError, TypeError) as error:
         raise InvalidValueError(
-            f"{place}: must have name, inputs and outputs, and each tensor name, datatype, shape and data, "
-            f"base64 or file, got {error!r}; record it again with `constructs-triton invoke --record`"
+            f"{place}: must have name, inputs and outputs, and each tensor name, datatype, shape "
+            f"and data, base64 or file, got {error!r}; "
+            "record it again with `constructs-triton invoke --record`"
         ) from None
 
 

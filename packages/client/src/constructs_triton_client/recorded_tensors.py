@@ -29,8 +29,8 @@ class RecordedTensor:
     """An array and its datatype.
 
     Args:
-        array: The values. A BF16 array has the dtype ``ml_dtypes.bfloat16``, or ``uint16`` without that
-            package.
+        array: The values. A BF16 array has the dtype ``ml_dtypes.bfloat16``, or ``uint16`` without
+            that package.
         datatype: KServe v2 datatype, such as ``"FP32"``.
     """
 
@@ -68,8 +68,9 @@ def _decode(where: str, values: Any, datatype: Datatype, shape: list[int]) -> ND
         elements = None
     if elements is None or datatype.datatype != "BYTES" or len(elements) != math.prod(shape):
         raise InvalidValueError(
-            f"{where}: base64 must be a list with a base64 string for each element of a tensor of BYTES, "
-            f"here of shape {shape!s:.40}; record it again with `constructs-triton invoke --record`"
+            f"{where}: base64 must be a list with a base64 string for each element of a tensor of "
+            f"BYTES, here of shape {shape!s:.40}; "
+            "record it again with `constructs-triton invoke --record`"
         )
     array = np.empty(len(elements), dtype=object)
     array[:] = elements
@@ -129,7 +130,9 @@ def write_tensor(path: Path, file_name: str, name: str, tensor: RecordedTensor) 
 
 
 def _written_bytes(array: NDArray[Any]) -> dict[str, list[str]]:
-    """Return the elements as strings, or in base64 if one of them is not UTF-8, as an image is not."""
+    """Return the elements as strings, or in base64 if one of them is not UTF-8,
+    as an image is not.
+    """
     elements = [each.encode() if isinstance(each, str) else bytes(each) for each in array.ravel()]
     try:
         return {"data": [each.decode() for each in elements]}

@@ -1,8 +1,9 @@
 """Reads server-sent events from bytes that may be cut anywhere.
 
-Source: WHATWG HTML, "Server-sent events", the part that Triton's generate_stream uses: an event is one or
-more ``data:`` lines, ended by an empty line. A cut may fall within a line end or within a UTF-8 character.
-With inference type ``generate`` Triton sends one JSON object without this frame, which is one event here.
+Source: WHATWG HTML, "Server-sent events", the part that Triton's generate_stream uses: an event is
+one or more ``data:`` lines, ended by an empty line. A cut may fall within a line end or within a
+UTF-8 character. With inference type ``generate`` Triton sends one JSON object without this frame,
+which is one event here.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from constructs_triton_core.errors import ResponseDecodingError
 __all__ = ["EventReader"]
 
 MAXIMUM_EVENT_BYTES = 64 * 1024 * 1024
-# What may arrive between two events: comments, empty lines and parts. A part costs time, however small it is.
+# What may arrive between two events: comments, empty lines and parts. A part costs time, however
+# small it is.
 MAXIMUM_BYTES_BETWEEN_EVENTS = 2 * MAXIMUM_EVENT_BYTES
 _BYTES_OF_A_PART = 256
 _FIELDS = {b"", b"data", b"event", b"id", b"retry"}
@@ -26,8 +28,8 @@ class EventReader:
     """Reads the data of events from parts that are fed one after the other.
 
     Raises:
-        ResponseDecodingError: an event is cut off, is not UTF-8, is larger than ``MAXIMUM_EVENT_BYTES``, or
-            does not come; or a line is no part of an event.
+        ResponseDecodingError: an event is cut off, is not UTF-8, is larger than
+            ``MAXIMUM_EVENT_BYTES``, or does not come; or a line is no part of an event.
     """
 
     def __init__(self) -> None:
@@ -81,7 +83,10 @@ class EventReader:
 
 
 class _Lines:
-    """Cuts parts into lines. Each byte is searched once, however small the parts of a long line are."""
+    """Cuts parts into lines.
+
+    Each byte is searched once, however small the parts of a long line are.
+    """
 
     def __init__(self) -> None:
         self._line = bytearray()
@@ -112,8 +117,8 @@ class _Lines:
 def _check_size(size: int) -> None:
     if size > MAXIMUM_EVENT_BYTES:
         raise ResponseDecodingError(
-            f"event stream: an event may have at most {MAXIMUM_EVENT_BYTES} bytes, got {size} or more; "
-            "check that the endpoint runs a model that generates events"
+            f"event stream: an event may have at most {MAXIMUM_EVENT_BYTES} bytes, got {size} or "
+            "more; check that the endpoint runs a model that generates events"
         )
 
 
@@ -122,6 +127,6 @@ def _decode(data: bytes | bytearray) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ResponseDecodingError(
-            f"event stream: an event must be valid UTF-8, got 0x{data[error.start]:02x} at its byte "
-            f"{error.start}; the stream is corrupt, so send the request again"
+            f"event stream: an event must be valid UTF-8, got 0x{data[error.start]:02x} at its "
+            f"byte {error.start}; the stream is corrupt, so send the request again"
         ) from None

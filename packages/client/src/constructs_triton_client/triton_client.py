@@ -53,20 +53,25 @@ class TritonClient:
 
     Args:
         transport: Carries the requests, for example an ``HttpTransport``.
-        target_model: Default ``TargetModel`` of a multi-model endpoint: the name of a model, or of its
-            archive. Default: none.
-        index: Maps model names to archives. Default: the endpoint's own, which is read when a model is called
-            by its name for the first time; see ``archive_of``.
-        model_config: ``ModelConfig`` of ``triton_model_check.model_config``, Triton's protobuf message, or an
-            object with the same attributes. Inputs are then checked before they are sent. Default: no check.
-        inference_component: Component that answers, on an endpoint that has components. Default: none.
-        wake_timeout: Seconds during which the client repeats a request to a component without copies. The
-            first request starts a copy; with an instance and a container this takes 5 to 10 minutes.
-        observe: Receives an ``ObservedCall`` after each call, such as ``EmbeddedMetrics()``. Default: none.
+        target_model: Default ``TargetModel`` of a multi-model endpoint: the name of a model, or of
+            its archive. Default: none.
+        index: Maps model names to archives. Default: the endpoint's own, which is read when a model
+            is called by its name for the first time; see ``archive_of``.
+        model_config: ``ModelConfig`` of ``triton_model_check.model_config``, Triton's protobuf
+            message, or an object with the same attributes. Inputs are then checked before they are
+            sent. Default: no check.
+        inference_component: Component that answers, on an endpoint that has components. Default:
+            none.
+        wake_timeout: Seconds during which the client repeats a request to a component without
+            copies. The first request starts a copy; with an instance and a container this takes 5
+            to 10 minutes.
+        observe: Receives an ``ObservedCall`` after each call, such as ``EmbeddedMetrics()``.
+            Default: none.
 
     Raises:
-        InvalidValueError: ``inference_component`` and ``target_model`` are combined, or ``wake_timeout`` is
-            negative, or ``model_config``, ``transport`` or ``observe`` is of another type.
+        InvalidValueError: ``inference_component`` and ``target_model`` are combined, or
+            ``wake_timeout`` is negative, or ``model_config``, ``transport`` or ``observe`` is of
+            another type.
     """
 
     def __init__(
@@ -119,19 +124,21 @@ class TritonClient:
     ) -> TritonClient:
         """Create a client of a SageMaker endpoint.
 
-        No request is sent, except that an ``index`` given as a URI is read. The arguments that are not listed
-        are those of ``TritonClient``.
+        No request is sent, except that an ``index`` given as a URI is read. The arguments that are
+        not listed are those of ``TritonClient``.
 
         Args:
             name: Name of the endpoint.
-            session: boto3 session with credentials. Default: a new one, which reads the environment.
-            endpoint_url: Address of the runtime API, for example that of ``constructs-triton local up``.
-                Default: AWS's.
+            session: boto3 session with credentials. Default: a new one, which reads the
+                environment.
+            endpoint_url: Address of the runtime API, for example that of ``constructs-triton local
+                up``. Default: AWS's.
             region_name: Region of the endpoint. Default: that of the session.
-            index: Maps model names to archives, or the S3 URI of its ``index.json``. Default: that of the
-                endpoint. The client then needs permission to describe the endpoint; see ``archive_of``.
-            config: botocore's configuration. Default: ``default_config()``, with a read timeout of 70 s and
-                up to 4 attempts.
+            index: Maps model names to archives, or the S3 URI of its ``index.json``. Default: that
+                of the endpoint. The client then needs permission to describe the endpoint; see
+                ``archive_of``.
+            config: botocore's configuration. Default: ``default_config()``, with a read timeout of
+                70 s and up to 4 attempts.
 
         Raises:
             InvalidValueError: ``endpoint_url`` or the index is malformed.
@@ -156,8 +163,9 @@ class TritonClient:
         """Return the archive of a model, which is the ``TargetModel`` of a request with boto3.
 
         Without an ``index``, the client reads that of the endpoint at the first name: it calls
-        DescribeEndpoint, DescribeEndpointConfig and DescribeModel, and reads ``index.json`` from S3, or asks
-        the local run. Transports other than SageMaker's have no index, so the name is returned unchanged.
+        DescribeEndpoint, DescribeEndpointConfig and DescribeModel, and reads ``index.json`` from
+        S3, or asks the local run. Transports other than SageMaker's have no index, so the name is
+        returned unchanged.
 
         Args:
             name: Name of a model, or of an archive (``.tar.gz``), which is returned unchanged.
@@ -190,15 +198,17 @@ class TritonClient:
             outputs: Outputs to request, by name or as a ``RequestedOutput``. Default: all.
             binary: Whether inputs are sent in binary; otherwise they are in JSON.
             binary_output: The same for outputs. Default: the value of ``binary``.
-            datatypes: ``{"X": "BF16"}`` declares a ``uint16`` input as bit patterns of bfloat16. Default:
-                from the dtypes.
+            datatypes: ``{"X": "BF16"}`` declares a ``uint16`` input as bit patterns of bfloat16.
+                Default: from the dtypes.
             id: Id that the response repeats. Default: none.
             sequence: Position in a sequence, for a stateful model. Default: no sequence.
-            priority: Priority level in the dynamic batcher: 1 is the highest, 0 the model's default level.
-            timeout_microseconds: Longest time in the dynamic batcher's queue. Default: the model's timeout.
+            priority: Priority level in the dynamic batcher: 1 is the highest, 0 the model's default
+                level.
+            timeout_microseconds: Longest time in the dynamic batcher's queue. Default: the model's
+                timeout.
             parameters: Further parameters of the request, which the model can read.
-            **invoke_options: Parameters of InvokeEndpoint, such as ``TargetModel``, ``TargetVariant``,
-                ``InferenceId``, ``SessionId`` and ``CustomAttributes``.
+            **invoke_options: Parameters of InvokeEndpoint, such as ``TargetModel``,
+                ``TargetVariant``, ``InferenceId``, ``SessionId`` and ``CustomAttributes``.
 
         Raises:
             RequestEncodingError: the inputs cannot be sent; no request was sent.
@@ -226,8 +236,8 @@ class TritonClient:
         """Send the bytes of a single input without JSON; errors as ``infer``.
 
         Args:
-            data: The values of the model's only input, or their bytes in row-major, little-endian order. At
-                most one dimension of the input may be variable.
+            data: The values of the model's only input, or their bytes in row-major, little-endian
+                order. At most one dimension of the input may be variable.
             **invoke_options: Parameters of InvokeEndpoint, as in ``infer``.
         """
         check_call(invoke_options, self.infer_raw)
@@ -246,8 +256,8 @@ class TritonClient:
         After the first error, requests that are not yet sent are dropped.
 
         Args:
-            requests: Inputs of each request. At most twice ``max_concurrency`` are read ahead of the results
-                that the caller has taken, so a generator of any length is fine.
+            requests: Inputs of each request. At most twice ``max_concurrency`` are read ahead of
+                the results that the caller has taken, so a generator of any length is fine.
             outputs: Outputs to request, the same for all. Default: all.
             max_concurrency: Number of requests that run at a time, each on its own thread.
             **options: Other arguments of ``infer``, the same for all requests.
@@ -265,20 +275,21 @@ class TritonClient:
     def infer_stream(self, fields: Mapping[str, Any], **invoke_options: Any) -> GenerateStream:
         """Send a generate request and return the events of its response as they arrive.
 
-        Iterate with ``for`` or ``async for``; the request is sent for the first event. The endpoint must run
-        with ``inference_type="generate_stream"``. One with ``"generate"`` gives one event.
+        Iterate with ``for`` or ``async for``; the request is sent for the first event. The endpoint
+        must run with ``inference_type="generate_stream"``. One with ``"generate"`` gives one event.
 
         Args:
-            fields: Flat JSON of Triton's generate extension: input names and parameters with scalars, lists
-                or arrays. Nothing is added: Triton hands an ``id`` to the model as a parameter, which some
-                models do not accept.
+            fields: Flat JSON of Triton's generate extension: input names and parameters with
+                scalars, lists or arrays. Nothing is added: Triton hands an ``id`` to the model as a
+                parameter, which some models do not accept.
             **invoke_options: Parameters of InvokeEndpointWithResponseStream.
 
         Raises:
             InvalidValueError: a target model is given; InvokeEndpointWithResponseStream has no
                 ``TargetModel``, so multi-model endpoints cannot stream.
             RequestEncodingError: a field has no JSON form.
-            InvocationError: the endpoint or the model returned an error, also in the middle of a stream.
+            InvocationError: the endpoint or the model returned an error, also in the middle of a
+                stream.
             ResponseDecodingError: an event is malformed.
         """
         check_call(invoke_options, self.infer_stream)
@@ -305,13 +316,14 @@ class TritonClient:
         options: Mapping[str, Any] | None = None,
         **encoding: Any,
     ) -> PendingInference:
-        """Start an inference on an asynchronous endpoint; ``result()`` of what it returns waits for it.
+        """Start an inference on an asynchronous endpoint; ``result()`` of what it returns waits for
+        it.
 
         Args:
             inputs: Input arrays by name, with the batch axis first if the model has batching.
             outputs: Outputs to request, by name or as a ``RequestedOutput``. Default: all.
-            input_location: S3 prefix for the request, ``s3://bucket/prefix/``. Each request becomes a new
-                object in it.
+            input_location: S3 prefix for the request, ``s3://bucket/prefix/``. Each request becomes
+                a new object in it.
             options: Parameters of InvokeEndpointAsync, such as ``InferenceId``. Default: none.
             **encoding: Further arguments of ``wire.encode_request``.
 
@@ -342,7 +354,9 @@ class TritonClient:
         return replace(result, latency_seconds=latency_seconds, metadata=reply.metadata)
 
     def _send(self, invocation: Invocation) -> tuple[Reply, float]:
-        """Return the reply to one attempt, and how long it took, without the import of boto3 or urllib3."""
+        """Return the reply to one attempt, and how long it took,
+        without the import of boto3 or urllib3.
+        """
         if isinstance(self.transport, HttpTransport | SageMakerTransport):
             self.transport.prepare()
         started = time.perf_counter()

@@ -1,4 +1,6 @@
-"""Repeats a request to an inference component that has no copies until the first copy has started."""
+"""Repeats a request to an inference component that has no copies until the
+first copy has started.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,11 @@ _LONGEST_WAIT_SECONDS = 30.0
 def when_awake(
     call: Callable[[], ResultT], wake_timeout: float, seen: ObservedCall | None = None
 ) -> ResultT:
-    """Return the result of ``call``, which is repeated for ``wake_timeout`` seconds while there is no copy.
+    """Return the result of ``call``, which is repeated for ``wake_timeout`` seconds while there is
+    no copy.
 
-    SageMaker does not queue such a request, and boto3 does not retry it. The waits between the attempts grow
-    from 1 to 30 seconds. ``seen`` counts them as retries.
+    SageMaker does not queue such a request, and boto3 does not retry it. The waits between the
+    attempts grow from 1 to 30 seconds. ``seen`` counts them as retries.
 
     Raises:
         NoCapacityError: there is still no copy.
@@ -37,8 +40,11 @@ def when_awake(
                 if wake_timeout:
                     message = str(error).partition("; ")[0]
                     error.args = (
-                        f"{message}; waited {wake_timeout:g} s for the first copy; raise wake_timeout, or "
-                        "find out with `constructs-triton diagnose` why no copy starts",
+                        (
+                            f"{message}; waited {wake_timeout:g} s for the first copy; raise "
+                            "wake_timeout, or find out with `constructs-triton "
+                            "diagnose` why no copy starts"
+                        ),
                     )
                 raise
         time.sleep(min(wait, left))
@@ -55,5 +61,6 @@ def check_wake_timeout(wake_timeout: float) -> None:
         or not wake_timeout >= 0
     ):
         raise InvalidValueError(
-            f"wake_timeout: must be a number of seconds of at least 0, got {wake_timeout!r}; write 900"
+            "wake_timeout: must be a number of seconds of at least 0, "
+            f"got {wake_timeout!r}; write 900"
         )

@@ -50,7 +50,9 @@ def _endpoint(session: boto3.Session, name: str, container: dict[str, str]) -> N
 
 
 def test_client_finds_the_index_of_an_endpoint(session: boto3.Session) -> None:
-    """A name is found without an index argument; an unknown one names the command that lists all."""
+    """A name is found without an index argument;
+    an unknown one names the command that lists all.
+    """
     text = json.dumps({"version": 1, "target_models": TENANTS})
     session.client("s3").put_object(Bucket="many-models", Key="models/index.json", Body=text)
     client = TritonClient.for_endpoint("many", session=session)

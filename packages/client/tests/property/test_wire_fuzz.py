@@ -107,7 +107,9 @@ def replace(rng: random.Random, body: bytes, content_type: str) -> Response:
 
 
 def replace_value(rng: random.Random, body: bytes, content_type: str) -> Response:
-    """Replace the value after a colon and correct the header size, so that the JSON may be valid."""
+    """Replace the value after a colon and correct the header size,
+    so that the JSON may be valid.
+    """
     size = int(content_type.rpartition("=")[2]) if "=" in content_type else len(body)
     head, rest = body[:size], body[size:]
     colons = [index for index, byte in enumerate(head) if byte == ord(":")]
@@ -162,7 +164,9 @@ def fuzz(count: int, seed: int) -> Counter[str]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_mutated_responses_decode_or_raise_one_error(seed: int) -> None:
-    """Thousands of mutated responses are decoded or raise ``ResponseDecodingError``, and both occur."""
+    """Thousands of mutated responses are decoded or raise ``ResponseDecodingError``,
+    and both occur.
+    """
     seen = fuzz(2000, seed)
     assert seen["refused"] > 500
     assert seen["decoded"] > 50

@@ -27,8 +27,9 @@ RESPONSE = {
     "outputs": [OUTPUT],
 }
 WORDS = r"""
-    null true -1 0 1.5 1e400 -1e400 1e-400 NaN -Infinity "" "a" "1.5" "\ud800" "\u0000" [] {} [[]] [{}]
-    [null] ["a"] [1,2] [[1],[2,3]] [1e400] [true] [-1] [9223372036854775807] {"a":{}} {"binary_data_size":0}
+    null true -1 0 1.5 1e400 -1e400 1e-400 NaN -Infinity "" "a" "1.5" "\ud800" "\u0000"
+    [] {} [[]] [{}] [null] ["a"] [1,2] [[1],[2,3]] [1e400] [true] [-1] [9223372036854775807]
+    {"a":{}} {"binary_data_size":0}
     {"binary_data_size":1e3} {"binary_data_size":true} {"binary_data_size":[]}
 """
 LITERALS = (*WORDS.split(), "9" * 4000, "9" * 5000)
@@ -88,7 +89,9 @@ def test_a_shape_of_a_million_dimensions_is_an_error(size: int) -> None:
 
 
 def test_json_has_a_maximum_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """JSON of the maximum size is parsed, and one more byte is an error that names the way in binary."""
+    """JSON of the maximum size is parsed, and one more byte is an error that
+    names the way in binary.
+    """
     body = json.dumps(RESPONSE).encode()
     monkeypatch.setattr(json_text, "MAXIMUM_JSON_BYTES", len(body))
     assert decode_response(body, JSON).id == "i"

@@ -161,7 +161,9 @@ def test_invalid_arguments_are_rejected_by_name(
 
 
 def test_json_of_kserve_is_rewritten_as_arrays() -> None:
-    """The dict that the error shows is accepted, and has the names, dtypes, shapes and data of the JSON."""
+    """The dict that the error shows is accepted, and has the names, dtypes,
+    shapes and data of the JSON.
+    """
     x = {"name": "X", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}
     text = {"name": "T", "datatype": "BYTES", "shape": [1], "data": ["hi"]}
     with pytest.raises(RequestEncodingError, match="inputs: must map names to arrays") as refused:
@@ -221,13 +223,17 @@ def test_minimal_request_has_no_options() -> None:
     ],
 )
 def test_parameters_of_a_request(options: dict[str, Any], expected: Any) -> None:
-    """Each option is one request parameter, and the output format is none when outputs are listed."""
+    """Each option is one request parameter, and the output format is none
+    when outputs are listed.
+    """
     body = encode_request({"X": np.ones(1)}, binary=False, **options).body
     assert json.loads(body).get("parameters") == expected
 
 
 def test_requested_outputs() -> None:
-    """An output is a name in the format of the request, or a RequestedOutput with its own format."""
+    """An output is a name in the format of the request,
+    or a RequestedOutput with its own format.
+    """
     assert RequestedOutput("Y").to_entry() == {"name": "Y", "parameters": {"binary_data": True}}
     body = encode_request({}, binary=False, outputs=["Y", RequestedOutput("Z", class_count=1)]).body
     assert json.loads(body)["outputs"] == [

@@ -85,7 +85,9 @@ def test_missing_output_is_reported_with_those_that_exist() -> None:
 
 
 def test_methods_of_tritonclient_name_the_item_to_read() -> None:
-    """A result has no ``as_numpy``; its error shows the name of an output, and copies are not affected."""
+    """A result has no ``as_numpy``; its error shows the name of an output,
+    and copies are not affected.
+    """
     result: Any = InferenceResult({"SUM": np.ones(1)})
     empty: Any = InferenceResult({})
     for name in ("as_numpy", "get_output", "get_response"):
@@ -120,7 +122,9 @@ def test_booleans_of_any_byte_are_true_or_false() -> None:
 
 
 def test_bf16_without_ml_dtypes_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The result lists the outputs whose elements are bit patterns, only if ml_dtypes is missing."""
+    """The result lists the outputs whose elements are bit patterns,
+    only if ml_dtypes is missing.
+    """
     result = InferenceResult({"Y": np.zeros(1, dtype="u2")}, {"Y": "BF16"})
     assert result.bit_patterns == frozenset()
     monkeypatch.setattr(responses, "bfloat16", lambda: None)

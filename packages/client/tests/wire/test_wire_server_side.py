@@ -126,7 +126,9 @@ def test_format_of_an_output(outputs: Any, parameters: Any, expected: bool) -> N
 
 
 def test_response_has_the_requested_formats() -> None:
-    """Each output has the format of the request, and without binary outputs the response is JSON."""
+    """Each output has the format of the request,
+    and without binary outputs the response is JSON.
+    """
     outputs = {"Y": np.array([1], "u1"), "Z": np.array([2], "u1")}
     encoded = encode_request({}, outputs=["Y", RequestedOutput("Z", binary_data=False)], id="7")
     response = encode_response(outputs, request=decode_request(encoded.body, encoded.content_type))

@@ -231,7 +231,10 @@ def test_json_is_strict() -> None:
     assert parse_json(memoryview(b'{"a":"NaN"}')) == {"a": "NaN"}
     for literal in ("NaN", "Infinity", "-Infinity"):
         body = f'{{"ä NaN":"Infinity","b":{literal}}}'.encode()
-        message = f"^JSON at byte 25: a number must be finite, got {literal}; request the output in binary"
+        message = (
+            f"^JSON at byte 25: a number must be finite, got {literal}; "
+            "request the output in binary"
+        )
         with pytest.raises(ResponseDecodingError, match=message):
             parse_json(body)
     with pytest.raises(

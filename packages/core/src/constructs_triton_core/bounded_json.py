@@ -1,7 +1,8 @@
-"""Parses JSON of unknown origin: within bounds on its values and depth, and only with numbers that exist.
+"""Parses JSON of unknown origin: within bounds on its values and depth, and only with numbers that
+exist.
 
-The values of a small text can take a hundred times its size in memory, and functions that walk through deep
-values exceed Python's stack.
+The values of a small text can take a hundred times its size in memory, and functions that walk
+through deep values exceed Python's stack.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ def parse_bounded_json(content: bytes | str) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        ValueError: it is not JSON or not UTF-8, has more than a million values, is nested more than 100 deep,
-            or has a number that is not finite.
+        ValueError: it is not JSON or not UTF-8, has more than a million values, is nested more than
+            100 deep, or has a number that is not finite.
     """
     text = content if isinstance(content, str) else content.decode("utf-8-sig")
     if text.count(",") + text.count("[") + text.count("{") > _MOST_VALUES:

@@ -20,7 +20,8 @@ Result = TypeVar("Result")
 def map_concurrently(
     function: Callable[[Item], Result], items: Iterable[Item], *, max_concurrency: int
 ) -> Iterator[Result]:
-    """Call ``function`` with each item on up to ``max_concurrency`` threads; yield results in order.
+    """Call ``function`` with each item on up to ``max_concurrency`` threads; yield results in
+    order.
 
     At most twice ``max_concurrency`` items are read ahead of the results that the caller has taken.
 

@@ -1,9 +1,9 @@
 """Triton's data types and their three names.
 
-``datatype`` is the name on the wire ("FP32"), ``data_type`` the name in ``config.pbtxt`` ("TYPE_FP32"),
-``dtype`` the NumPy type. Source: KServe v2 "Tensor Data Types" and Triton's ``model_config.proto``, enum
-``DataType``. NumPy has no bfloat16: BF16 is read as ``uint16`` bit patterns unless the optional package
-``ml_dtypes`` is installed.
+``datatype`` is the name on the wire ("FP32"), ``data_type`` the name in ``config.pbtxt``
+("TYPE_FP32"), ``dtype`` the NumPy type. Source: KServe v2 "Tensor Data Types" and Triton's
+``model_config.proto``, enum ``DataType``. NumPy has no bfloat16: BF16 is read as ``uint16`` bit
+patterns unless the optional package ``ml_dtypes`` is installed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ DATATYPES: tuple[Datatype, ...] = (
 
 _BY_DATATYPE = {row.datatype: row for row in DATATYPES}
 _BY_DATA_TYPE = {row.data_type: row for row in DATATYPES}
-FILE_HINT = 'for a file such as an image, pass its bytes: np.array([[open(path, "rb").read()]], dtype=object)'
+FILE_HINT = (
+    "for a file such as an image, pass its bytes: np.array([[open(path, "
+    '"rb").read()]], dtype=object)'
+)
 
 
 def by_datatype(datatype: str) -> Datatype | None:

@@ -1,6 +1,7 @@
 """Declares a value once: an item of a ``TypedDict`` that is annotated with a :class:`Value`.
 
-Checks, defaults, signatures, ``help()``, the options of commands and their ``--help`` are derived from it.
+Checks, defaults, signatures, ``help()``, the options of commands and their ``--help`` are derived
+from it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class _Derived(enum.Enum):
 
 
 DERIVED = _Derived.DERIVED
-"""The default of a value that is computed from others; ``None`` is then a value with its own meaning."""
+"""The default of a value that is computed from others;
+``None`` is then a value with its own meaning.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +70,14 @@ class Value:
         default: The value if none is given. A function is called whenever the default is used.
         default_text: The default in words, where the value alone does not say enough.
         example: A value as users write it; errors show it.
-        limit: The allowed length and characters of a string, or range of a number or a number of entries.
-        flag: The option of a command, if not ``--the-name``. One that begins with ``--no-`` sets ``False``.
+        limit: The allowed length and characters of a string, or range of a number or a number of
+            entries.
+        flag: The option of a command, if not ``--the-name``. One that begins with ``--no-`` sets
+            ``False``.
         short: A short form of the flag, such as ``-o``.
         metavar: What ``--help`` shows for the value.
-        read: Reads the value of an entry of a mapping on the command line. Lists of one key are joined.
+        read: Reads the value of an entry of a mapping on the command line. Lists of one key are
+            joined.
     """
 
     text: str
@@ -144,7 +150,9 @@ class Value:
 
 @cache
 def declared_values(options: Any) -> Mapping[str, Value]:
-    """Return the values that a ``TypedDict`` or a dataclass declares, by name; required ones come first."""
+    """Return the values that a ``TypedDict`` or a dataclass declares, by name;
+    required ones come first.
+    """
     hints = get_type_hints(options, include_extras=True).items()
     values = [
         _declared(options, *each) for each in hints if get_origin(each[1]) in (Annotated, Required)
@@ -191,7 +199,9 @@ def check_values(
 
 
 def complete(callee: str, given: OptionsT, options: type[OptionsT]) -> OptionsT:
-    """Check keyword arguments as :func:`check_values`, and add the defaults that are not ``None``."""
+    """Check keyword arguments as :func:`check_values`,
+    and add the defaults that are not ``None``.
+    """
     check_values(callee, given, options)
     return given_values(with_defaults(given, options), options)
 

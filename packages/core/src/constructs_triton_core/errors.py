@@ -2,26 +2,25 @@
 
 ::
 
-    ConstructsTritonError
-    ├── InvalidValueError (ValueError)        a property or argument is out of range, malformed or unknown
-    │   ├── FactNotFoundError                 nothing is published about a region, image or instance type
-    │   └── TemplateError                     a synthesized template cannot be read or evaluated
-    ├── ModelConfigError                      a config.pbtxt cannot be parsed
-    ├── RepositoryError                       a model repository has errors; carries all findings
-    ├── ArchiveError                          a model archive cannot be written or read
-    ├── CodecError (ValueError)
-    │   ├── RequestEncodingError              arrays cannot be encoded as a request
-    │   └── ResponseDecodingError             bytes cannot be decoded as a response
-    ├── InvocationError                       an endpoint returned an error; carries the status
-    │   ├── EndpointThrottledError            too many requests
-    │   ├── ModelNotReadyError                a multi-model endpoint is still loading the model
-    │   ├── NoCapacityError                   an inference component has no copy yet
-    │   └── ModelOutOfMemoryError             the model does not fit beside the loaded ones
-    ├── LocalEndpointError                    a local endpoint cannot start or continue
-    │   └── ContainerExitError                its container does not start: a model or a variable is wrong
-    └── MissingDependencyError                an optional package or a system library is not installed
+    ConstructsTritonError ├── InvalidValueError (ValueError)        a property or argument is out of
+    range, malformed or unknown │   ├── FactNotFoundError                 nothing is published about
+    a region, image or instance type │   └── TemplateError                     a synthesized
+    template cannot be read or evaluated ├── ModelConfigError                      a config.pbtxt
+    cannot be parsed ├── RepositoryError                       a model repository has errors;
+    carries all findings ├── ArchiveError                          a model archive cannot be written
+    or read ├── CodecError (ValueError) │   ├── RequestEncodingError              arrays cannot be
+    encoded as a request │   └── ResponseDecodingError             bytes cannot be decoded as a
+    response ├── InvocationError                       an endpoint returned an error; carries the
+    status │   ├── EndpointThrottledError            too many requests │   ├── ModelNotReadyError
+    a multi-model endpoint is still loading the model │   ├── NoCapacityError                   an
+    inference component has no copy yet │   └── ModelOutOfMemoryError             the model does not
+    fit beside the loaded ones ├── LocalEndpointError                    a local endpoint cannot
+    start or continue │   └── ContainerExitError                its container does not start: a
+    model or a variable is wrong └── MissingDependencyError                an optional package or a
+    system library is not installed
 
-Messages read ``<where>: <what is wrong>[, got <value>]; <how to fix it>``. All packages raise these.
+Messages read ``<where>: <what is wrong>[, got <value>]; <how to fix it>``. All packages raise
+these.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ __all__ = [
 class ConstructsTritonError(Exception):
     """Base class of every error that this library raises deliberately.
 
-    Its text shows control characters as escapes, because messages quote files, names and servers, and Python
-    prints them to a terminal or a CI log.
+    Its text shows control characters as escapes, because messages quote files, names and servers,
+    and Python prints them to a terminal or a CI log.
     """
 
     def __str__(self) -> str:
@@ -148,7 +147,9 @@ class ModelOutOfMemoryError(InvocationError):
 
 
 class MissingDependencyError(ConstructsTritonError):
-    """An optional package or a system library is not installed; the message contains the install command."""
+    """An optional package or a system library is not installed;
+    the message contains the install command.
+    """
 
 
 class FactNotFoundError(InvalidValueError):
@@ -202,4 +203,6 @@ class LocalEndpointError(ConstructsTritonError):
 
 
 class ContainerExitError(LocalEndpointError):
-    """The models or the variables are wrong, so that the container does not start on SageMaker either."""
+    """The models or the variables are wrong, so that the container does not
+    start on SageMaker either.
+    """

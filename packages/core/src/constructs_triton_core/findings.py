@@ -1,4 +1,6 @@
-"""What a check reports about a model repository, a model configuration or a construct's properties."""
+"""What a check reports about a model repository,
+a model configuration or a construct's properties.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ class Severity(StrEnum):
 class Place(NamedTuple):
     """Where an editor marks a finding; lines and columns count from 1.
 
-    ``file`` is relative to the folder that was checked. The end is the place after the last character.
+    ``file`` is relative to the folder that was checked. The end is the place after the last
+    character.
     """
 
     file: str
@@ -70,7 +73,8 @@ class Finding:
         source: Where the rule comes from; may be empty.
         line: Line of the file, from 1; ``None`` if the finding has no place in a file.
         column: Column of the line, from 1; ``None`` if the finding has no place in a file.
-        rejects: Whether Triton refuses to load the model because of it; only of errors in model repositories.
+        rejects: Whether Triton refuses to load the model because of it; only of errors in model
+            repositories.
         place: Where to show it. Each finding of a model repository has one, also if it has no line.
         fix: What ``--fix`` or ``--unsafe-fixes`` changes; ``None`` if only a person can fix it.
     """
@@ -96,7 +100,9 @@ class Finding:
 
     @property
     def one_line(self) -> str:
-        """``location: message; hint``, for a place that shows the code itself, such as an annotation."""
+        """``location: message; hint``, for a place that shows the code itself,
+        such as an annotation.
+        """
         text = f"{self.location}: {self.message}"
         return visible_lines(f"{text}; {self.hint}" if self.hint else text)
 
@@ -118,8 +124,8 @@ class Finding:
 class Verdict(StrEnum):
     """What becomes of a model repository; the value of ``verdict`` in ``check --json``.
 
-    Everything that says whether a repository can be deployed takes it from here: the text and the JSON of
-    ``check``, its exit code, and the message of ``RepositoryError``.
+    Everything that says whether a repository can be deployed takes it from here: the text and the
+    JSON of ``check``, its exit code, and the message of ``RepositoryError``.
     """
 
     LOADS = "loads"

@@ -1,8 +1,8 @@
 """Lets public callables suggest the keyword argument that was probably meant.
 
-Python suggests names only from version 3.13 on. Of a function with ``**options`` it reports that a required
-keyword is missing, and not which one is misspelled. The packages apply :func:`check_keywords` to each public
-name when it is first used.
+Python suggests names only from version 3.13 on. Of a function with ``**options`` it reports that a
+required keyword is missing, and not which one is misspelled. The packages apply
+:func:`check_keywords` to each public name when it is first used.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def check_names(names: MutableMapping[str, Any], public: Iterable[str]) -> None:
 def check_keywords(value: ValueT) -> ValueT:
     """Let a function, or a class and its public methods, suggest keywords.
 
-    A class is changed, together with its base classes of these packages. A function is replaced in its
-    module. Other values are returned as they are.
+    A class is changed, together with its base classes of these packages. A function is replaced in
+    its module. Other values are returned as they are.
     """
     if inspect.isclass(value):
         for base in inspect.getmro(value):
@@ -87,7 +87,9 @@ class Keywords(NamedTuple):
 
 
 def keywords_of(function: Callable[..., Any]) -> Keywords:
-    """Return the keywords that a function takes, with those of ``**options: Unpack[SomeTypedDict]``."""
+    """Return the keywords that a function takes, with those of ``**options:
+    Unpack[SomeTypedDict]``.
+    """
     names: list[str] = []
     positional: list[str] = []
     required: set[str] = set()
@@ -142,7 +144,9 @@ def _is_checkable(function: Any) -> bool:
 
 
 def _checked(function: Callable[..., Any], owner: type | None = None) -> Callable[..., Any]:
-    """Return a function that checks the keywords and calls this one; ``owner`` is the class of a method."""
+    """Return a function that checks the keywords and calls this one;
+    ``owner`` is the class of a method.
+    """
     if inspect.iscoroutinefunction(function) or hasattr(function, "__checks_keywords__"):
         return function
     known = cache(lambda: keywords_of(function))

@@ -1,4 +1,7 @@
-"""Checks of names, numbers and numbers of entries against their limits. CDK tokens pass every check."""
+"""Checks of names, numbers and numbers of entries against their limits.
+
+CDK tokens pass every check.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ def check_name(property: str, value: str, limit: TextLimit) -> None:
     """Check the length and the characters of a string.
 
     Raises:
-        InvalidValueError: not a string, too long or too short, or other characters than ``limit`` allows.
+        InvalidValueError: not a string, too long or too short, or other characters than ``limit``
+            allows.
     """
     if is_token(value):
         return
@@ -29,7 +33,8 @@ def check_name(property: str, value: str, limit: TextLimit) -> None:
         least = f"{limit.min_length} to " if limit.min_length else "at most "
         change = f"shorten it to {limit.max_length}" if len(value) > limit.max_length else "set it"
         raise InvalidValueError(
-            f"{property}: must have {least}{limit.max_length} characters, got {_shown(value)}; {change}"
+            f"{property}: must have {least}{limit.max_length} characters, "
+            f"got {_shown(value)}; {change}"
         )
     if re.fullmatch(limit.pattern, value) is None:
         raise InvalidValueError(

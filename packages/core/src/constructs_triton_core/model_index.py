@@ -1,8 +1,8 @@
 """Maps model names to the archives of a multi-model endpoint.
 
-The key of an archive contains a digest of its content, because an object that a multi-model endpoint may
-load must not be overwritten (AWS documentation: "Don't overwrite model artifacts in Amazon S3").
-``index.json`` beside the archives lists the current key of each model.
+The key of an archive contains a digest of its content, because an object that a multi-model
+endpoint may load must not be overwritten (AWS documentation: "Don't overwrite model artifacts in
+Amazon S3"). ``index.json`` beside the archives lists the current key of each model.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class ModelIndex:
             return ""
         bucket, key = split_s3_uri(self.source)
         prefix = key.removesuffix(INDEX_FILE)
-        return f"constructs-triton models list --bucket {shlex.quote(bucket)} --prefix {shlex.quote(prefix)}"
+        return (
+            f"constructs-triton models list --bucket {shlex.quote(bucket)} --prefix "
+            f"{shlex.quote(prefix)}"
+        )
 
     @classmethod
     def from_json(cls, text: str | bytes, source: str = INDEX_FILE) -> ModelIndex:
@@ -68,8 +71,8 @@ class ModelIndex:
             source: Name of the index in error messages.
 
         Raises:
-            InvalidValueError: the text is not an index, or has more than ``MAXIMUM_INDEX_BYTES`` or a million
-                values.
+            InvalidValueError: the text is not an index, or has more than ``MAXIMUM_INDEX_BYTES`` or
+                a million values.
         """
         if len(text) > MAXIMUM_INDEX_BYTES:
             raise InvalidValueError(
@@ -124,8 +127,8 @@ class ModelIndex:
             name: The name.
         """
         return InvalidValueError(
-            f'target_model: {self.source} has {_count(self.target_models)}, and none is named "{name}"; '
-            f"{self._hint(name)}"
+            f"target_model: {self.source} has {_count(self.target_models)}, and none is named "
+            f'"{name}"; {self._hint(name)}'
         )
 
     def _hint(self, name: str) -> str:
@@ -144,7 +147,8 @@ def is_archive(name: str) -> bool:
 
 
 def some_of(names: Iterable[str], listing: str = "") -> str:
-    """Return all of a few names; of many, the first ones, how many more there are, and what lists them all.
+    """Return all of a few names; of many, the first ones, how many more there are, and what lists
+    them all.
 
     Args:
         names: The names, in any order.

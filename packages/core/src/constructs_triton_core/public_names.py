@@ -1,4 +1,6 @@
-"""Imports the public names of a package when they are first used (PEP 562), from the stub beside it."""
+"""Imports the public names of a package when they are first used (PEP 562),
+from the stub beside it.
+"""
 
 # pathlib takes as long to import as the rest of --help.
 # ruff: noqa: PTH122, PTH123

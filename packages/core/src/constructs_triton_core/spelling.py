@@ -19,7 +19,9 @@ _suggestions_left: ContextVar[list[int] | None] = ContextVar("suggestions_left",
 
 @contextmanager
 def limited_suggestions(count: int = 50) -> Iterator[None]:
-    """Suggest at most ``count`` names in this context: each takes milliseconds, and only people read them."""
+    """Suggest at most ``count`` names in this context: each takes milliseconds,
+    and only people read them.
+    """
     token = _suggestions_left.set([count])
     try:
         yield
@@ -30,7 +32,8 @@ def limited_suggestions(count: int = 50) -> Iterator[None]:
 def closest(name: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate most similar to ``name``, or ``None`` if none is similar; ignores case.
 
-    The time is bounded: names of more than 100 characters, and candidates after the first 2,000, are ignored.
+    The time is bounded: names of more than 100 characters, and candidates after the first 2,000,
+    are ignored.
     """
     import difflib  # noqa: PLC0415 - only a finding needs it
 
@@ -62,7 +65,8 @@ def closest(name: str, candidates: Iterable[str]) -> str | None:
 def _differing(name: str, candidate: str) -> int:
     """Return the length of what is left without the common start and the common end.
 
-    Of a thousand names such as ``tenant0571``, a misspelt one has these in common with the right one.
+    Of a thousand names such as ``tenant0571``, a misspelt one has these in common with the right
+    one.
     """
     longest = min(len(name), len(candidate))
     start = next((n for n in range(longest) if name[n] != candidate[n]), longest)
@@ -85,10 +89,11 @@ def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> s
 
 
 def quoted(names: Iterable[str], most: int = _MOST_QUOTED) -> str:
-    """Return names in double quotes as an enumeration: ``"image" and "boxes"``; "nothing" for no names.
+    """Return names in double quotes as an enumeration: ``"image" and "boxes"``; "nothing" for no
+    names.
 
-    Of more than ``most`` names, the first ones and the number of the others; of a name, the first 100
-    characters.
+    Of more than ``most`` names, the first ones and the number of the others; of a name, the first
+    100 characters.
     """
     known = list(names)
     words = [f'"{_shortened(name)}"' for name in known[:most]]

@@ -1,15 +1,17 @@
 """Recognizes CDK tokens: values that CloudFormation only knows at deployment.
 
-A token looks like an ordinary string, number or list, so every comparison with it gives a wrong answer. Each
-check of a range, a length or a pattern calls :func:`is_token` first. This module does not import the CDK.
+A token looks like an ordinary string, number or list, so every comparison with it gives a wrong
+answer. Each check of a range, a length or a pattern calls :func:`is_token` first. This module does
+not import the CDK.
 """
 
 from __future__ import annotations
 
 __all__ = ["is_token"]
 
-# The CDK writes a token as "${Token[Name.12]}" inside a string and as ["#{Token[Name.12]}"] in place of a
-# list. In place of a number it writes a double whose upper 16 bits are 0xFBFF: the range below.
+# The CDK writes a token as "${Token[Name.12]}" inside a string and as ["#{Token[Name.12]}"] in
+# place of a list. In place of a number it writes a double whose upper 16 bits are 0xFBFF: the range
+# below.
 _STRING_TOKEN, _LIST_TOKEN = "${Token[", "#{Token["
 _NUMBER_TOKEN_LOWEST, _NUMBER_TOKEN_HIGHEST = -1.9490628022799996e289, -1.8881545897087498e289
 
@@ -17,8 +19,9 @@ _NUMBER_TOKEN_LOWEST, _NUMBER_TOKEN_HIGHEST = -1.9490628022799996e289, -1.888154
 def is_token(value: object) -> bool:
     """Return whether a value is only known at deployment.
 
-    Gives the answer of CDK's ``Token.is_unresolved`` for strings, numbers, lists and ``IResolvable`` objects,
-    without a call to the CDK. A ``Duration`` or ``Size`` of a token is a token too.
+    Gives the answer of CDK's ``Token.is_unresolved`` for strings, numbers, lists and
+    ``IResolvable`` objects, without a call to the CDK. A ``Duration`` or ``Size`` of a token is a
+    token too.
     """
     match value:
         case str():

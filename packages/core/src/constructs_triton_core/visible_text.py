@@ -1,10 +1,13 @@
-"""Shows text of files, names and servers without sending its control characters to a terminal or a CI log."""
+"""Shows text of files, names and servers without sending its control characters
+to a terminal or a CI log.
+"""
 
 from __future__ import annotations
 
 __all__ = ["visible"]
 
-# How GitHub Actions and Azure Pipelines begin a command in the log of a job; blanks may stand before it.
+# How GitHub Actions and Azure Pipelines begin a command in the log of a job; blanks may stand
+# before it.
 _COMMANDS = ("::", "##[", "##vso[")
 _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
@@ -12,8 +15,9 @@ _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 def visible(text: str) -> str:
     """Return text as one line in which everything can be seen.
 
-    Control characters, line breaks, escape sequences, bidirectional marks and bytes that are not UTF-8 become
-    escapes such as ``\\x1b``. So does the start of a command for a CI service, such as ``::error::``.
+    Control characters, line breaks, escape sequences, bidirectional marks and bytes that are not
+    UTF-8 become escapes such as ``\\x1b``. So does the start of a command for a CI service, such as
+    ``::error::``.
     """
     shown = text if text.isprintable() else "".join(map(_shown, text))
     if shown.lstrip().startswith(_COMMANDS):

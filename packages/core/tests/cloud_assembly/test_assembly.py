@@ -101,7 +101,9 @@ def test_nested_stacks_get_the_values_of_their_parent(tmp_path: Path) -> None:
 
 
 def test_values_of_other_stacks_are_those_of_their_templates(tmp_path: Path) -> None:
-    """An export or an output, in the Region of its stack; a cycle or another app's value has no value."""
+    """An export or an output, in the Region of its stack;
+    a cycle or another app's value has no value.
+    """
     buckets = {
         name: {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": name}} for name in ("a", "b")
     }
@@ -189,7 +191,9 @@ def test_broken_manifest_is_reported(tmp_path: Path, content: str | None, words:
 
 
 def test_construct_paths_are_beside_the_template_or_in_the_manifest(tmp_path: Path) -> None:
-    """The CDK writes them to a file, as older versions did to the manifest; without both none are known."""
+    """The CDK writes them to a file, as older versions did to the manifest;
+    without both none are known.
+    """
     metadata = {
         "/Prod": [{"type": "aws:cdk:templateFile", "data": "prod.json"}],
         "/Prod/Alerts/Resource": [{"type": "aws:cdk:logicalId", "data": "Alerts1"}],

@@ -34,7 +34,9 @@ def test_cycles_are_refused() -> None:
 
 
 def test_references_are_found_in_variables_of_sub() -> None:
-    """A variable of ``Fn::Sub`` is no reference, its value may be one, and ``Fn::GetAtt`` may be a string."""
+    """A variable of ``Fn::Sub`` is no reference, its value may be one,
+    and ``Fn::GetAtt`` may be a string.
+    """
     value = [{"Fn::Sub": ["${Own}-${Other.Arn}", {"Own": {"Ref": "A"}}]}, {"Fn::GetAtt": "B.Arn"}]
     assert references(value) == {"A", "B", "Other"}
 

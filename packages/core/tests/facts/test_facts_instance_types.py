@@ -12,7 +12,9 @@ PUBLISHED = json.loads((Path(__file__).parent / "published_instance_types.json")
 
 
 def test_table_has_every_published_type_and_no_other() -> None:
-    """The table is the API's list of 277 types (another library has 96 and none newer than 2023)."""
+    """The table is the API's list of 277 types (another library has 96 and
+    none newer than 2023).
+    """
     assert sorted(instance_type_names()) == sorted(PUBLISHED["instance_types"])
 
 
@@ -67,7 +69,9 @@ def test_every_gpu_family_has_gpus(family: str) -> None:
     [("ml.g9.xlarge", True), ("ml.p7-x.48xlarge", True), ("ml.m9.large", False)],
 )
 def test_unknown_type_is_accepted_and_its_family_decides(name: str, has_gpu: bool) -> None:
-    """A type that AWS adds later is accepted; the letter of its family decides whether it has GPUs."""
+    """A type that AWS adds later is accepted; the letter of its family decides
+    whether it has GPUs.
+    """
     found = InstanceType.of(name)
     assert (found.is_known, found.has_gpu) == (False, has_gpu)
     assert (found.gpus, found.supports_volume_size) == (None, None)
@@ -85,7 +89,9 @@ def test_unknown_type_is_accepted_and_its_family_decides(name: str, has_gpu: boo
     ],
 )
 def test_other_strings_are_errors(name: str, hint: str) -> None:
-    """A string that is not a SageMaker type, or a misspelled one, is an error with the most similar type."""
+    """A string that is not a SageMaker type, or a misspelled one,
+    is an error with the most similar type.
+    """
     with pytest.raises(InvalidValueError) as caught:
         InstanceType.of(name)
     assert hint in str(caught.value)
@@ -113,7 +119,9 @@ def test_token_is_accepted_without_facts() -> None:
     ],
 )
 def test_volume_size_depends_on_local_storage(name: str, is_supported: bool | None) -> None:
-    """Types with local NVMe support no volume size, including families that AWS's SDK does not know."""
+    """Types with local NVMe support no volume size,
+    including families that AWS's SDK does not know.
+    """
     assert InstanceType.of(name).supports_volume_size is is_supported
 
 

@@ -26,8 +26,8 @@ from constructs_triton_core.processes.children import (
 )
 
 SHELL = ["/bin/sh", "-c"]
-# A parent that starts a child of a child, prints their IDs, and waits. A tool gives its ID late: until its
-# parent has written the ID to the keeper, nothing ends it with a parent that is killed.
+# A parent that starts a child of a child, prints their IDs, and waits. A tool gives its ID late:
+# until its parent has written the ID to the keeper, nothing ends it with a parent that is killed.
 PARENT = """
 import asyncio, sys, time
 from constructs_triton_core.processes.async_children import start_child
@@ -116,7 +116,9 @@ async def output_of_async_child() -> bytes:
 
 
 def test_output_is_captured(capfd: pytest.CaptureFixture[str]) -> None:
-    """Nothing that a program prints reaches the terminal, and bytes that are not UTF-8 are replaced."""
+    """Nothing that a program prints reaches the terminal,
+    and bytes that are not UTF-8 are replaced.
+    """
     code = r"printf 'out\377'; printf err >&2; exit 3"
     done = run_child([*SHELL, code], seconds=5)
     assert (done.returncode, done.stdout, done.stderr) == (3, "out\ufffd", "err")
@@ -147,7 +149,9 @@ def test_program_that_does_not_exist_is_an_error() -> None:
 def test_modules_of_the_current_folder_are_not_imported(
     tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file in the folder of the user's data takes the place of no module, even if the caller has it."""
+    """A file in the folder of the user's data takes the place of no module,
+    even if the caller has it.
+    """
     for name in ("json", "yaml", "encodings", "sitecustomize"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     monkeypatch.chdir(tmp_path)
@@ -172,7 +176,9 @@ def test_package_in_the_current_folder_is_imported(monkeypatch: pytest.MonkeyPat
 def test_deleted_current_folder_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The import path of a child then has only absolute paths, which do not need the current folder."""
+    """The import path of a child then has only absolute paths,
+    which do not need the current folder.
+    """
     monkeypatch.setattr(sys, "path", ["", ".", "lib", *sys.path])
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")

@@ -45,7 +45,9 @@ LOADERS = ["PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"]
 def test_variables_that_are_not_passed(
     environment: Callable[..., dict[str, str]], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Foreign code gets no credentials, nor the places that have them, and no tool this program's Python."""
+    """Foreign code gets no credentials, nor the places that have them,
+    and no tool this program's Python.
+    """
     monkeypatch.setenv(name, "x")
     assert name not in environment()
 

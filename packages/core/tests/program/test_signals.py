@@ -40,12 +40,15 @@ def test_ignored_signal_stays_ignored() -> None:
 
 
 def test_terminated_command_deletes_what_it_has_begun(tmp_path: Path) -> None:
-    """The temporary folder of a command that SIGTERM ends, before it was killed with the folder left."""
+    """The temporary folder of a command that SIGTERM ends,
+    before it was killed with the folder left.
+    """
     code = (
         "import signal, tempfile\n"
         "from constructs_triton import cli\n"
         "from constructs_triton_core.program.program import Program\n"
-        "signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"  # the measurement of coverage has a handler
+        # the measurement of coverage has a handler
+        "signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"
         "def run(program, words):\n"
         f"    with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}):\n"
         "        signal.raise_signal(signal.SIGTERM)\n"
@@ -64,7 +67,9 @@ def _run(words: list[str], **streams: Any) -> subprocess.CompletedProcess[str]:
     "words", [["facts", "env", "--json"], ["check", "nowhere", "--json"], ["nonsense"]]
 )
 def test_full_disk_is_one_line(words: list[str]) -> None:
-    """An answer that cannot be written is one error and exit code 2, also if the error is JSON too."""
+    """An answer that cannot be written is one error and exit code 2,
+    also if the error is JSON too.
+    """
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = _run(words, stdout=full, stderr=subprocess.PIPE)
         silent = _run(words, stdout=full, stderr=full)

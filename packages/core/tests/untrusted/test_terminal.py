@@ -27,7 +27,9 @@ SHOWN = "a\\x1b]0;T\\x07b\\r\\nc\\u202ed\\x9be\\xfff"
     "printed", [print_lines, print_note, print_error, lambda text: print_table(["x"], [[text]])]
 )
 def test_control_characters_are_shown(printed: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Escape sequences, line breaks, bidirectional marks and wrong bytes are shown in one line, not sent."""
+    """Escape sequences, line breaks, bidirectional marks and wrong bytes are shown
+    in one line, not sent.
+    """
     printed(f"name {HOSTILE.replace(chr(10), '')}")
     output = "".join(capsys.readouterr())
     assert SHOWN.replace("\\n", "") in output
@@ -73,7 +75,9 @@ def test_finding_is_one_line_for_each_part() -> None:
 
 
 def test_styles_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Styled pieces have escape sequences on a terminal, and none with ``NO_COLOR`` or in a pipe."""
+    """Styled pieces have escape sequences on a terminal,
+    and none with ``NO_COLOR`` or in a pipe.
+    """
 
     class Terminal(io.StringIO):
         encoding = "utf-8"

@@ -1,8 +1,8 @@
 """AWS Lambda functions that handle CloudFormation custom resources during a deployment.
 
-Each folder in this one is a function. Its code in AWS is that folder and the modules beside the folders,
-without the rest of the package. The modules therefore import only each other (by relative imports), boto3 and
-the standard library. The command line uses some of the same modules.
+Each folder in this one is a function. Its code in AWS is that folder and the modules beside the
+folders, without the rest of the package. The modules therefore import only each other (by relative
+imports), boto3 and the standard library. The command line uses some of the same modules.
 """
 
 from __future__ import annotations
@@ -32,6 +32,6 @@ SERVICE_TIMEOUT_SECONDS = 60 * 60
 PYTHON_VERSION = "3.14"
 """Python version of the functions in AWS.
 
-It is fixed, because a Region may not have the newest version yet, and an upgrade of the CDK should not
-change the runtime. ``make facts-check`` reports newer versions.
+It is fixed, because a Region may not have the newest version yet, and an upgrade of the CDK should
+not change the runtime. ``make facts-check`` reports newer versions.
 """

@@ -18,7 +18,8 @@ def continue_in_another_run(
     """Invoke the function again with ``state``, which is the event's ``Continuation`` then.
 
     Raises:
-        CustomResourceError: that run might end after CloudFormation's limit; ``reason`` is the message.
+        CustomResourceError: that run might end after CloudFormation's limit; ``reason`` is the
+            message.
     """
     if time.time() - started_at + FUNCTION_TIMEOUT_SECONDS >= SERVICE_TIMEOUT_SECONDS:
         raise CustomResourceError(reason)

@@ -23,7 +23,9 @@ def runs(endpoint: Mapping[str, Any], config: str) -> bool:
 
 
 def not_kept(endpoint: Mapping[str, Any], config: str) -> str:
-    """The end of the message about an endpoint that does not run the configuration of its update."""
+    """The end of the message about an endpoint that does not run the
+    configuration of its update.
+    """
     running, status = endpoint["EndpointConfigName"], endpoint["EndpointStatus"]
     cause = (
         f" SageMaker's reason: {endpoint['FailureReason']}."
@@ -31,9 +33,9 @@ def not_kept(endpoint: Mapping[str, Any], config: str) -> str:
         else ""
     )
     return (
-        f"must be in service with endpoint configuration {config}, got {running} ({status}); SageMaker did "
-        f"not keep the update.{cause} Look at the rollback alarms and at the log group "
-        f"/aws/sagemaker/Endpoints/{endpoint['EndpointName']}, then deploy again"
+        f"must be in service with endpoint configuration {config}, got {running} ({status}); "
+        f"SageMaker did not keep the update.{cause} Look at the rollback alarms and at the log "
+        f"group /aws/sagemaker/Endpoints/{endpoint['EndpointName']}, then deploy again"
     )
 
 
@@ -51,13 +53,17 @@ def running_variants(endpoint_name: str) -> list[tuple[str, str | None]]:
 
 
 def variants_of(config: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """Names and instance types of the variants of an endpoint configuration, shadow variants included."""
+    """Names and instance types of the variants of an endpoint configuration,
+    shadow variants included.
+    """
     listed = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
     return [(each["VariantName"], _instance_types(each)) for each in listed]
 
 
 def _instance_types(variant: dict[str, Any]) -> str | None:
-    """The instance type, or those of all pools in order of priority, as the template writes them."""
+    """The instance type, or those of all pools in order of priority,
+    as the template writes them.
+    """
     pools = sorted(variant.get("InstancePools") or (), key=lambda pool: int(pool["Priority"]))
     names = [pool["InstanceType"] for pool in pools]
     return ",".join(names) if names else variant.get("InstanceType")

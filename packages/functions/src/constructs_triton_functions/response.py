@@ -38,9 +38,11 @@ class Response:
 def handle_request(
     event: Event, context: Any, handle: Callable[[Event, str], Response | None]
 ) -> None:
-    """Call ``handle`` with the request and its physical id, and send the response or the failure's reason.
+    """Call ``handle`` with the request and its physical id, and send the response or the failure's
+    reason.
 
-    When ``handle`` returns ``None``, nothing is sent: a later run of the function sends the response.
+    When ``handle`` returns ``None``, nothing is sent: a later run of the function sends the
+    response.
 
     Raises:
         CustomResourceError: CloudFormation did not accept the response in four attempts.

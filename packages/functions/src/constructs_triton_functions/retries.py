@@ -22,7 +22,9 @@ Result = TypeVar("Result")
 
 
 def make_client(service: str, **settings: Any) -> Any:
-    """A boto3 client with :data:`RETRIES`; ``settings`` are further members of botocore's ``Config``."""
+    """A boto3 client with :data:`RETRIES`; ``settings`` are further members
+    of botocore's ``Config``.
+    """
     make: Any = boto3.client  # typed by the name of the service, which is known only at run time
     return make(service, config=Config(retries=RETRIES, **settings))
 
@@ -32,8 +34,8 @@ def call_with_retries(
 ) -> Result:
     """Repeat ``call`` for up to 40 seconds while its errors are temporary.
 
-    The stack has created the role's policy seconds ago, so an access denied may only mean that the policy has
-    not taken effect yet.
+    The stack has created the role's policy seconds ago, so an access denied may only mean that the
+    policy has not taken effect yet.
     """
     begun = time.monotonic()
     while True:
@@ -49,10 +51,12 @@ _DENIED_MEANS_MISSING = ContextVar("denied_means_missing", default=False)
 
 
 def wait_for_policies(client: Any) -> Any:
-    """Make a client repeat every call that AWS denies, until 40 seconds have passed; returns the client.
+    """Make a client repeat every call that AWS denies, until 40 seconds have passed; returns the
+    client.
 
-    The time starts now and is shared by all calls, so that a permission that is really missing delays a
-    deployment by 40 seconds only. S3 also returns 403 if the permission for a KMS key is missing.
+    The time starts now and is shared by all calls, so that a permission that is really missing
+    delays a deployment by 40 seconds only. S3 also returns 403 if the permission for a KMS key is
+    missing.
     """
     begun = time.monotonic()
 

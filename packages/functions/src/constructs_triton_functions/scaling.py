@@ -1,6 +1,7 @@
 """Reads and writes the auto scaling of variants with Application Auto Scaling.
 
-A scaling is a scalable target with its policies and scheduled actions, in the words of the service's API.
+A scaling is a scalable target with its policies and scheduled actions, in the words of the
+service's API.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class Scaling:
         self._client = make_client("application-autoscaling")
 
     def describe(self, resource_id: str) -> dict[str, Any] | None:
-        """The scaling of a variant, in the form that :meth:`restore` takes; ``None`` if not registered."""
+        """The scaling of a variant, in the form that :meth:`restore` takes;
+        ``None`` if not registered.
+        """
         target = self.target(resource_id)
         if target is None:
             return None
@@ -69,8 +72,9 @@ class Scaling:
         for policy in policies:
             if policy["PolicyType"] != "TargetTrackingScaling":
                 raise ScalingError(
-                    f"{resource_id}: policy {policy['PolicyName']} is of type {policy['PolicyType']}, "
-                    "and its alarms would not be restored; delete the policy, then deploy again"
+                    f"{resource_id}: policy {policy['PolicyName']} is of type "
+                    f"{policy['PolicyType']}, and its alarms would not be restored; delete the "
+                    "policy, then deploy again"
                 )
         actions = self._pages("describe_scheduled_actions", "ScheduledActions", resource_id)
         return {
@@ -81,7 +85,9 @@ class Scaling:
         }
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Register what :meth:`describe` returned and what is missing now; the rest is not changed."""
+        """Register what :meth:`describe` returned and what is missing now;
+        the rest is not changed.
+        """
         resource_id = saved["ResourceId"]
         now = self.describe(resource_id)
         if now is None:
@@ -111,7 +117,9 @@ class Scaling:
         self._change("register_scalable_target", resource_id, {**target, "SuspendedState": state})
 
     def deregister(self, resource_id: str) -> None:
-        """Deregister a target if it is registered; this deletes its policies and scheduled actions."""
+        """Deregister a target if it is registered;
+        this deletes its policies and scheduled actions.
+        """
         if self.target(resource_id) is not None:
             self._change("deregister_scalable_target", resource_id, {})
 

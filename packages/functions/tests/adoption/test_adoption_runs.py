@@ -17,7 +17,9 @@ OLD, NEW = "digits-1", "digits-2"
 
 
 class SageMaker:
-    """An endpoint whose updates need some reads, and end at another configuration if they are reverted."""
+    """An endpoint whose updates need some reads, and end at another configuration
+    if they are reverted.
+    """
 
     def __init__(self, reads: int, *, reverts: bool = False) -> None:
         self.meta = boto3.client("sagemaker", region_name="us-east-1").meta
@@ -51,7 +53,9 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(service: SageMaker, polls: int, sent: str = "") -> tuple[bool, str]:
-    """Let one run of the function poll so often; returns whether it is done, and what it has sent."""
+    """Let one run of the function poll so often; returns whether it is done,
+    and what it has sent.
+    """
     left = iter(range(polls))
     adopted = Adopted("digits", lambda: next(left, None) is None, sent, service)
     return adopted.bring_to(NEW, {"RetainAllVariantProperties": "true"}), adopted.sent
@@ -72,7 +76,9 @@ def test_next_run_waits_for_the_update_of_the_first() -> None:
 
 
 def test_run_that_died_does_not_send_twice() -> None:
-    """A run that does not know what was sent recognizes its own update in progress, and its failure."""
+    """A run that does not know what was sent recognizes its own update in progress,
+    and its failure.
+    """
     service = SageMaker(reads=5, reverts=True)
     run(service, polls=2)
     with pytest.raises(
@@ -83,7 +89,9 @@ def test_run_that_died_does_not_send_twice() -> None:
 
 
 def test_update_by_hand_is_waited_for() -> None:
-    """SageMaker refuses a second update at a time, so the function waits for the end of the first."""
+    """SageMaker refuses a second update at a time,
+    so the function waits for the end of the first.
+    """
     service = SageMaker(reads=4)
     service.update_endpoint(EndpointConfigName="third")
     assert run(service, polls=30) == (True, NEW)

@@ -115,7 +115,9 @@ def s3(aws_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Archives and parts count as large from a size at which the tests are fast; S3 itself accepts 5 MiB."""
+    """Archives and parts count as large from a size at which the tests are fast;
+    S3 itself accepts 5 MiB.
+    """
     monkeypatch.setattr(moto.s3.models, "S3_UPLOAD_PART_MIN_SIZE", PART)
     monkeypatch.setattr(placement, "MULTIPART_THRESHOLD_BYTES", PART)
     monkeypatch.setattr(placement, "MULTIPART_CHUNK_BYTES", PART)

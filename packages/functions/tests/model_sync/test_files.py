@@ -1,4 +1,6 @@
-"""The function places the files of a model: large ones by copies inside S3, small ones from a zip."""
+"""The function places the files of a model: large ones by copies inside S3,
+small ones from a zip.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,9 @@ def run(
 def test_every_file_is_placed(
     s3: Any, cloudformation: CloudFormation, small: Files, large: Files
 ) -> None:
-    """Each object, in the zip or not, has its file's content; the resource's id is the model's prefix."""
+    """Each object, in the zip or not, has its file's content;
+    the resource's id is the model's prefix.
+    """
     handler.handler(files_event(s3, cloudformation, "Create", small, large), Context())
     assert cloudformation.response["Status"] == "SUCCESS", cloudformation.response
     assert cloudformation.response["PhysicalResourceId"] == f"s3://{DESTINATION}/{PREFIX}"
@@ -113,7 +117,9 @@ def test_repeated_request_places_nothing(
 
 
 def test_changed_model_keeps_the_old_files(s3: Any, cloudformation: CloudFormation) -> None:
-    """An update has a folder of its own; the old one is retired, and used again after a rollback."""
+    """An update has a folder of its own; the old one is retired,
+    and used again after a rollback.
+    """
     first = files_event(s3, cloudformation, "Create", SMALL, LARGE)
     changed = {**SMALL, "net/1/labels.txt": b"dog"}
     second = files_event(s3, cloudformation, "Update", changed, LARGE)
@@ -131,7 +137,9 @@ def test_changed_model_keeps_the_old_files(s3: Any, cloudformation: CloudFormati
 def test_old_files_are_pruned(
     s3: Any, cloudformation: CloudFormation, age: int, owner: str, is_pruned: bool
 ) -> None:
-    """A folder is deleted when its owner deploys after ``PruneAfterSeconds``, and by no other stack."""
+    """A folder is deleted when its owner deploys after ``PruneAfterSeconds``,
+    and by no other stack.
+    """
     first = files_event(s3, cloudformation, "Create", SMALL, LARGE)
     changed = {**SMALL, "net/1/labels.txt": b"dog"}
     second = files_event(
@@ -150,7 +158,9 @@ def test_old_files_are_pruned(
 
 
 def test_content_of_the_zip_is_verified(s3: Any, cloudformation: CloudFormation) -> None:
-    """A zip with another content than the list says fails the deployment before an object is written."""
+    """A zip with another content than the list says fails the deployment before
+    an object is written.
+    """
     event = files_event(s3, cloudformation, "Create", {"net/config.pbtxt": b"name"}, {})
     (key,) = [
         each["Key"]
@@ -175,7 +185,9 @@ def test_large_file_of_another_size_is_refused(s3: Any, cloudformation: CloudFor
 def test_strange_objects_below_the_prefix_are_reported(
     s3: Any, cloudformation: CloudFormation
 ) -> None:
-    """The console's folder markers and other files would become part of the model, so they are refused."""
+    """The console's folder markers and other files would become part of the model,
+    so they are refused.
+    """
     event = files_event(s3, cloudformation, "Create", SMALL, LARGE)
     for name in ("net/", "notes.txt"):
         s3.put_object(Bucket=DESTINATION, Key=PREFIX + folder_of(SMALL, LARGE) + name, Body=b"")
@@ -211,7 +223,9 @@ def test_many_files_and_parts_are_resumed(
 
 
 def test_archives_are_removed_without_the_files(s3: Any, cloudformation: CloudFormation) -> None:
-    """Removing a multi-model endpoint deletes its archives, and keeps files that other endpoints load."""
+    """Removing a multi-model endpoint deletes its archives,
+    and keeps files that other endpoints load.
+    """
     assert run(files_event(s3, cloudformation, "Create", SMALL, LARGE), cloudformation) == "SUCCESS"
     s3.put_object(Bucket=DESTINATION, Key="models/net-0.tar.gz", Body=b"archive")
     archives = make_event(s3, cloudformation, "Delete", RemoveOnDelete="true")

@@ -26,7 +26,9 @@ from constructs_triton_functions.response import CustomResourceError
 
 
 def test_create_places_every_archive(s3: Any, cloudformation: CloudFormation) -> None:
-    """A create copies each archive to its target name below the prefix, and the response has the prefix."""
+    """A create copies each archive to its target name below the prefix,
+    and the response has the prefix.
+    """
     archives = [put_archive(s3, "aaaa1", b"first"), put_archive(s3, "bbbb2", b"second")]
     handler.handler(make_event(s3, cloudformation, "Create", archives), Context())
     assert {key: content(s3, key) for key in keys(s3)} == {
@@ -41,7 +43,9 @@ def test_create_places_every_archive(s3: Any, cloudformation: CloudFormation) ->
 def test_repeated_run_copies_nothing_again(
     s3: Any, cloudformation: CloudFormation, faults: Faults
 ) -> None:
-    """An archive in place, by content and size, is not copied again, so an interrupted run can be resumed."""
+    """An archive in place, by content and size, is not copied again,
+    so an interrupted run can be resumed.
+    """
     seen = faults("none", 0, 0)
     first, second = put_archive(s3, "aaaa1", b"first"), put_archive(s3, "bbbb2", b"second")
     handler.handler(make_event(s3, cloudformation, "Create", [first]), Context())
@@ -88,7 +92,9 @@ def test_temporary_fault_is_retried(
 def test_reason_of_a_denied_copy_names_the_archive(
     s3: Any, cloudformation: CloudFormation, faults: Faults, monkeypatch: Any
 ) -> None:
-    """If S3 denies access, the deployment fails with the archive and the log stream in its reason."""
+    """If S3 denies access, the deployment fails with the archive and the
+    log stream in its reason.
+    """
     monkeypatch.setattr(retries, "PROPAGATION_SECONDS", 0)
     archive = put_archive(s3, "aaaa1", b"first")
     faults("CopyObject", 403, 1)
@@ -219,7 +225,9 @@ def test_every_part_copied_at_once_has_a_connection() -> None:
 def test_writes_to_the_repository_s_bucket_say_how_they_are_encrypted(
     s3: Any, cloudformation: CloudFormation, monkeypatch: Any, properties: Any, sent: bytes | None
 ) -> None:
-    """A bucket policy may demand the header; the keys of a bucket that the user passes are not known."""
+    """A bucket policy may demand the header; the keys of a bucket that the
+    user passes are not known.
+    """
     headers: dict[str, Any] = {}
 
     def note(request: Any, event_name: str, **_: object) -> None:

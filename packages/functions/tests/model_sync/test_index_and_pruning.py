@@ -50,7 +50,10 @@ DEEP = "[" * 100_000
         '{"version": 1, "archives": [1]}',
         '{"version": 1, "archives": [{"Name": "a", "SourceKey": "b"}]}',
         '{"version": 1, "archives": [{"Name": "a", "SourceKey": "b", "TargetModel": 1}]}',
-        '{"version": 1, "archives": [{"Name": "a", "SourceKey": "b", "TargetModel": "c", "SizeBytes": []}]}',
+        (
+            '{"version": 1, "archives": [{"Name": "a", "SourceKey": '
+            '"b", "TargetModel": "c", "SizeBytes": []}]}'
+        ),
     ],
 )
 def test_damaged_index_or_manifest_is_an_error(text: str) -> None:
@@ -100,7 +103,9 @@ def test_rollback_restores_the_old_names(s3: Any, cloudformation: CloudFormation
 def test_pruning_keeps_archives_that_may_be_in_use(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only an archive of this deployment is deleted, and only after the retention without a name."""
+    """Only an archive of this deployment is deleted,
+    and only after the retention without a name.
+    """
     old, new = put_archive(s3, "aaaa1", b"old"), put_archive(s3, "bbbb1", b"new")
     deploy(s3, cloudformation, named(old, "resnet"))
     s3.put_object(Bucket=DESTINATION, Key="models/mine.tar.gz", Body=b"by hand")

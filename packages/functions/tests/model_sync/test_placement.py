@@ -50,7 +50,9 @@ def test_copy_with_another_checksum_is_an_error(name: str) -> None:
 def test_checksums_of_parts_and_of_encrypted_objects_are_not_compared(
     origin: dict[str, Any], placed: dict[str, Any]
 ) -> None:
-    """They say nothing about the content: S3 computes them from the parts, or from the encrypted bytes."""
+    """They say nothing about the content: S3 computes them from the parts,
+    or from the encrypted bytes.
+    """
     place(origin, placed)
 
 

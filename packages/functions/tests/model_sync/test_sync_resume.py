@@ -1,4 +1,6 @@
-"""A sync that is interrupted and run again, or denied because a new policy takes some seconds to apply."""
+"""A sync that is interrupted and run again, or denied because a new policy
+takes some seconds to apply.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +152,9 @@ def test_last_run_ends_before_cloudformation_stops_waiting(  # noqa: PLR0917 - f
     seconds: float,
     runs: int,
 ) -> None:
-    """Each run that starts has 15 minutes left, and the reason is sent in time, however long runs take."""
+    """Each run that starts has 15 minutes left, and the reason is sent in time,
+    however long runs take.
+    """
     clock = Time(monkeypatch)
     events = [make_event(s3, cloudformation, "Create", [put_archive(s3, "aaaa1", b"first")])]
     starts = []
@@ -284,7 +288,9 @@ def test_denied_deletion_is_repeated(
 def test_missing_permission_delays_a_deployment_once(
     s3: Any, cloudformation: CloudFormation, faults: Faults, clock: Clock
 ) -> None:
-    """All calls share the 40 seconds, so twelve denied archives do not take twelve times as long."""
+    """All calls share the 40 seconds, so twelve denied archives do not take
+    twelve times as long.
+    """
     archives = [put_archive(s3, f"{number:04d}x", b"first") for number in range(12)]
     event = make_event(s3, cloudformation, "Create", archives)
     faults("CopyObject", 403, 1000)

@@ -1,7 +1,7 @@
 """A small model of CloudFormation: updates of one stack, their rollbacks and cleanups.
 
-Independent resources are updated in random order. In a rollback, a custom resource whose physical id changed
-gets an Update with the old properties, or none. Requests are delivered twice or late.
+Independent resources are updated in random order. In a rollback, a custom resource whose physical
+id changed gets an Update with the old properties, or none. Requests are delivered twice or late.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ class Behaviour:
     repeats: float = 0.0
     """Probability that a request is delivered twice, the second time possibly late."""
     cancels: bool = False
-    """The first request of the guard that is not finished at the failure arrives during the rollback."""
+    """The first request of the guard that is not finished at the failure arrives
+    during the rollback.
+    """
     loses_cleanup: bool = False
     """No request of the cleanup reaches the sweeper."""
 

@@ -90,7 +90,9 @@ def test_strings_become_the_types_of_the_api(scaling: Scaling, api: Any) -> None
 
 
 def test_restored_scaling_equals_the_described(scaling: Scaling, api: Any) -> None:
-    """Target, suspension, policies and schedules are the same again; a second time changes nothing."""
+    """Target, suspension, policies and schedules are the same again;
+    a second time changes nothing.
+    """
     saved = scaling.describe(BLUE)
     assert saved is not None
     scaling.deregister(BLUE)

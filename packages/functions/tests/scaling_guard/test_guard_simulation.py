@@ -1,4 +1,6 @@
-"""The guard in a simulated stack: failures anywhere, both modes of rollback, repeated and late requests."""
+"""The guard in a simulated stack: failures anywhere, both modes of rollback,
+repeated and late requests.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,9 @@ def deployed(state: str, seed: int) -> SimulatedStack:
 
 
 def declared(state: State) -> Any:
-    """The scaling that a state declares, as an undisturbed deployment of only this state registers it."""
+    """The scaling that a state declares, as an undisturbed deployment of only
+    this state registers it.
+    """
     name = next(each for each, known in STATES.items() if replace(state, version=0) == known)
     if name not in DECLARED:
         DECLARED[name] = deployed(name, 0).account.scaling()

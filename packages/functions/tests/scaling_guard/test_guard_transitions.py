@@ -33,7 +33,10 @@ def state_of(account: Account) -> str:
 
 @pytest.fixture
 def seen(account: Account, monkeypatch: pytest.MonkeyPatch) -> set[Transition]:
-    """The transitions of the actions that succeed. An action that fails must not change the state."""
+    """The transitions of the actions that succeed.
+
+    An action that fails must not change the state.
+    """
     transitions: set[Transition] = set()
 
     def observed(action: Action, carry_out: Callable[..., None]) -> Callable[..., None]:
@@ -59,7 +62,9 @@ def seen(account: Account, monkeypatch: pytest.MonkeyPatch) -> set[Transition]:
 
 
 def listed() -> Iterator[Transition]:
-    """The transitions in the page's table: a row for each state, and a column for each state after it."""
+    """The transitions in the page's table: a row for each state,
+    and a column for each state after it.
+    """
     (table,) = re.findall(r"^\| from \|.*\n\|[-|]+\n((?:\|.*\n)+)", GUIDE.read_text(), re.MULTILINE)
     for row in table.splitlines():
         before, *columns = [cell.strip() for cell in row.strip("|").split("|")]

@@ -109,7 +109,9 @@ def test_wanted_configuration_is_accepted(
     states: list[Any],
     reads: int,
 ) -> None:
-    """An endpoint in service with the configuration of the request, and a physical id that never changes."""
+    """An endpoint in service with the configuration of the request,
+    and a physical id that never changes.
+    """
     service = SageMaker(*states)
     assert ask(monkeypatch, service, **sent) == ("SUCCESS", "Check", "")
     assert service.reads == reads
@@ -149,7 +151,9 @@ def test_endpoint_that_is_not_in_service_fails_before_the_timeout(
 
 @pytest.mark.parametrize("physical_id", ["Check", "Check-failed"])
 def test_delete_asks_nothing(monkeypatch: pytest.MonkeyPatch, physical_id: str) -> None:
-    """Deleting succeeds also when the create has failed, and when the endpoint does not exist any more."""
+    """Deleting succeeds also when the create has failed,
+    and when the endpoint does not exist any more.
+    """
     service = SageMaker()
     request = {"RequestType": "Delete", "PhysicalResourceId": physical_id}
     assert ask(monkeypatch, service, **request) == ("SUCCESS", physical_id, "")

@@ -1,4 +1,6 @@
-"""The function that sends recorded requests: what it repeats, what is final, and when it sends nothing."""
+"""The function that sends recorded requests: what it repeats, what is final,
+and when it sends nothing.
+"""
 
 from __future__ import annotations
 

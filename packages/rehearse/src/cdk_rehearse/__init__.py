@@ -1,8 +1,10 @@
-"""A simulated AWS account in which templates, and a real ``cdk deploy``, run from bootstrap to destroy.
+"""A simulated AWS account in which templates, and a real ``cdk deploy``, run from bootstrap to
+destroy.
 
-moto provides the services. CloudFormation is part of this package, since moto's own reports success for
-resources that it skips: it resolves templates, orders resources, calls the services through boto3, runs this
-library's deploy-time functions with the credentials of their roles, and rolls back.
+moto provides the services. CloudFormation is part of this package, since moto's own reports success
+for resources that it skips: it resolves templates, orders resources, calls the services through
+boto3, runs this library's deploy-time functions with the credentials of their roles, and rolls
+back.
 
 ``pip install cdk-rehearse`` installs what it needs. ``__init__.pyi`` lists the public names.
 Each is imported when it is first used.
@@ -28,5 +30,6 @@ def __getattr__(name: str) -> Any:
         if package in ("", *OWN_PACKAGES):
             raise
         raise MissingDependencyError(
-            f"cdk_rehearse: {package} is not installed as required ({error}); run `pip install cdk-rehearse`"
+            f"cdk_rehearse: {package} is not installed as required ({error}); "
+            "run `pip install cdk-rehearse`"
         ) from error

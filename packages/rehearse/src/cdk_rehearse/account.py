@@ -49,15 +49,16 @@ _APPLICATION = DomainDispatcherApplication(
 class SimulatedAccount:
     """A context manager that runs an AWS account on loopback.
 
-    At the end it stops everything that it started, and restores the environment variables of the process.
-    A process can have one account at a time, since the state of moto belongs to the process.
+    At the end it stops everything that it started, and restores the environment variables of the
+    process. A process can have one account at a time, since the state of moto belongs to the
+    process.
 
     Args:
         account: Account ID; it matters to stacks that are bound to theirs.
         region: Region; it matters to stacks that are bound to theirs.
-        functions: Which Lambda functions run: ``"library"`` are the deploy-time functions of this library,
-            ``"python"`` all functions in Python, with the permissions of your user on this machine. A custom
-            resource of another function succeeds without running it.
+        functions: Which Lambda functions run: ``"library"`` are the deploy-time functions of this
+            library, ``"python"`` all functions in Python, with the permissions of your user on this
+            machine. A custom resource of another function succeeds without running it.
 
     Raises:
         MissingDependencyError: the installed release of moto is not supported.
@@ -145,11 +146,13 @@ class SimulatedAccount:
 
     @property
     def not_simulated(self) -> dict[str, list[str]]:
-        """What is not simulated: resource types, properties as ``<type>.<property>``, and functions.
+        """What is not simulated: resource types, properties as ``<type>.<property>``, and
+        functions.
 
-        Each has the logical IDs of its resources, as ``<stack>/<logical ID>``. These resources exist and are
-        replaced as CloudFormation would. They do nothing, and their attributes are strings without a meaning.
-        What templates name and no stack creates is listed as ``existing bucket``, ``existing role``, ….
+        Each has the logical IDs of its resources, as ``<stack>/<logical ID>``. These resources
+        exist and are replaced as CloudFormation would. They do nothing, and their attributes are
+        strings without a meaning. What templates name and no stack creates is listed as ``existing
+        bucket``, ``existing role``, ….
         """
         found = {
             what: list(self.api.not_simulated[what]) for what in sorted(self.api.not_simulated)
@@ -167,7 +170,8 @@ class SimulatedAccount:
 
         Args:
             service: Name of the service, as in ``boto3.client``.
-            credentials: Credentials of a role. Default: those of the administrator, who may do everything.
+            credentials: Credentials of a role. Default: those of the administrator, who may do
+                everything.
         """
         if credentials is None:
             return self.api.client(service)
@@ -202,7 +206,8 @@ class SimulatedAccount:
         stack_name: str | None = None,
         template: Template | None = None,
     ) -> Stack:
-        """Publish the assets of an assembly and deploy one of its stacks; the status shows the result.
+        """Publish the assets of an assembly and deploy one of its stacks; the status shows the
+        result.
 
         Args:
             directory: Folder of the assembly, which ``cdk synth`` wrote.
@@ -211,8 +216,8 @@ class SimulatedAccount:
             template: Template to deploy instead. Default: that of the assembly.
 
         Raises:
-            StackError: CloudFormation accepts no update in the state of the stack, or an asset cannot be
-                published.
+            StackError: CloudFormation accepts no update in the state of the stack, or an asset
+                cannot be published.
             TemplateError: the assembly cannot be read.
         """
         assembly = Assembly(directory)
@@ -255,7 +260,8 @@ class SimulatedAccount:
         port = self.endpoint_url.rpartition(":")[2]
         return {
             "AWS_ENDPOINT_URL": self.endpoint_url,
-            # The CLI builds TemplateURL from this one, and moto takes an address for a bucket's subdomain.
+            # The CLI builds TemplateURL from this one, and moto takes an address for a bucket's
+            # subdomain.
             "AWS_ENDPOINT_URL_S3_FOR_CLOUDFORMATION": f"http://localhost:{port}",
             "AWS_ACCESS_KEY_ID": "testing",
             "AWS_SECRET_ACCESS_KEY": "testing",
@@ -270,7 +276,8 @@ class SimulatedAccount:
     def environment(self) -> dict[str, str]:
         """The environment of this process, without its own AWS settings and with :meth:`variables`.
 
-        The CDK's command line asks nothing, prints no colors, and does not validate templates again.
+        The CDK's command line asks nothing, prints no colors, and does not validate templates
+        again.
         """
         kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         quiet = {"CDK_VALIDATION": "false", "CI": "1", "NO_COLOR": "1", "NODE_NO_WARNINGS": "1"}

@@ -1,7 +1,7 @@
 """How a simulated account behaves, within what AWS leaves open or does on a bad day.
 
-Every decision is drawn from the seed and from the names of what it concerns. Two runs with the same seed make
-the same decisions, whatever time their steps take.
+Every decision is drawn from the seed and from the names of what it concerns. Two runs with the same
+seed make the same decisions, whatever time their steps take.
 """
 
 from __future__ import annotations
@@ -21,28 +21,30 @@ class Behaviour:
     Args:
         seed: The random decisions depend on it; two runs with the same seed make the same ones.
         random_order: Whether CloudFormation changes independent resources in a random order.
-        updates_replaced_on_rollback: Whether a rollback sends an Update event with the old properties also to
-            custom resources whose physical ID changed. AWS does not document this.
+        updates_replaced_on_rollback: Whether a rollback sends an Update event with the old
+            properties also to custom resources whose physical ID changed. AWS does not document
+            this.
         duplicates_events: Whether Lambda delivers about every second event of CloudFormation twice.
-        propagation: Highest number of requests of a role that a new or changed policy does not apply to yet.
-        launches_old_fleet: Whether SageMaker also launches an instance of the old configuration during an
-            update of an endpoint, for example to replace a host.
-        endpoint_update: Whether an update of an endpoint succeeds, fails with an error, or reverts: the
-            endpoint is in service again with its old configuration, without an error.
+        propagation: Highest number of requests of a role that a new or changed policy does not
+            apply to yet.
+        launches_old_fleet: Whether SageMaker also launches an instance of the old configuration
+            during an update of an endpoint, for example to replace a host.
+        endpoint_update: Whether an update of an endpoint succeeds, fails with an error, or reverts:
+            the endpoint is in service again with its old configuration, without an error.
         updated_endpoints: Names of the endpoints that ``endpoint_update`` is about. Default: all.
-        component_update_resets_copies: Whether CloudFormation sends the template's number of copies with each
-            update of an inference component.
-        looks_up_alarms_at_create: Whether ``CreateEndpoint`` refuses rollback alarms that do not exist, as
-            ``UpdateEndpoint`` does.
+        component_update_resets_copies: Whether CloudFormation sends the template's number of copies
+            with each update of an inference component.
+        looks_up_alarms_at_create: Whether ``CreateEndpoint`` refuses rollback alarms that do not
+            exist, as ``UpdateEndpoint`` does.
         tags_assets: Whether a scanner tags every object in the asset bucket.
-        updates_with_the_same_config: Whether CloudFormation calls ``UpdateEndpoint`` also when the name of
-            the endpoint configuration does not change. AWS does not document whether a change of
-            ``RetainAllVariantProperties`` alone leads to this call.
+        updates_with_the_same_config: Whether CloudFormation calls ``UpdateEndpoint`` also when the
+            name of the endpoint configuration does not change. AWS does not document whether a
+            change of ``RetainAllVariantProperties`` alone leads to this call.
         failure_rate: Share of the changes to resources that fail, from 0 to 1.
-        failing: Logical IDs, or ``STACK/ID``, of resources that cannot be created, updated or replaced,
-            and whether they fail before or after the service carried out the change. A custom resource that
-            fails after it lost its function's response; with ``"answers FAILED"``, the function did its work
-            and answers so.
+        failing: Logical IDs, or ``STACK/ID``, of resources that cannot be created, updated or
+            replaced, and whether they fail before or after the service carried out the change. A
+            custom resource that fails after it lost its function's response; with ``"answers
+            FAILED"``, the function did its work and answers so.
         failing_restore: The same for resources that the rollback of an update cannot restore.
         failing_delete: Logical IDs of resources that cannot be deleted.
         without_capacity: Instance types of which SageMaker can start no instance.
@@ -77,7 +79,8 @@ class Behaviour:
         """Return a behaviour with every difficulty except failures of changes.
 
         Args:
-            seed: The random decisions depend on it, and whether a rollback updates replaced custom resources.
+            seed: The random decisions depend on it, and whether a rollback updates replaced custom
+                resources.
         """
         chance = random.Random(seed)
         return cls(
@@ -98,12 +101,14 @@ class Behaviour:
         return random.Random(f"{self.seed} {' '.join(key)}").random()
 
     def failure(self, logical_id: str, stack: str, *, is_custom: bool = False) -> When | None:
-        """Return whether the change of a resource fails, before or after its service carried it out.
+        """Return whether the change of a resource fails, before or after its service carried it
+        out.
 
         Args:
             logical_id: Logical ID of the resource.
             stack: Name of its stack.
-            is_custom: Whether it is a custom resource, which does not lose its function's response at random.
+            is_custom: Whether it is a custom resource, which does not lose its function's response
+                at random.
         """
         for name in (f"{stack}/{logical_id}", logical_id):
             if name in self.failing:

@@ -1,8 +1,8 @@
 """Construct libraries whose deploy-time functions run in the simulated account.
 
 A library names a module with the members of ``ConstructLibrary`` in the entry-point group
-``cdk_rehearse.libraries``. Without it, its custom resources are taken as created. Its functions, and those
-of its releases, are recognized by the digest of their code.
+``cdk_rehearse.libraries``. Without it, its custom resources are taken as created. Its functions,
+and those of its releases, are recognized by the digest of their code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class ConstructLibrary(Protocol):
 
     @property
     def CODE_FOLDER(self) -> str:  # noqa: N802 - a constant of a module
-        """Its folder, the top-level package in AWS; each folder in it with ``handler.py`` is a function."""
+        """Its folder, the top-level package in AWS; each folder in it with
+        ``handler.py`` is a function.
+        """
 
     @property
     def RELEASED_FUNCTIONS(self) -> Mapping[str, str]:  # noqa: N802 - a constant of a module
@@ -58,12 +60,16 @@ class ConstructLibrary(Protocol):
     def places_of(
         self, resource_type: str, properties: Mapping[str, Any]
     ) -> Iterable[tuple[str, str]]:
-        """Where a custom resource places objects, as bucket and prefix; properties may be of any version."""
+        """Where a custom resource places objects, as bucket and prefix;
+        properties may be of any version.
+        """
 
     def targets_of(
         self, resource_type: str, properties: Mapping[str, Any]
     ) -> Iterable[tuple[str, int]]:
-        """What a custom resource registers for scaling, as resource ID and maximum; properties as above."""
+        """What a custom resource registers for scaling, as resource ID and maximum;
+        properties as above.
+        """
 
 
 @cache
@@ -77,7 +83,8 @@ def construct_libraries() -> tuple[ConstructLibrary, ...]:
 
 @cache
 def library_handler(archive: bytes) -> str | None:
-    """Return the handler of a ``.zip`` file with exactly the code of a construct library's function.
+    """Return the handler of a ``.zip`` file with exactly the code of a construct library's
+    function.
 
     The template's own property is not used: it could name any function that can be imported.
     """
@@ -104,7 +111,9 @@ def _handlers() -> dict[str, str]:
 
 
 def is_named_as_library(handler: str) -> bool:
-    """Whether a handler has the name of a library's function, in a top-level package of any name."""
+    """Whether a handler has the name of a library's function,
+    in a top-level package of any name.
+    """
     return handler.partition(".")[2] in {each.partition(".")[2] for each in _handlers().values()}
 
 

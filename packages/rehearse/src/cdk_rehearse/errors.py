@@ -20,7 +20,9 @@ class StackError(Exception):
 
 
 class NotSimulatedError(StackError):
-    """A resource uses what this account does not simulate, or refers to a resource of another account."""
+    """A resource uses what this account does not simulate,
+    or refers to a resource of another account.
+    """
 
 
 class InferredError(StackError):

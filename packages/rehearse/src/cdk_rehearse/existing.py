@@ -1,7 +1,9 @@
-"""What templates name and no stack creates: buckets, roles, keys and networks that exist before a rehearsal.
+"""What templates name and no stack creates: buckets, roles, keys and networks that exist before a
+rehearsal.
 
-They are assumed to exist, and are named as not simulated. Nothing is known of their content and settings: an
-object that a template expects in such a bucket is there, and such a role may do everything.
+They are assumed to exist, and are named as not simulated. Nothing is known of their content and
+settings: an object that a template expects in such a bucket is there, and such a role may do
+everything.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ def mentions(value: Any) -> Iterator[Mention]:
 
 
 def outside(mentioned: Iterable[Mention], physical_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return what is mentioned and was never created, by kind; stacks have or had the physical IDs."""
+    """Return what is mentioned and was never created, by kind;
+    stacks have or had the physical IDs.
+    """
     created = {re.split("[:/]", each)[-1] for each in physical_ids}
     found: dict[str, list[str]] = {}
     for kind, name in sorted(mentioned):
@@ -87,7 +91,9 @@ def _is_assumed(
 
 
 def assume_role(api: ServiceApi, role: str) -> None:
-    """Create a role that exists outside the stacks, with every permission, unless it was created before."""
+    """Create a role that exists outside the stacks, with every permission,
+    unless it was created before.
+    """
     name, backend = role.rpartition("/")[2], api.backend("iam")
     exists = any(each.name == name for each in backend.roles.values())
     if not exists and is_assumed_role(api, role):
@@ -97,7 +103,9 @@ def assume_role(api: ServiceApi, role: str) -> None:
 
 
 def assume_sources(api: ServiceApi, resource_type: str, properties: Mapping[str, Any]) -> None:
-    """Create the buckets outside the stacks that a library's custom resource uses, with its sources."""
+    """Create the buckets outside the stacks that a library's custom resource uses,
+    with its sources.
+    """
     if not api.assumes_existing:
         return
     for library in construct_libraries():

@@ -21,9 +21,9 @@ _WHEN: tuple[When, ...] = ("before", "after")
 class Attempt:
     """A deployment in which one step failed, and what brought the stack back.
 
-    ``when`` is whether the step's service had carried it out. ``statuses`` are those of the stack after the
-    deployment and after what followed: a failed rollback is continued, and a stack whose creation failed is
-    deleted. The events DELETE_FAILED and DELETE_SKIPPED are what is left behind.
+    ``when`` is whether the step's service had carried it out. ``statuses`` are those of the stack
+    after the deployment and after what followed: a failed rollback is continued, and a stack whose
+    creation failed is deleted. The events DELETE_FAILED and DELETE_SKIPPED are what is left behind.
     """
 
     failed: Step
@@ -44,10 +44,11 @@ class Attempt:
 def fail_each_change(
     aws: SimulatedAccount, deploy: Callable[[], Stack], steps: Iterable[Step]
 ) -> Iterator[Attempt]:
-    """Deploy once for each way in which a change can fail, before and after its service carries it out.
+    """Deploy once for each way in which a change can fail, before and after its service carries it
+    out.
 
-    ``aws`` is in the state before the deployment, to which each attempt returns. ``steps`` are those of the
-    deployment without failures.
+    ``aws`` is in the state before the deployment, to which each attempt returns. ``steps`` are
+    those of the deployment without failures.
     """
     for step, when in product([each for each in steps if each.action in _CHANGES], _WHEN):
         yield attempt(aws, deploy, replace(aws.behaviour, failing={step.subject: when}), step, when)

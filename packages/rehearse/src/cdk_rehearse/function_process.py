@@ -1,8 +1,9 @@
-"""Runs in the process of a Lambda function: imports the handler, calls it and sends back its result.
+"""Runs in the process of a Lambda function: imports the handler, calls it and sends back its
+result.
 
-This module imports nothing of the simulated account, and a function has no access to it. The server that
-forks these processes imports this module once, and with it boto3 and its service descriptions, which take
-longer than any handler.
+This module imports nothing of the simulated account, and a function has no access to it. The server
+that forks these processes imports this module once, and with it boto3 and its service descriptions,
+which take longer than any handler.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _SERVICES = ("application-autoscaling", "cloudformation", "lambda", "s3", "sagem
 
 
 def _session() -> botocore.session.Session:
-    """A session that knows the services; it reads the environment variables only when it is used."""
+    """A session that knows the services; it reads the environment variables
+    only when it is used.
+    """
     first, session = botocore.session.Session(), botocore.session.Session()
     for service in _SERVICES:
         first.create_client(
@@ -44,7 +47,9 @@ _SESSION = _session()
 
 @dataclass(frozen=True)
 class Invocation:
-    """One call of a function: the folder of its code, its environment variables, and its log file."""
+    """One call of a function: the folder of its code, its environment variables,
+    and its log file.
+    """
 
     directory: str
     environment: dict[str, str]
@@ -69,7 +74,10 @@ class Context:
 
 
 def run(request: bytes) -> bytes:
-    """Return the handler's result as JSON. What it prints is in the log, also the traceback of its error."""
+    """Return the handler's result as JSON.
+
+    What it prints is in the log, also the traceback of its error.
+    """
     invocation: Invocation = pickle.loads(request)
     _become(invocation)
     module, name = os.environ["_HANDLER"].rsplit(".", 1)
@@ -95,7 +103,9 @@ def _become(invocation: Invocation) -> None:
 
 
 def _skip_pauses() -> None:
-    """Shorten pauses between attempts; the clock that measures them runs ahead by what was skipped."""
+    """Shorten pauses between attempts; the clock that measures them runs
+    ahead by what was skipped.
+    """
     sleep, monotonic, skipped = time.sleep, time.monotonic, [0.0]
 
     def pause(seconds: Any) -> None:

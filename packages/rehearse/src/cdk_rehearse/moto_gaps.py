@@ -1,10 +1,12 @@
 """Adds what moto lacks of SageMaker's models and configurations, and of a few other services.
 
 * Members that ``Create*`` takes and ``Describe*`` should give back.
-* Instance types newer than moto's list: requests are checked against botocore's service model instead.
-* Deregistering a scalable target deletes its policies and scheduled actions (Application Auto Scaling API
-  reference: DeregisterScalableTarget).
-* Access logs to a bucket whose policy comes later: S3 reads the policy when it delivers, CDK puts it last.
+* Instance types newer than moto's list: requests are checked against botocore's service model
+  instead.
+* Deregistering a scalable target deletes its policies and scheduled actions (Application Auto
+  Scaling API reference: DeregisterScalableTarget).
+* Access logs to a bucket whose policy comes later: S3 reads the policy when it delivers, CDK puts
+  it last.
 * ``CreateModel`` reads the model data with the execution role, as the service does.
 * The managed policies of AWS are parsed once in a process, since that takes half a second.
 * A symmetric key has no private key, which would take a tenth of a second and can sign nothing.
@@ -57,7 +59,9 @@ def patches(check: ExecutionRoleCheck) -> list[Any]:
 
 
 def parsed_managed_policies() -> Any:
-    """A patch that gives each account the managed policies as they were; active before IAM is used."""
+    """A patch that gives each account the managed policies as they were;
+    active before IAM is used.
+    """
     return wrapped(IAMBackend, "_init_aws_policies", _detached)
 
 

@@ -1,4 +1,6 @@
-"""Values of resources that are not simulated: recognizable, of a plausible form, and without a meaning."""
+"""Values of resources that are not simulated: recognizable, of a plausible form,
+and without a meaning.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ def opaque_value(type: str, name: str, resource: str, account: str, region: str)
 class OpaqueAttributes(Mapping[str, Any]):
     """The attributes of a resource that is not simulated.
 
-    ``names`` are those that the type has; ``None`` if any name may be one, as with custom resources.
+    ``names`` are those that the type has; ``None`` if any name may be one, as with custom
+    resources.
     """
 
     type: str

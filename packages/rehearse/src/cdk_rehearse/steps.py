@@ -9,16 +9,17 @@ Action = Literal[
     "start", "create", "update", "replace", "rollback", "restore", "delete", "end", "meanwhile"
 ]
 When = Literal["before", "after", "answers FAILED"]
-"""Whether a step fails before or after its service carried it out. After that, a custom resource loses the
-response of its function, or its function answers FAILED."""
+"""Whether a step fails before or after its service carried it out. After that, a custom resource
+loses the response of its function, or its function answers FAILED."""
 
 
 @dataclass(frozen=True)
 class Step:
     """What an operation does to one resource; a rollback restores resources.
 
-    The actions ``start``, ``rollback`` and ``end`` are the beginning, turning point and end of an operation;
-    their subject is the status of the stack. That of ``meanwhile`` is what happened between two operations.
+    The actions ``start``, ``rollback`` and ``end`` are the beginning, turning point and end of an
+    operation; their subject is the status of the stack. That of ``meanwhile`` is what happened
+    between two operations.
     """
 
     action: Action

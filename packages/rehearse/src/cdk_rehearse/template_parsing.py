@@ -1,6 +1,7 @@
 """Reads the text of a template: JSON, or YAML with CloudFormation's short forms, within bounds.
 
-CloudFormation itself refuses templates of more than 1 MB, and aliases in YAML (user guide: template formats).
+CloudFormation itself refuses templates of more than 1 MB, and aliases in YAML (user guide: template
+formats).
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class _ShortForms(yaml.SafeLoader):  # type: ignore[misc]  # untyped
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Read a mapping, whose names are strings also where they look like numbers, such as account IDs."""
+        """Read a mapping, whose names are strings also where they look like numbers,
+        such as account IDs.
+        """
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
                 key.tag = "tag:yaml.org,2002:str"

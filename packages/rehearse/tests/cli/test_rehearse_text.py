@@ -26,7 +26,9 @@ def _text(found: Rehearsal) -> list[str]:
 
 
 def test_constructs_have_their_paths_and_arns_stay() -> None:
-    """Logical IDs and names generated from them become paths, also in sentences, but not inside an ARN."""
+    """Logical IDs and names generated from them become paths, also in sentences,
+    but not inside an ARN.
+    """
     left = Leftover(MODEL, "AWS::SageMaker::Model", ARN)
     lines = _text(
         Rehearsal(
@@ -79,7 +81,9 @@ def test_steps_that_fail_alike_are_one_row() -> None:
 
 
 def test_custom_resource_has_a_row_for_each_way_to_fail() -> None:
-    """A function that answers FAILED is named if the stack ends in another way than after a lost response."""
+    """A function that answers FAILED is named if the stack ends in another way
+    than after a lost response.
+    """
     lost = Failure(2, MODEL, "fails", "ROLLBACK_COMPLETE")
     answers = Failure(2, MODEL, "answers FAILED", "ROLLBACK_FAILED")
     lines = _text(Rehearsal({"Shop": "CREATE_COMPLETE"}, failures=(answers, lost)))
@@ -100,7 +104,9 @@ def test_events_before_the_update_come_first() -> None:
 
 
 def test_a_leftover_of_several_steps_is_named_once() -> None:
-    """Steps that leave the same resource are one row, whatever names the attempts gave to the resource."""
+    """Steps that leave the same resource are one row,
+    whatever names the attempts gave to the resource.
+    """
     failures = [
         Failure(
             number,

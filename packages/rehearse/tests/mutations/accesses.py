@@ -1,9 +1,9 @@
 """What the roles of the base templates do, by the AWS documentation of each operation.
 
-Sources: SageMaker developer guide, "SageMaker roles" (CreateModel: S3, ECR, the network interfaces of a VPC)
-and "Invoke an asynchronous endpoint"; API reference, CreateEndpointConfig (``KmsKeyId``); Amazon S3 user
-guide (a writer under a key needs kms:Decrypt and kms:GenerateDataKey); Amazon SNS developer guide, "Key
-management".
+Sources: SageMaker developer guide, "SageMaker roles" (CreateModel: S3, ECR, the network interfaces
+of a VPC) and "Invoke an asynchronous endpoint"; API reference, CreateEndpointConfig (``KmsKeyId``);
+Amazon S3 user guide (a writer under a key needs kms:Decrypt and kms:GenerateDataKey); Amazon SNS
+developer guide, "Key management".
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Access:
         action: The action that it needs.
         resource: The ARN that the action is for, as in a template.
         granted_in: Logical ID of the policy that allows it.
-        policy: Logical ID of the policy of the bucket, the key or the topic; empty if there is none.
+        policy: Logical ID of the policy of the bucket, the key or the topic; empty if there is
+            none.
         codes: The problems that fit.
     """
 

@@ -34,7 +34,9 @@ class Edited:
 
 
 def edited(version: Version, edits: Mapping[str, Edit]) -> tuple[Version, tuple[str, ...]]:
-    """The version with the edits in every stack, and the names of those that found something to edit."""
+    """The version with the edits in every stack,
+    and the names of those that found something to edit.
+    """
     stacks, applied = [], []
     for stack in version.stacks:
         body = copy.deepcopy(dict(stack.template.body))

@@ -81,7 +81,9 @@ def needed(resources: Resources, *roots: str) -> Resources:
 
 
 def realtime() -> Resources:
-    """A scaled endpoint in a VPC, with captured data, core dumps, a volume key and rollback alarms."""
+    """A scaled endpoint in a VPC, with captured data, core dumps,
+    a volume key and rollback alarms.
+    """
     return {
         **_network(),
         **_realtime_access(),

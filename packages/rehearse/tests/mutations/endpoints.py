@@ -1,7 +1,9 @@
-"""Edits of endpoints and of what serves beside them, which end in a failure or in errors of callers.
+"""Edits of endpoints and of what serves beside them, which end in a failure or in errors of
+callers.
 
-Sources: SageMaker API reference, UpdateEndpoint and CreateEndpoint; Application Auto Scaling user guide; the
-log groups that an endpoint in service has, SageMaker developer guide, "Log groups and streams".
+Sources: SageMaker API reference, UpdateEndpoint and CreateEndpoint; Application Auto Scaling user
+guide; the log groups that an endpoint in service has, SageMaker developer guide, "Log groups and
+streams".
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ def endpoint_edits() -> Iterator[Mutant]:
     """The edits of each base."""
     for base in (bases.local, bases.queue, bases.many, bases.components):
         for name, (edit, codes, source) in _WRONG.items():
-            # What another endpoint name of a component does is not settled, only that it does no good.
+            # What another endpoint name of a component does is not settled, only that it does no
+            # good.
             also = (UPDATE_FAILS,) if base is bases.components and codes == STOPS else ()
             if base is bases.many and edit is _absent_prefix_permission:
                 also = ("rehearse-callers-fail",)  # the models are not in the other folder
@@ -123,7 +126,8 @@ def _own_log_group(resources: Resources) -> None:
 
 def _absent_alarm(resources: Resources) -> None:
     if "One" in resources:
-        return  # its configuration stays the same, and no source says that CloudFormation updates it then
+        # its configuration stays the same, and no source says that CloudFormation updates it then
+        return
     routing = {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 60}
     _properties(resources, "Endpoint")["DeploymentConfig"] = {
         "BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing},

@@ -29,7 +29,9 @@ COLLISION = "rehearse-name-collision"
 READERS = ("rehearse-reader-loses-access", UPDATE_FAILS)
 DATA = ("rehearse-data-loses-access", *READERS)
 INVALID = "invalid template"
-"""In place of a code: the rehearsal does not begin, because NEW is no template that CloudFormation takes."""
+"""In place of a code: the rehearsal does not begin,
+because NEW is no template that CloudFormation takes.
+"""
 
 
 class Rule(NamedTuple):
@@ -49,9 +51,11 @@ class Mutant:
         name: What is edited, and how.
         old: The deployed stacks; ``None`` before the first deployment.
         new: The edited stacks.
-        verdict: ``wrong`` if AWS refuses it or something that the endpoint needs is lost, ``harmless`` if AWS
-            carries it out and nothing is lost, ``not simulated`` if a rehearsal makes no statement about it.
-        source: The rule behind the verdict; for ``not simulated``, what the rehearsal does not know.
+        verdict: ``wrong`` if AWS refuses it or something that the endpoint needs is lost,
+            ``harmless`` if AWS carries it out and nothing is lost, ``not simulated`` if a rehearsal
+            makes no statement about it.
+        source: The rule behind the verdict; for ``not simulated``, what the rehearsal does not
+            know.
         codes: Of these problems, at least one must be reported. Default: any.
         orders: Orders of independent resources to try.
     """
@@ -85,7 +89,9 @@ class Result:
 
 
 def assess(mutant: Mutant, assets: Path) -> Result:
-    """Rehearse a mutant without failures; ``assets`` is an empty folder, or one of :func:`write_assets`."""
+    """Rehearse a mutant without failures; ``assets`` is an empty folder,
+    or one of :func:`write_assets`.
+    """
     versions = [
         NONE if each is None else _version(each, assets) for each in (mutant.old, mutant.new)
     ]

@@ -97,12 +97,16 @@ SIMULATED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "AWS::StepFunctions::StateMachine": (
         {
             "RoleArn": {"Fn::GetAtt": ["FunctionRole", "Arn"]},
-            "DefinitionString": '{"StartAt": "End", "States": {"End": {"Type": "Pass", "End": true}}}',
+            "DefinitionString": (
+                '{"StartAt": "End", "States": {"End": {"Type": "Pass", "End": true}}}'
+            ),
         },
         ("FunctionRole",),
     ),
 }
-"""Properties of types that refer to others or that the schema does not require, and what they refer to."""
+"""Properties of types that refer to others or that the schema does not require,
+and what they refer to.
+"""
 
 
 def named(type: str, name_property: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -64,7 +64,9 @@ NOT_UNIQUE = {"AWS::Cognito::UserPool": "UserPoolName", "AWS::ApiGateway::RestAp
 
 
 def _name_property(kind_of: str) -> str:
-    """The property of a simulated type that contains the name; empty if a template cannot set it."""
+    """The property of a simulated type that contains the name;
+    empty if a template cannot set it.
+    """
     make: Any = Provider.by_type[kind_of]
     provider: Any = make if isinstance(make, type) else make(None)
     name: str = provider.name_property or ""

@@ -1,8 +1,9 @@
 """Edits of policies: a Deny of each kind for each access, and the statement that allows it removed.
 
-Source: IAM user guide, "Policy evaluation logic": a Deny in any policy that applies wins; in one account,
-the identity's policies or the resource's policy must allow; a permissions boundary must allow too. KMS
-developer guide, "Key policies": the key's policy must allow the role, or the account.
+Source: IAM user guide, "Policy evaluation logic": a Deny in any policy that applies wins; in one
+account, the identity's policies or the resource's policy must allow; a permissions boundary must
+allow too. KMS developer guide, "Key policies": the key's policy must allow the role, or the
+account.
 """
 
 from __future__ import annotations
@@ -120,7 +121,9 @@ def _bound(resources: Resources, access: Access, *statements: Any) -> None:
 
 
 def _disallow(resources: Resources, access: Access) -> None:
-    """Take the action out of the statements that allow it, and keep one that allows something else."""
+    """Take the action out of the statements that allow it,
+    and keep one that allows something else.
+    """
     properties = resources[access.granted_in]["Properties"]
     for found in properties.get("Policies", [properties]):
         statements = found["PolicyDocument"]["Statement"]
@@ -208,7 +211,9 @@ _BOUND: list[_Kind] = [
 
 
 def trust_edits() -> Iterator[Mutant]:
-    """Edits of the trust policy of the execution role, and of the policy of a key that a service uses."""
+    """Edits of the trust policy of the execution role,
+    and of the policy of a key that a service uses.
+    """
     other = {"StringEquals": {"aws:SourceAccount": "210987654321"}}
     own = {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
     service = {"Service": "sagemaker.amazonaws.com"}

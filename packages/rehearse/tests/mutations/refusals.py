@@ -1,7 +1,8 @@
-"""Edits that CloudFormation refuses whatever the type of the resource is, and neighbours that it takes.
+"""Edits that CloudFormation refuses whatever the type of the resource is, and neighbours that it
+takes.
 
-Sources: CloudFormation user guide, "Update behaviors of stack resources", "AWS CloudFormation quotas",
-"Outputs", "Parameters", "Template anatomy"; the schemas of the resource types (required,
+Sources: CloudFormation user guide, "Update behaviors of stack resources", "AWS CloudFormation
+quotas", "Outputs", "Parameters", "Template anatomy"; the schemas of the resource types (required,
 read-only and create-only properties).
 """
 
@@ -23,7 +24,9 @@ _TOPIC = {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": "one"}}
 
 
 def changed_types() -> Iterator[Mutant]:
-    """A logical ID that gets another type; each type of the sample is once the old and once the new one."""
+    """A logical ID that gets another type; each type of the sample is once the
+    old and once the new one.
+    """
     types = (*OPAQUE, "AWS::S3::Bucket", "AWS::SNS::Topic", "AWS::SSM::Parameter")[::2]
     source = "CloudFormation does not permit the type of a resource to change"
     for before, after in zip(types, [*types[1:], types[0]], strict=True):
@@ -127,7 +130,10 @@ def exports() -> Iterator[Mutant]:
 def _exports(edits: dict[str, tuple[Verdict, Any, Any]]) -> Iterator[Mutant]:
     for name, (verdict, old, new) in edits.items():
         codes = (*REFUSED, COLLISION) if verdict == "wrong" else ()
-        source = "an export cannot be changed or removed while a stack imports it, and its name is unique"
+        source = (
+            "an export cannot be changed or removed while a stack imports it, "
+            "and its name is unique"
+        )
         kind = "export" if verdict == "wrong" else "export without effect"
         yield Mutant(kind, name, old, new, verdict, source, codes)
 
@@ -167,7 +173,9 @@ def _quota(name: str, verdict: Any, resources: Any, **sections: Any) -> Mutant:
 
 
 def invalid_properties() -> Iterator[Mutant]:
-    """For each type of a base: a required property removed, an unknown one added, a read-only one set."""
+    """For each type of a base: a required property removed, an unknown one added,
+    a read-only one set.
+    """
     old = queue()
     by_type = {each["Type"]: (name, each["Properties"]) for name, each in old.items()}
     for kind_of, (logical_id, properties) in by_type.items():

@@ -1,4 +1,5 @@
-"""Each reference between two resources of the base templates removed, and each resource that connects others.
+"""Each reference between two resources of the base templates removed, and each resource that
+connects others.
 
 The verdict follows from the place of the reference alone: :data:`RULES` has
 a rule for each place, with its source.
@@ -171,7 +172,8 @@ _CONNECTIONS: Mapping[str, Mapping[str, Rule]] = {
         "TopicPolicy": _OFF,
         "Failed": Rule(
             "wrong",
-            "CloudFormation updates the policy before the endpoint, whose old version still publishes",
+            "CloudFormation updates the policy before the endpoint, "
+            "whose old version still publishes",
             DATA,
         ),
     },
@@ -190,7 +192,9 @@ def removed_resources() -> Iterator[Mutant]:
 
 
 def orders() -> Iterator[Mutant]:
-    """First deployments without a DependsOn: CloudFormation may create the two in the other order."""
+    """First deployments without a DependsOn: CloudFormation may create the
+    two in the other order.
+    """
     for base, name, other in (
         (bases.queue, "Model", "Policy"),
         (bases.many, "Model", "Policy"),
@@ -201,7 +205,10 @@ def orders() -> Iterator[Mutant]:
     ):
         new = base()
         new[name]["DependsOn"].remove(other)
-        source = "CloudFormation user guide, DependsOn: resources without a dependency are created in parallel"
+        source = (
+            "CloudFormation user guide, DependsOn: resources "
+            "without a dependency are created in parallel"
+        )
         place = f"{base.__name__}: {name} DependsOn {other}"
         codes = (UPDATE_FAILS, *READERS)
         yield Mutant(

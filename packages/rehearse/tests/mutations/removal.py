@@ -1,4 +1,5 @@
-"""Removes references from a template: the smallest part that the schema of the type does not require.
+"""Removes references from a template: the smallest part that the schema of the type does not
+require.
 
 This is a property, an item of a list, or a statement of a policy.
 """
@@ -49,7 +50,9 @@ def _paths(value: Any, resources: Resources, path: Path = ()) -> Iterator[Path]:
 
 
 def _optional(schema: Mapping[str, Any], path: Path, properties: Any) -> Path:
-    """The longest beginning of a path that can be removed; a whole property if the schema requires it."""
+    """The longest beginning of a path that can be removed;
+    a whole property if the schema requires it.
+    """
     if "PolicyDocument" in path or "KeyPolicy" in path:
         return path[: path.index("Statement") + 2]
     for length in range(len(path), 0, -1):
@@ -85,7 +88,9 @@ def remove(properties: Any, path: Path) -> None:
 
 
 def without(resources: Resources, name: str) -> Resources:
-    """The resources without one, and without what refers to it: as little of each resource as possible."""
+    """The resources without one, and without what refers to it:
+    as little of each resource as possible.
+    """
     new = copy.deepcopy(resources)
     waiting = [name]
     while waiting:

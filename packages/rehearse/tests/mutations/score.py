@@ -60,7 +60,9 @@ def _share(step: int, first: int) -> list[Result]:
 
 
 def record(every: Iterable[Result]) -> dict[str, Any]:
-    """Count by kind, and name what is missed, what is wrongly reported, and what is not simulated."""
+    """Count by kind, and name what is missed, what is wrongly reported,
+    and what is not simulated.
+    """
     found = sorted(every, key=lambda each: (each.mutant.kind, each.mutant.name))
     counts = Counter((each.mutant.kind, each.mutant.verdict) for each in found)
     right = Counter((each.mutant.kind, each.mutant.verdict) for each in found if each.is_right)

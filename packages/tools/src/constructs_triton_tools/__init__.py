@@ -1,4 +1,7 @@
-"""Does it run, how fast, what does it cost, what is it doing? Local runs, measuring, planning, operations."""
+"""Does it run, how fast, what does it cost, what is it doing?
+
+Local runs, measuring, planning, operations.
+"""
 
 from constructs_triton_core import same_version
 

@@ -11,7 +11,9 @@ KindT = TypeVar("KindT")
 
 
 def shows_options(kind: type[KindT]) -> type[KindT]:
-    """Let ``help()`` show each declared field of a dataclass, in its docstring and in its signature."""
+    """Let ``help()`` show each declared field of a dataclass,
+    in its docstring and in its signature.
+    """
     fields: Any = kind
     values = declared_values(fields)
     lines = [f"    {each.name}: {each.documentation()}" for each in values.values()]

@@ -12,7 +12,9 @@ from constructs_triton_core.facts.failures import Failure, known_failures
 
 @pytest.mark.parametrize("failure", known_failures(), ids=lambda each: each.id)
 def test_every_known_message_is_found(failure: Failure, capsys: pytest.CaptureFixture[str]) -> None:
-    """The message of each entry, pasted as a page or a terminal breaks it, has its cause; exit code 0."""
+    """The message of each entry, pasted as a page or a terminal breaks it, has its cause;
+    exit code 0.
+    """
     broken = "\n".join(failure.example.split(" "))
     for text in (failure.example, broken):
         assert main(["diagnose", "--message", text, "--json"]) == 0

@@ -15,7 +15,9 @@ OTHERS = {"all", "dev", "docs", "examples"}
 
 
 def test_every_extra_is_looked_for() -> None:
-    """The command knows each extra that users install, and every module that it looks for is one of it."""
+    """The command knows each extra that users install,
+    and every module that it looks for is one of it.
+    """
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     assert set(doctor.EXTRAS) == set(project["optional-dependencies"]) - OTHERS
 
@@ -23,7 +25,9 @@ def test_every_extra_is_looked_for() -> None:
 def test_what_is_missing_has_its_fix(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Without programs and credentials, each part says what to do, and apps cannot be synthesized."""
+    """Without programs and credentials, each part says what to do,
+    and apps cannot be synthesized.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

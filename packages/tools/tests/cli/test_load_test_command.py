@@ -88,20 +88,22 @@ def test_few_requests_are_a_doubt(server: NullServer, capsys: pytest.CaptureFixt
     """20 requests without one over the limit do not show that 95 percent are within it."""
     assert run(server.url, *INPUT, *SHORT, "--rates", "60", "--step-requests", "20") == 0
     assert capsys.readouterr().out.splitlines()[-1] == (
-        "0 of 20 requests were over the limit, so the rate is held with a confidence of 64% only; raise "
-        "--step-seconds or --step-requests"
+        "0 of 20 requests were over the limit, so the rate is held with a confidence of 64% only; "
+        "raise --step-seconds or --step-requests"
     )
 
 
 def test_a_disturbed_rate_is_said(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
-    """A rate that is not held once, and is held with a higher one afterwards, is named and does not count."""
+    """A rate that is not held once, and is held with a higher one afterwards,
+    is named and does not count.
+    """
     server.status = lambda number: 503 if number == 20 else 200
     assert run(server.url, *INPUT, *SHORT, "--rates", "80", "80", "100", "100") == 0
     out = capsys.readouterr().out.splitlines()
     assert "not held: 1 errors" in out[1]
     assert out[-1] == (
-        "not held at first, but held later or at higher rates: 80.0 per second; something disturbed "
-        "the endpoint or this machine"
+        "not held at first, but held later or at higher rates: 80.0 per second; something "
+        "disturbed the endpoint or this machine"
     )
 
 
@@ -242,7 +244,7 @@ def test_locustfile_is_written_instead(tmp_path: Path, capsys: pytest.CaptureFix
         run("http://127.0.0.1:8080", *INPUT, "--export-locust", str(path))
 
 
-# --- requests ---------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 def test_lines_are_requests_with_weights(tmp_path: Path) -> None:
@@ -330,7 +332,9 @@ def test_random_tensors_have_their_shape() -> None:
 
 
 def test_random_inputs_of_a_repository() -> None:
-    """Without a name, every input of the model has random values of its shape, the same for the same seed."""
+    """Without a name, every input of the model has random values of its shape,
+    the same for the same seed.
+    """
     parser = argparse.ArgumentParser()
     load_test.add_arguments(parser)
     models = Path(__file__).parents[4] / "assets" / "model_repositories" / "digits"

@@ -213,7 +213,9 @@ def test_invalid_goodput(text: str) -> None:
 def test_processes_share_streams_and_requests(
     server: NullServer, load: float, settings: dict[str, Any], requests: int
 ) -> None:
-    """No more processes than streams or requests; together they send exactly as many as one process."""
+    """No more processes than streams or requests;
+    together they send exactly as many as one process.
+    """
     transport = HttpTransport(server.url)
     request = prepare(transport, Invocation(b"{}", "application/json"), is_stream=True)
     runner = StepRunner([request], Limits(latency_ms=60_000, stream=StreamLimits()), processes=2)
@@ -233,7 +235,9 @@ CHAT = {
 
 @pytest.mark.parametrize("target", ["sagemaker", "container", "openai"])
 def test_chat_completions_are_measured(target: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The event of the role is no token; the usage has their number, over each of the three paths."""
+    """The event of the role is no token; the usage has their number,
+    over each of the three paths.
+    """
     with run_chat_server() as server:
         component = ("--endpoint-url", server.url, "--inference-component", "chat")
         words = {
@@ -300,7 +304,9 @@ def test_json_lines_of_lmi_are_measured(
 
 
 def test_chat_without_stream(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Without --stream, the latency is measured; with it, the error says what to add to the request."""
+    """Without --stream, the latency is measured; with it,
+    the error says what to add to the request.
+    """
     (tmp_path / "chat.json").write_text(json.dumps({**CHAT, "stream": False}))
     with run_chat_server() as server:
         words = (server.url, "--body", f"@{tmp_path / 'chat.json'}")

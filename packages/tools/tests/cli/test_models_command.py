@@ -69,7 +69,9 @@ def test_new_content_takes_over_the_name(tmp_path: Path, s3: Any, command: Comma
 
 
 def test_archive_of_another_tool_is_inspected(tmp_path: Path, s3: Any, command: Command) -> None:
-    """A ``.tar.gz`` is added unchanged, under the digest of its content; other files are rejected."""
+    """A ``.tar.gz`` is added unchanged, under the digest of its content;
+    other files are rejected.
+    """
     repository = ModelRepository.from_directory(write_models(tmp_path / "r", "net"))
     archive = pack(repository, ["net"], tmp_path / "out")
     (target_model,) = command("add", "net", str(archive.path))["target_models"].values()
@@ -106,7 +108,9 @@ def test_sync_uploads_only_new_archives(
 def test_a_removed_model_keeps_its_archive_by_default(
     tmp_path: Path, s3: Any, command: Command
 ) -> None:
-    """The name is removed at once, the archive only with ``--delete-archive`` and a confirmation."""
+    """The name is removed at once, the archive only with ``--delete-archive``
+    and a confirmation.
+    """
     path = write_models(tmp_path / "r", "one", "two")
     command("sync", str(path))
     command("remove", "one")
@@ -126,7 +130,9 @@ def test_a_removed_model_keeps_its_archive_by_default(
 def test_name_that_is_no_key_is_an_error(
     tmp_path: Path, s3: Any, command: Command, name: str
 ) -> None:
-    """A name becomes part of a key, so the command line accepts the same names as the constructs."""
+    """A name becomes part of a key, so the command line accepts the same
+    names as the constructs.
+    """
     model = write_models(tmp_path / "r", "net")
     with pytest.raises(InvalidValueError, match="name: must be letters"):
         command("add", name, str(model))
@@ -187,7 +193,9 @@ def test_wrong_use_is_reported(
     ],
 )
 def test_an_error_of_aws_is_reported(s3: Any, words: list[str], message: str) -> None:
-    """A bucket or a profile that does not exist is one line with its fix, in place of boto3's traceback."""
+    """A bucket or a profile that does not exist is one line with its fix,
+    in place of boto3's traceback.
+    """
     with pytest.raises((ArchiveError, InvalidValueError), match=message):
         run("list", *words)
 

@@ -165,7 +165,9 @@ def test_figures_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_instance_type_given_by_hand_is_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The figures of a laptop under the name of an instance type are pointed out; local ones are not."""
+    """The figures of a laptop under the name of an instance type are pointed out;
+    local ones are not.
+    """
     path = tmp_path / "b.csv"
     headings = (
         "configuration,instance_type,invocations_per_minute,latency_ms,instance_type_source\n"
@@ -190,7 +192,9 @@ int8,ml.g5.xlarge,1000,550,1.41,
 
 
 def test_configuration_is_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is the cheapest rate within the limit, or the fastest; ``--steps`` lists every measured rate."""
+    """It is the cheapest rate within the limit, or the fastest;
+    ``--steps`` lists every measured rate.
+    """
     path = tmp_path / "steps.csv"
     path.write_text(STEPS)
     rates = {}
@@ -277,7 +281,9 @@ import argparse, sys
 from constructs_triton_tools.cli import plan
 parser = argparse.ArgumentParser()
 plan.add_arguments(parser)
-plan.run(parser.parse_args({[str(BENCHMARK), "--requests-per-second", "500", "--json", "--price", *PRICES]}))
+plan.run(parser.parse_args(
+    {[str(BENCHMARK), "--requests-per-second", "500", "--json", "--price", *PRICES]}
+))
 heavy = {{"jsii", "aws_cdk", "numpy", "boto3", "rich", "google", "grpc"}}
 print(sorted(heavy & set(sys.modules)), file=sys.stderr)
 """
@@ -323,7 +329,9 @@ def test_pools_that_cannot_be_planned(types: list[str], message: str) -> None:
 
 
 def test_pool_that_is_too_slow_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    """A type that misses the latency ends with 1 after the table: the load may get only this type."""
+    """A type that misses the latency ends with 1 after the table:
+    the load may get only this type.
+    """
     code = run("--price", *PRICES, "--instance-pools", "ml.g4dn.xlarge", latency_ms="400")
     printed = capsys.readouterr()
     assert code == 1

@@ -193,7 +193,7 @@ def test_job_is_imported_from_a_file_or_by_name(
         run(recommender, "import", "absent.json", "-o", "b.csv")
 
 
-# --- prices -----------------------------------------------------------------------------------------------
+# --- prices ---------------------------------------------------------------------------------------
 
 
 def priced(monkeypatch: pytest.MonkeyPatch) -> Stubber:
@@ -208,7 +208,9 @@ def priced(monkeypatch: pytest.MonkeyPatch) -> Stubber:
 def test_prices_are_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The file is what plan reads, and the price is printed; without --output nothing is written."""
+    """The file is what plan reads, and the price is printed;
+    without --output nothing is written.
+    """
     dimensions = {"x": {"unit": "Hrs", "pricePerUnit": {"USD": "1.5700000000"}}}
     product = {
         "product": {"attributes": {"usagetype": "EU-Host:ml.g5.xlarge"}},

@@ -1,7 +1,8 @@
-"""The stand-in for ONNX models and the real backend: verdict and completed configuration of each case.
+"""The stand-in for ONNX models and the real backend: verdict and completed configuration of each
+case.
 
-The stand-in is called as the Python backend calls it, with the configuration that the server's core passes.
-`tests/acceptance/test_onnx_stand_in_server.py` asks the server itself about some of them.
+The stand-in is called as the Python backend calls it, with the configuration that the server's core
+passes. `tests/acceptance/test_onnx_stand_in_server.py` asks the server itself about some of them.
 """
 
 from __future__ import annotations
@@ -114,10 +115,16 @@ def test_completed_configuration_equals_the_backends(cases: Path, name: str) -> 
 
 SAME_WORDS = {
     "bad_all_one_broken": "onnx runtime error 7: ",
-    "bad_auto_mbs_fixed": "model does not support batching while non-zero max_batch_size is specified",
-    "bad_bool_as_uint8": "configuration expects datatype TYPE_UINT8 for input 'X', model provides TYPE_BOOL",
+    "bad_auto_mbs_fixed": (
+        "model does not support batching while non-zero max_batch_size is specified"
+    ),
+    "bad_bool_as_uint8": (
+        "configuration expects datatype TYPE_UINT8 for input 'X', model provides TYPE_BOOL"
+    ),
     "bad_output_misspelt": "unexpected inference output",
-    "bad_ragged_shape": "configuration expects model provides input with shape [-1] for ragged input 'X'",
+    "bad_ragged_shape": (
+        "configuration expects model provides input with shape [-1] for ragged input 'X'"
+    ),
     "bad_symlink_dangling": "failed to stat file",
     "bad_sequence_output": "Unsupported ONNX Type",
     "bad_ea_cpu_unknown": "unknown Execution Accelerator 'nonsense' is requested",

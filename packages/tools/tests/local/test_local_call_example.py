@@ -58,7 +58,9 @@ def test_client_of_an_earlier_call_is_not_repeated(tmp_path: Path) -> None:
 def test_call_of_a_stream_has_the_required_inputs(
     tmp_path: Path, config: str | None, body: dict[str, object]
 ) -> None:
-    """The body has a value for each input that the model requires, or a text if they are not known."""
+    """The body has a value for each input that the model requires,
+    or a text if they are not known.
+    """
     if config is not None:
         (tmp_path / "opt/ml/model/story/1").mkdir(parents=True)
         (tmp_path / "opt/ml/model/story/config.pbtxt").write_text(config)

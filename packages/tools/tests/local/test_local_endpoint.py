@@ -74,12 +74,16 @@ def _parsed(local: LocalEndpoint) -> dict[str, Any]:
     ids=["no options", "assembly", "one model", "all models", "deployed"],
 )
 def test_every_option_reaches_the_command(local: LocalEndpoint, expected: dict[str, Any]) -> None:
-    """Each keyword sets the option of the same meaning, and without options any free port is used."""
+    """Each keyword sets the option of the same meaning,
+    and without options any free port is used.
+    """
     assert _parsed(local) == expected
 
 
 def test_every_option_is_one_of_the_command() -> None:
-    """Mappings, and booleans with their opposite flags, arrive as they were given; defaults are left out."""
+    """Mappings, and booleans with their opposite flags, arrive as they were given;
+    defaults are left out.
+    """
     options: LocalRunOptions = {
         "wake_delay_seconds": 0,
         "stand_ins": {"a": "a.onnx", "b.tar.gz/c": Path("c")},

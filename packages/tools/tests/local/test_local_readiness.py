@@ -11,7 +11,9 @@ from constructs_triton_tools.local.running_container import finish
 
 
 def test_error_after_a_cancellation_is_not_printed() -> None:
-    """If two servers fail to start, the first cancels the second, whose error asyncio would print."""
+    """If two servers fail to start, the first cancels the second,
+    whose error asyncio would print.
+    """
     reported: list[dict[str, Any]] = []
 
     async def fail(is_waiting: asyncio.Event) -> None:

@@ -37,7 +37,9 @@ def started(
 def test_started_variant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_multi_model: bool
 ) -> None:
-    """One model has none to load and unload; the archives of several are below the prefix at the start."""
+    """One model has none to load and unload; the archives of several are below
+    the prefix at the start.
+    """
     archive = tmp_path / "a.tar.gz"
     archive.write_bytes(b"archive")
     container = ContainerSpec("m", "", "s3://bucket/prefix/", archive=archive)

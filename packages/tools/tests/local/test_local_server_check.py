@@ -27,7 +27,9 @@ class Silent(CheckServer):
 
 
 class Server:
-    """Answers for models by their names; ``asked`` has each model that is loaded, and the timeout."""
+    """Answers for models by their names; ``asked`` has each model that is loaded,
+    and the timeout.
+    """
 
     def __init__(self, asked: list[tuple[str, float]]) -> None:
         self.asked = asked

@@ -17,10 +17,11 @@ from constructs_triton_tools.operations import read_capture
 
 #: The form of SageMaker's developer guide, "Capture data from real-time endpoint".
 PUBLISHED = (
-    '{"captureData":{"endpointInput":{"observedContentType":"text/csv","mode":"INPUT","data":"132,25,113.2",'
-    '"encoding":"CSV"},"endpointOutput":{"observedContentType":"text/csv; charset=utf-8","mode":"OUTPUT",'
-    '"data":"0.01076381653547287","encoding":"CSV"}},"eventMetadata":{"eventId":'
-    '"cca1e6f2-08f8-4ba2-b4d4-1d4b5dbe6fd4","inferenceTime":"2022-02-14T17:25:49Z"},"eventVersion":"0"}'
+    '{"captureData":{"endpointInput":{"observedContentType":"text/csv","mode":"INPUT",'
+    '"data":"132,25,113.2","encoding":"CSV"},"endpointOutput":{"observedContentType":"text/csv; '
+    'charset=utf-8","mode":"OUTPUT","data":"0.01076381653547287","encoding":"CSV"}},'
+    '"eventMetadata":{"eventId":"cca1e6f2-08f8-4ba2-b4d4-1d4b5dbe6fd4",'
+    '"inferenceTime":"2022-02-14T17:25:49Z"},"eventVersion":"0"}'
 )
 ARRAY = np.arange(6, dtype=np.float32).reshape(2, 3)
 REQUEST = encode_request({"x": ARRAY, "größe": np.array([1], np.int8)})
@@ -46,7 +47,9 @@ def line(**sides: Any) -> str:
     "content_type", [REQUEST.content_type, REQUEST.content_type.partition(";")[0]]
 )
 def test_binary_request_becomes_arrays(content_type: str) -> None:
-    """A binary body is read by the size in its content type, or without it by the end of its JSON."""
+    """A binary body is read by the size in its content type,
+    or without it by the end of its JSON.
+    """
     (found,) = read_capture([line(endpointInput=side(bytes(REQUEST.body), content_type))])
     request = found.decode_request()
     np.testing.assert_array_equal(request.inputs["x"], ARRAY)

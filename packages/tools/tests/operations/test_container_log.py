@@ -15,12 +15,17 @@ from constructs_triton_tools.operations.container_log import can_explain
         ("| python  | /opt/tritonserver/backends/python/libtriton_python.so | {} |", False),
         ("| alpha | 1       | READY  |", False),
         (
-            "| alpha | 1       | UNAVAILABLE: Internal: ModuleNotFoundError: No module named 'torch' |",
+            (
+                "| alpha | 1       | UNAVAILABLE: Internal: ModuleNotFoundError: "
+                "No module named 'torch' |"
+            ),
             True,
         ),
         ("KeyError: 'a | b'", True),
     ],
 )
 def test_tables_of_every_start_explain_nothing(line: str, expected: bool) -> None:
-    """Triton prints tables of backends, models and options; only an unavailable model is an error."""
+    """Triton prints tables of backends, models and options;
+    only an unavailable model is an error.
+    """
     assert can_explain(line) == expected

@@ -16,23 +16,24 @@ from constructs_triton_tools.operations.diagnosis import (
 
 MISSING = (
     "E1121 17:53:13.485099 2621 model_lifecycle.cc:642] \"failed to load 'm' version 1: Internal: "
-    "ModuleNotFoundError: No module named 'torch'\\n\\nAt:\\n  /opt/ml/model/m/1/model.py(1): <module>\\n\""
+    "ModuleNotFoundError: No module named 'torch'\\n\\nAt:\\n  "
+    '/opt/ml/model/m/1/model.py(1): <module>\\n"'
 )
 LAST = "error: creating server: Internal - failed to load all models"
 PINNED = (
-    'W1121 17:53:13.485099 2621 pinned_memory_manager.cc:273] "Unable to allocate pinned system memory, '
-    'pinned memory pool will not be available: no CUDA-capable device is detected"'
+    'W1121 17:53:13.485099 2621 pinned_memory_manager.cc:273] "Unable to allocate pinned system '
+    'memory, pinned memory pool will not be available: no CUDA-capable device is detected"'
 )
 READY = (
     'I1121 17:53:14.1 1 sagemaker_server.cc:301] "Started Sagemaker HTTPService at 0.0.0.0:8080"'
 )
 IGNORED = (
-    "W1121 17:54:25.1 1 model_lifecycle.cc:111] \"ignore version directory '{}' which fails to convert to "
-    'integral number"'
+    "W1121 17:54:25.1 1 model_lifecycle.cc:111] \"ignore version directory '{}' which fails to "
+    'convert to integral number"'
 )
 NO_VERSION = (
-    "E1121 17:54:25.1 1 a.cc:1] \"failed to load model 'm': at least one version must be available under the "
-    "version policy of model 'm'\""
+    "E1121 17:54:25.1 1 a.cc:1] \"failed to load model 'm': at least one version must be available "
+    "under the version policy of model 'm'\""
 )
 BANNER = "== Triton Inference Server =="
 SYNTAX = "E1121 17:53:13.1 1 a.cc:1] Failed to initialize Python stub: SyntaxError: invalid syntax"
@@ -45,7 +46,9 @@ def ids(log: str, *, is_log: bool = True) -> list[str]:
 
 
 def test_the_cause_is_before_the_lines_that_wrap_it() -> None:
-    """The reason in an E-line is the first diagnosis; the server's last line is only a further one."""
+    """The reason in an E-line is the first diagnosis;
+    the server's last line is only a further one.
+    """
     (cause, wrapper) = diagnose_log("\n".join([PINNED, LAST, MISSING]), "server.log")
     assert (cause.id, wrapper.id) == ("py-module-missing", "models-failed")
     assert cause.cause.startswith("the Python package torch is not installed")
@@ -84,7 +87,9 @@ def test_the_text_has_cause_line_fix_and_keywords() -> None:
     ],
 )
 def test_a_line_that_is_no_failure_gives_nothing(log: str) -> None:
-    """Harmless lines, information, and what a model prints before the server is ready are not failures."""
+    """Harmless lines, information, and what a model prints before the server is
+    ready are not failures.
+    """
     assert ids(log) == []
 
 
@@ -104,7 +109,9 @@ def test_a_line_that_is_no_failure_gives_nothing(log: str) -> None:
     ],
 )
 def test_what_a_log_explains(log: list[str], expected: list[str]) -> None:
-    """Notes, several starts, broken lines, and messages of an API that a container does not write."""
+    """Notes, several starts, broken lines, and messages of an API that a
+    container does not write.
+    """
     assert ids("\n".join(log)) == expected
     assert ids(THROTTLED, is_log=False) == ["throttled"]
 
@@ -120,7 +127,9 @@ def test_a_full_queue_is_not_a_missing_instance() -> None:
 
 
 def test_messages_of_several_sources_are_ordered_by_what_they_say() -> None:
-    """FailureReason comes first and only says that the health check failed; the log has the cause."""
+    """FailureReason comes first and only says that the health check failed;
+    the log has the cause.
+    """
     reason = next(
         failure.example for failure in known_failures() if failure.id == "ping-health-check"
     )
@@ -142,7 +151,9 @@ def test_a_long_log_is_bounded() -> None:
 
 
 def test_a_missing_package_names_the_python_of_the_image() -> None:
-    """The release is that of the log's last start, else that of the deployed image, and may be unknown."""
+    """The release is that of the log's last start, else that of the deployed image,
+    and may be unknown.
+    """
     release = "\n".join([BANNER, "NVIDIA Release {} (build 41737377)", MISSING])
     logs = (release.format("26.05") + "\n" + release.format("23.02"), MISSING, MISSING)
     fixes = [

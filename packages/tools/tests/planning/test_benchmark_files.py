@@ -24,7 +24,9 @@ def error_of(path: Path, content: str | bytes) -> str:
 
 
 def test_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
-    """A byte order mark, CRLF, spaces, empty lines, quotes, other columns and capitals are accepted."""
+    """A byte order mark, CRLF, spaces, empty lines, quotes,
+    other columns and capitals are accepted.
+    """
     path = tmp_path / "benchmark.csv"
     path.write_bytes(
         b"\xef\xbb\xbfModel Latency ms,Config,notes,Instance Type,Invocations per minute\r\n"
@@ -98,7 +100,9 @@ FILES = [
     [*((f"{HEADINGS}\n{GOOD}\n{row}\n{GOOD}\n", message) for row, message in CELLS), *FILES],
 )
 def test_invalid_file_is_reported(tmp_path: Path, content: str | bytes, message: str) -> None:
-    """The message has file, row, column, value and fix, or what a file contains that is no table."""
+    """The message has file, row, column, value and fix,
+    or what a file contains that is no table.
+    """
     assert message in error_of(tmp_path / "b.csv", content)
 
 
@@ -170,7 +174,9 @@ def test_plain_numbers_are_read(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", ".", "1e3", "1,335", "+5", " 5", "5 ms", "\u0665", "0" * 41])
 def test_other_numbers_are_errors(text: str) -> None:
-    """Exponents, separators, units and digits of other scripts can be misread; a long one is cut off."""
+    """Exponents, separators, units and digits of other scripts can be misread;
+    a long one is cut off.
+    """
     with pytest.raises(InvalidValueError, match="x: must be a number, got ") as error:
         read_decimal("x", text)
     assert len(str(error.value)) < 200

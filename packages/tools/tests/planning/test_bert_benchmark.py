@@ -1,8 +1,9 @@
 """The published BERT benchmark, reproduced.
 
-``bert_benchmark.csv`` is the table of the AWS Machine Learning Blog, "Achieve hyperscale performance for
-model serving using NVIDIA Triton Inference Server on Amazon SageMaker": bert-large-uncased, 30000 invocations
-per minute, 500 ms. Its columns ``initial_instance_count`` and ``cost_per_hour`` are the blog's results.
+``bert_benchmark.csv`` is the table of the AWS Machine Learning Blog, "Achieve hyperscale
+performance for model serving using NVIDIA Triton Inference Server on Amazon SageMaker":
+bert-large-uncased, 30000 invocations per minute, 500 ms. Its columns ``initial_instance_count`` and
+``cost_per_hour`` are the blog's results.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ def test_all_instance_counts_and_costs(benchmark: Path) -> None:
 
 
 def test_cheapest_within_half_a_second(benchmark: Path) -> None:
-    """TensorRT with dynamic batching on ml.g4dn.2xlarge, 23 instances, though cheaper ones are slower."""
+    """TensorRT with dynamic batching on ml.g4dn.2xlarge, 23 instances,
+    though cheaper ones are slower.
+    """
     plans = plans_within(benchmark, 500)
     best = cheapest(plans)
     assert (best.configuration, best.instance_type) == ("trt-db", "ml.g4dn.2xlarge")
@@ -68,7 +71,9 @@ def test_cheapest_within_half_a_second(benchmark: Path) -> None:
 
 
 def test_limit_that_nothing_meets_is_an_error_with_the_fastest(benchmark: Path) -> None:
-    """The error has the limit and the fastest measured configuration; its latency as the limit succeeds."""
+    """The error has the limit and the fastest measured configuration;
+    its latency as the limit succeeds.
+    """
     with pytest.raises(InvalidValueError) as error:
         cheapest(plans_within(benchmark, 277))
     assert (

@@ -65,7 +65,9 @@ def test_instance_count_is_the_smallest_that_handles_the_load(
 def test_capacity_limits_for_any_load(
     load: Decimal, per_minute: Decimal, headroom: Decimal, safety_factor: Decimal, min_capacity: int
 ) -> None:
-    """The count is the smallest that handles the load, and the maximum the smallest that keeps the target."""
+    """The count is the smallest that handles the load,
+    and the maximum the smallest that keeps the target.
+    """
     sized = plan(
         measured(invocations_per_minute=per_minute),
         requests_per_second=load,
@@ -103,7 +105,9 @@ def test_all_missing_prices_are_listed() -> None:
 
 
 def test_fastest_of_equal_costs_is_chosen() -> None:
-    """The order of the rows does not matter while latencies differ; the best of no plans does not exist."""
+    """The order of the rows does not matter while latencies differ;
+    the best of no plans does not exist.
+    """
     rows = [measured(latency_ms=50), measured(configuration="b", latency_ms=40)]
     for order in (rows, rows[::-1]):
         assert cheapest(plan_all(order, Requirement(requests_per_second=100))).configuration == "b"
@@ -112,7 +116,9 @@ def test_fastest_of_equal_costs_is_chosen() -> None:
 
 
 def test_configuration_measured_at_several_loads() -> None:
-    """Each load is a row; the cheapest plan uses the highest throughput within the latency limit."""
+    """Each load is a row; the cheapest plan uses the highest throughput
+    within the latency limit.
+    """
     rows = [
         measured(invocations_per_minute=load, latency_ms=ms)
         for load, ms in ((300, 20), (600, 50), (900, 400))
@@ -265,7 +271,9 @@ def test_ranges_include_both_ends(field: str, accepted: list[str], rejected: lis
 
 
 def test_cheapest_compares_the_whole_cost_per_hour() -> None:
-    """Ten instances at 1.50 cost less than sixteen at 1.00, and two that meet no limit are not considered."""
+    """Ten instances at 1.50 cost less than sixteen at 1.00,
+    and two that meet no limit are not considered.
+    """
     rows = [
         measured(configuration="small", invocations_per_minute=375, price_per_hour=1),
         measured(configuration="large", invocations_per_minute=600, price_per_hour=1.5),
@@ -281,7 +289,9 @@ def test_cheapest_compares_the_whole_cost_per_hour() -> None:
     [({}, ["1.5", "2"]), ({TYPE: 3}, ["3", "3"]), ({"ml.g6.xlarge": 3}, ["1.5", "2"])],
 )
 def test_price_of_each_measurement(prices: dict[str, int], expected: list[str]) -> None:
-    """Measurements of one type may have different prices of their own; the table has one for all of them."""
+    """Measurements of one type may have different prices of their own;
+    the table has one for all of them.
+    """
     rows = [measured(), measured(configuration="b", price_per_hour=2)]
     plans = plan_all(rows, Requirement(requests_per_second=1), prices)
     assert [each.price_per_hour for each in plans] == [Decimal(value) for value in expected]

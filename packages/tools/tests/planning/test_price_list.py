@@ -78,7 +78,9 @@ FORM = r"^ml\.g5\.xlarge: the AWS Price List API"
     ],
 )
 def test_doubtful_price_is_refused(products: list[str], message: str) -> None:
-    """No price, two different ones, or an answer of another form: the error names the alternative."""
+    """No price, two different ones, or an answer of another form:
+    the error names the alternative.
+    """
     with pytest.raises(InvalidValueError, match=f"{message}.*--price"):
         fetch(products)
 

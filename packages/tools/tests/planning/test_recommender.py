@@ -79,7 +79,9 @@ def shape(name: str, way: str) -> Any:
 
 
 def test_job_of_the_benchmark_becomes_its_plan(tmp_path: Path) -> None:
-    """A job with the shape that AWS returns gives 23 instances at 21.62 an hour, also through a file."""
+    """A job with the shape that AWS returns gives 23 instances at 21.62 an hour,
+    also through a file.
+    """
     described = bert_job()
     output = shape("DescribeInferenceRecommendationsJob", "output")
     assert not ParamValidator().validate(described, output).has_errors()
@@ -147,7 +149,7 @@ def test_unwritable_file_is_an_error(tmp_path: Path) -> None:
         write_measurements(tmp_path / "absent" / "b.csv", [])
 
 
-# --- requests ---------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 def request(**values: Any) -> RecommenderRequest:

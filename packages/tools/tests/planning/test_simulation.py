@@ -41,7 +41,9 @@ def desired(result: Simulation) -> list[int]:
 
 
 def test_step_is_answered_after_detection_and_start() -> None:
-    """Three data points and one minute of delay detect a step; the instances serve six minutes later."""
+    """Three data points and one minute of delay detect a step;
+    the instances serve six minutes later.
+    """
     result = simulate(STEP, BERT, FLEET)
     minutes = result.minutes
     assert [minute.event for minute in minutes if minute.event] == ["out", "out", "in"]
@@ -56,14 +58,18 @@ def test_step_is_answered_after_detection_and_start() -> None:
 
 
 def test_spike_is_over_before_instances_serve() -> None:
-    """An advice says that no target helps, and what does: its number of instances serves the spike."""
+    """An advice says that no target helps, and what does:
+    its number of instances serves the spike.
+    """
     result = simulate(SPIKE, BERT, FLEET)
     assert result.failed == 83955
     assert result.minutes[67].arrived == 15000
     assert (result.minutes[68].in_service, result.minutes[69].in_service) == (3, 23)
     assert result.advice == (
-        "No target helps: new instances serve after 9 minutes (3 to detect, 6 to start). Raise min_capacity "
-        "to 12, or schedule it 9 minutes before 01:00.",
+        (
+            "No target helps: new instances serve after 9 minutes (3 to detect, 6 to start). Raise "
+            "min_capacity to 12, or schedule it 9 minutes before 01:00."
+        ),
     )
     assert simulate(SPIKE, replace(BERT, min_capacity=12), FLEET).failed == 0
     scheduled = ScheduledAction(schedule=51, min_capacity=12)
@@ -81,14 +87,18 @@ def test_spike_is_over_before_instances_serve() -> None:
     ],
 )
 def test_assumptions_change_the_result(change: dict[str, Any], failed: int, peak: int) -> None:
-    """The start time, what the metric counts and the target have the effect that was calculated by hand."""
+    """The start time, what the metric counts and the target have the effect that
+    was calculated by hand.
+    """
     arguments: dict[str, Any] = {"scaling": BERT, "fleet": FLEET, "assumptions": None, **change}
     result = simulate(SPIKE, **arguments)
     assert (result.failed, result.peak_instances) == (failed, peak)
 
 
 def test_scale_in_needs_fifteen_points_and_ninety_percent() -> None:
-    """At 90 percent of the target nothing is removed; below it, after 15 minutes and the cooldown."""
+    """At 90 percent of the target nothing is removed; below it,
+    after 15 minutes and the cooldown.
+    """
     policy = TargetTracking(target=50)
     assert set(desired(run([90] * 60, policy, initial_instance_count=2))) == {2}
     assert desired(run([89] * 16, policy, initial_instance_count=2))[13:] == [2, 2, 2]
@@ -104,7 +114,9 @@ def test_minutes_without_requests_remove_nothing() -> None:
 
 
 def test_disabled_scale_in_does_not_hold_back_other_policies() -> None:
-    """A policy that only adds instances has no vote on removing them; another tracking policy has one."""
+    """A policy that only adds instances has no vote on removing them;
+    another tracking policy has one.
+    """
     out = TargetTracking(target=1, disable_scale_in=True, metric="Invocations")
     load = [10] * 40
     assert desired(run(load, TargetTracking(target=50), initial_instance_count=3))[-1] == 1
@@ -120,7 +132,9 @@ def test_largest_of_several_policies_wins() -> None:
 
 
 def test_least_aggressive_scale_in_wins() -> None:
-    """Of policies that agree to remove instances, the larger remaining count is used, in either order."""
+    """Of policies that agree to remove instances, the larger remaining count is used,
+    in either order.
+    """
     keeps_four, keeps_two = TargetTracking(target=50), TargetTracking(target=80)
     late = StepScaling(
         threshold=500, steps=((None, 0, -1),), above=False, metric="Invocations", period_minutes=15
@@ -263,8 +277,10 @@ AT_FIFTY = {"policies": (TargetTracking(target=50),)}
         (
             {"policies": (TargetTracking(target=120),)},
             [50] * 30 + [300] * 10,
-            "The target 120 is not below what one instance serves (100), so scaling starts after requests "
-            "fail: lower it, for example to 50.",
+            (
+                "The target 120 is not below what one instance serves (100), so scaling starts "
+                "after requests fail: lower it, for example to 50."
+            ),
         ),
     ],
 )

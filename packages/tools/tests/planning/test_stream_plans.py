@@ -44,7 +44,9 @@ def plan(measurement: Measurement, **requirement: Any) -> Plan:
 def test_instances_for_open_streams(
     streams: float, headroom: float, instances: int, most: int
 ) -> None:
-    """The smallest count whose instances hold all streams, and the smallest at half of what they hold."""
+    """The smallest count whose instances hold all streams,
+    and the smallest at half of what they hold.
+    """
     sized = plan(measured(), concurrent_streams=streams, headroom=headroom)
     assert (sized.initial_instance_count, sized.max_capacity) == (instances, most)
     assert sized.target_concurrent_requests == 2
@@ -77,7 +79,9 @@ def test_cheapest_meets_every_limit() -> None:
 
 
 def test_missed_limit_is_named() -> None:
-    """The message is about the plan that misses its limits by least, and the first limit it misses."""
+    """The message is about the plan that misses its limits by least,
+    and the first limit it misses.
+    """
     rows = [measured("a", between_tokens_ms=90), measured("b", between_tokens_ms=42)]
     plans = plan_all(
         rows, Requirement(concurrent_streams=1, first_token_ms=200, between_tokens_ms=40)
@@ -119,7 +123,9 @@ NOT_MEASURED = ": was not measured for a on .*load-test --stream"
 def test_what_cannot_be_planned(
     measurement: Any, requirement: dict[str, Any], message: str
 ) -> None:
-    """Figures that are not measured or not positive, and no load or two, which would give two answers."""
+    """Figures that are not measured or not positive, and no load or two,
+    which would give two answers.
+    """
     with pytest.raises(InvalidValueError, match=message):
         plan_all([measured(**measurement)], Requirement(**requirement))
 

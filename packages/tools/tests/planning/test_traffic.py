@@ -125,7 +125,9 @@ def test_patterns_reach_their_levels() -> None:
     ],
 )
 def test_invalid_traffic_is_refused(build: Any, message: str) -> None:
-    """An unknown name, levels in the wrong order, a length beyond the pattern, no counts or no whole ones."""
+    """An unknown name, levels in the wrong order, a length beyond the pattern,
+    no counts or no whole ones.
+    """
     with pytest.raises(InvalidValueError, match=message):
         build()
 

@@ -15,7 +15,9 @@ from constructs_triton_tools.planning import simulate
 @settings(deadline=None, max_examples=300)
 @given(seed=st.integers(0, 2**32))
 def test_invariants_of_a_random_simulation(seed: int) -> None:
-    """Counts stay in bounds, no request is lost or invented, and the same input gives the same output."""
+    """Counts stay in bounds, no request is lost or invented,
+    and the same input gives the same output.
+    """
     case = draw(random.Random(seed))
     result = simulate(case.traffic, case.scaling, case.fleet, case.assumptions)
     check(case, result)

@@ -51,7 +51,7 @@ def files_are_old(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_contract, "_warned", set())
 
 
-# --- the caches -------------------------------------------------------------------------------------------
+# --- the caches -----------------------------------------------------------------------------------
 
 
 def repository(folder: Path) -> ModelRepository:
@@ -131,7 +131,7 @@ USES = [packed, placed, digest, report, outline, environment, lock_of_local_serv
 REQUIRED = {environment, lock_of_local_server, plan}
 
 
-# --- the damage -------------------------------------------------------------------------------------------
+# --- the damage -----------------------------------------------------------------------------------
 
 
 def cut(path: Path) -> None:
@@ -217,7 +217,9 @@ def entries(cache: Path) -> Iterator[Path]:
 def test_damaged_entry_is_made_again(
     use: Callable[[Path], bytes], damage: Callable[[Path], None], tmp_path: Path, own_cache: Path
 ) -> None:
-    """Each use gives the right answer, whichever file of the cache is damaged, and repairs the cache."""
+    """Each use gives the right answer, whichever file of the cache is damaged,
+    and repairs the cache.
+    """
     expected = use(tmp_path)
     assert list(entries(own_cache))
     for path in entries(own_cache):
@@ -312,14 +314,16 @@ def test_changed_digest_is_not_used(tmp_path: Path, own_cache: Path, value: str)
     assert digest(tmp_path) == expected
 
 
-# --- when a large file is read again ----------------------------------------------------------------------
+# --- when a large file is read again --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("seconds", "reads"), [(1, 1), (3, 0)])
 def test_large_file_is_read_again_if_it_was_young(
     seconds: float, reads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Within two seconds of its modification it may change again without another time, but only once."""
+    """Within two seconds of its modification it may change again without another time,
+    but only once.
+    """
     path, seal, counted = tmp_path / "large", tmp_path / "seal", list[Path]()
     path.write_bytes(WEIGHTS)
     changed = path.stat().st_mtime_ns

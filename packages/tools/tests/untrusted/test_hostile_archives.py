@@ -147,7 +147,9 @@ def test_content_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_error_in_the_middle_of_a_file_is_the_archives(tmp_path: Path) -> None:
-    """The content of a large file is damaged, cut off or too long: one error, and nothing is left."""
+    """The content of a large file is damaged, cut off or too long: one error,
+    and nothing is left.
+    """
     content = random.Random(1).randbytes(3 << 20)
     whole = gzip.compress(tar(files={**FILES, "net/1/weights.bin": content}), 1, mtime=0)
     path = tmp_path / "a.tar.gz"
@@ -164,7 +166,9 @@ def test_error_in_the_middle_of_a_file_is_the_archives(tmp_path: Path) -> None:
 
 
 def test_bomb_is_bounded_by_the_size_of_its_archive() -> None:
-    """Beyond one GiB, the content may be 200 times as large as the archive, unless the user sets a bound."""
+    """Beyond one GiB, the content may be 200 times as large as the archive,
+    unless the user sets a bound.
+    """
     assert UnpackLimits().bytes_for(1000) == 1 << 30
     assert UnpackLimits().bytes_for(100 << 20) == 200 * (100 << 20)
     assert UnpackLimits(max_bytes=10).bytes_for(1000) == 10
@@ -181,7 +185,9 @@ def test_unpacked_files_have_two_modes_and_no_other_attribute(tmp_path: Path) ->
 
 
 def test_failed_unpacking_leaves_nothing(tmp_path: Path) -> None:
-    """A name that exists on this file system, as on one without case, is an error that leaves nothing."""
+    """A name that exists on this file system, as on one without case,
+    is an error that leaves nothing.
+    """
     with pytest.raises(ArchiveError, match=r"a\.tar\.gz: cannot be read"):
         unpack(tmp_path / "a.tar.gz", tmp_path / "unpacked")
     path = write(tmp_path / "a.tar.gz", tar())

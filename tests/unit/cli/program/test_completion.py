@@ -11,14 +11,17 @@ from constructs_triton.cli import COMMANDS, main
 def test_bash_completes_commands_options_and_files(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The script makes bash complete a command, its second word, an option, and files that it reads."""
+    """The script makes bash complete a command, its second word, an option,
+    and files that it reads.
+    """
     assert main(["doctor", "completion", "bash"]) == 0
     script = tmp_path / "completion"
     script.write_text(capsys.readouterr().out)
     program = (
         f"source {script}; complete() {{ COMP_WORDS=(constructs-triton $@); COMP_CWORD=$#; "
-        '_shtab_constructs_triton; echo "${COMPREPLY[@]}"; }; complete rehe; complete load-test --lat; '
-        "complete plan bench; complete verify digits req; complete cost pri; complete cost prices --out"
+        '_shtab_constructs_triton; echo "${COMPREPLY[@]}"; }; complete rehe; complete load-test '
+        "--lat; complete plan bench; complete verify digits req; "
+        "complete cost pri; complete cost prices --out"
     )
     for name in ("benchmark.csv", "requests.json"):
         (tmp_path / name).touch()

@@ -72,7 +72,9 @@ def test_damaged_archive_is_wrong_and_a_missing_one_is_not_looked_at(tmp_path: P
 def test_error_of_a_model_is_wrong_and_others_are_not_looked_at(
     answering: Callable[[Answer], str], answer: Answer | None, code: int
 ) -> None:
-    """A container that cannot be reached, or an endpoint that does not exist, has no model to look at."""
+    """A container that cannot be reached, or an endpoint that does not exist,
+    has no model to look at.
+    """
     url = CLOSED if answer is None else answering(answer)
     transport: Transport = HttpTransport(url)
     if answer in (MODEL_ERROR, NO_ENDPOINT):

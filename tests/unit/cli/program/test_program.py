@@ -1,4 +1,6 @@
-"""The shell of both programs: the default command, and commands of packages that are not installed."""
+"""The shell of both programs: the default command,
+and commands of packages that are not installed.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ DIGITS = str(PROJECT / "assets" / "model_repositories" / "digits")
 def test_checker_without_a_command_is_check(
     options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``constructs-triton check PATH`` prints the same report; a note of its own names the next command."""
+    """``constructs-triton check PATH`` prints the same report;
+    a note of its own names the next command.
+    """
     assert CHECKER.main([*options, DIGITS]) == 0
     checked = capsys.readouterr()
     assert CHECKER.main(["check", DIGITS, *options]) == 0
@@ -31,7 +35,9 @@ def test_checker_without_a_command_is_check(
 def test_commands_of_the_checker_are_not_paths(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first word is a command if there is one of this name, and the version is that of the package."""
+    """The first word is a command if there is one of this name,
+    and the version is that of the package.
+    """
     assert CHECKER.main(["config", "show", DIGITS]) == 0
     assert "classifier" in capsys.readouterr().out
     with pytest.raises(SystemExit):

@@ -37,7 +37,9 @@ def _read_all(reader: int) -> str:
 def test_output_keeps_its_stream(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In a terminal the line names the work and is cleared; the result is on standard output alone."""
+    """In a terminal the line names the work and is cleared;
+    the result is on standard output alone.
+    """
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "80")
     reader, terminal = pty.openpty()

@@ -53,7 +53,9 @@ def replace(repository: Path, python: Path | None = None) -> list[str]:
 
 
 def test_shared_environment_is_built_once_for_the_server(project: Path) -> None:
-    """Two models that share a file get the same packages for the Python of the server, and it is reported."""
+    """Two models that share a file get the same packages for the Python of the server,
+    and it is reported.
+    """
     repository = project / "unpacked"
     first = add_model(repository, "first", "$$TRITON_MODEL_DIRECTORY/env.tar")
     add_model(repository, "second", "$$TRITON_MODEL_DIRECTORY/../first/env.tar")
@@ -131,7 +133,9 @@ def test_environments_of_others_are_left_alone(project: Path) -> None:
 
 
 def test_an_interpreter_of_the_system_has_no_further_packages(project: Path) -> None:
-    """Outside a virtual environment, the packages of the interpreter are found without a further file."""
+    """Outside a virtual environment, the packages of the interpreter are found
+    without a further file.
+    """
     model = built_model(project)
     code = "import sys; print(sys._base_executable)"
     base = subprocess.run(

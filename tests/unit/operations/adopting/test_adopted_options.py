@@ -65,7 +65,8 @@ def test_member_has_the_name_of_its_property(
     assert name in declared_values(options).keys() | others
 
 
-#: Adoption does not write these: AWS has no such setting, it has the default, or another property has it.
+#: Adoption does not write these: AWS has no such setting, it has the default, or another property
+#: has it.
 NOT_WRITTEN = {
     "vpc_subnets": "the VPC is imported with these subnets",
     "removal_policy": "the template's",
@@ -114,7 +115,9 @@ def test_prefix_aware_routing_keeps_its_numbers() -> None:
 
 
 def test_empty_members_are_left_out() -> None:
-    """Members that are not set have no argument, nor have 0 and ``False`` unless they are asked for."""
+    """Members that are not set have no argument,
+    nor have 0 and ``False`` unless they are asked for.
+    """
     answer = {"MinCapacity": 0, "DisableScaleIn": False, "MaxCapacity": None}
     assert options_of(answer, *answer, "ModelCacheSetting") == {}
     assert options_of(answer, *answer, with_zero=True) == {

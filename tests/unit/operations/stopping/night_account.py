@@ -34,7 +34,9 @@ TRACKING = {
 
 
 class NightAccount(boto3.Session):
-    """A session with moto's account; ``deployment`` is the deployment configuration of the endpoint."""
+    """A session with moto's account; ``deployment`` is the deployment
+    configuration of the endpoint.
+    """
 
     def __init__(self) -> None:
         super().__init__("testing", "testing", region_name=REGION)
@@ -99,7 +101,9 @@ class NightAccount(boto3.Session):
         return [params for name, params in self.calls if name == operation]
 
     def add_endpoint(self, tags: Mapping[str, str] = {"team": "search"}, **config: Any) -> None:
-        """Create an endpoint with two variants, changed counts and weights, and scaling of one variant."""
+        """Create an endpoint with two variants, changed counts and weights,
+        and scaling of one variant.
+        """
         image = f"{ACCOUNT_ID}.dkr.ecr.eu-west-1.amazonaws.com/triton:1"
         self.sagemaker.create_model(
             ModelName="model", PrimaryContainer={"Image": image}, ExecutionRoleArn=ROLE

@@ -36,7 +36,9 @@ def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[NightAc
 
 
 def test_everything_comes_back(account: NightAccount, capsys: pytest.CaptureFixture[str]) -> None:
-    """Counts, weights, tags, deployment configuration, target, policy and action, on each of two nights."""
+    """Counts, weights, tags, deployment configuration, target, policy and action,
+    on each of two nights.
+    """
     before = account.state()
     for _night in range(2):
         account.calls.clear()
@@ -99,7 +101,9 @@ STEPS_OF_START = (
 def test_failed_stop_is_repeated_or_undone(
     account: NightAccount, step: str, is_undone: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same command stops the endpoint; a start loses nothing, and creates no endpoint that is there."""
+    """The same command stops the endpoint; a start loses nothing,
+    and creates no endpoint that is there.
+    """
     before = account.state()
     account.failing = {step: "AccessDeniedException"}
     assert stop() == 2
@@ -118,7 +122,9 @@ def test_failed_stop_is_repeated_or_undone(
 @pytest.mark.parametrize("step", STEPS_OF_START)
 @pytest.mark.parametrize("repeated", ["start", "stop"])
 def test_failed_start_is_repeated(account: NightAccount, step: str, repeated: str) -> None:
-    """After a failure of any step, start goes on; or stop deletes what there is, and the file stays whole."""
+    """After a failure of any step, start goes on; or stop deletes what there is,
+    and the file stays whole.
+    """
     before = account.state()
     assert stop() == 0
     account.failing = {step: "ValidationException"}
@@ -140,7 +146,9 @@ def test_file_survives_a_full_disk(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A write that fails leaves the file before it, and before the first write nothing is deleted."""
+    """A write that fails leaves the file before it,
+    and before the first write nothing is deleted.
+    """
     before = account.state()
     if command is start:
         assert stop() == 0
@@ -170,7 +178,9 @@ def test_file_survives_a_full_disk(
 def test_morning_without_capacity_is_repeated(
     account: NightAccount, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An endpoint that fails is reported with SageMaker's reason; the next start deletes and creates it."""
+    """An endpoint that fails is reported with SageMaker's reason;
+    the next start deletes and creates it.
+    """
     before = account.state()
     assert stop() == 0
     account.status_of_new = "Creating"
@@ -196,7 +206,10 @@ def test_morning_without_capacity_is_repeated(
 def test_deletion_is_waited_for(
     account: NightAccount, command: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """SageMaker needs time to delete. The endpoint is not deleted twice, and a timeout leaves the file."""
+    """SageMaker needs time to delete.
+
+    The endpoint is not deleted twice, and a timeout leaves the file.
+    """
     before = account.state()
     account.failing = {"DeleteEndpoint": "ThrottlingException"}
     assert stop() == 2
@@ -225,7 +238,9 @@ def test_endpoint_that_vanishes_is_reported(
 def test_endpoint_that_another_program_created_stays(
     account: NightAccount, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Stop deletes none of them; start restores the scaling of one that serves with our configuration."""
+    """Stop deletes none of them; start restores the scaling of one that serves
+    with our configuration.
+    """
     before = account.state()
     assert stop() == 0
     account.sagemaker.create_endpoint(

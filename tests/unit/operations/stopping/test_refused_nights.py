@@ -94,7 +94,9 @@ def test_missing_endpoint_is_an_error(
 def test_endpoint_of_a_stack_needs_force(
     account: NightAccount, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also on the second evening, when the endpoint has lost the tags that only CloudFormation may set."""
+    """Also on the second evening, when the endpoint has lost the tags that only
+    CloudFormation may set.
+    """
     account.add_endpoint(STACK_TAGS)
     for _evening in range(2):
         assert stop() == 2
@@ -109,7 +111,9 @@ def test_endpoint_of_a_stack_needs_force(
 def test_switch_of_the_stack_is_named(
     account: NightAccount, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The message has the command that turns the endpoint off, if the stack has a switch that is on."""
+    """The message has the command that turns the endpoint off,
+    if the stack has a switch that is on.
+    """
     switches = {name: {"Type": "String", "Default": value} for name, value in SWITCHES}
     template = {"Parameters": switches, "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
     account.client("cloudformation").create_stack(
@@ -117,7 +121,10 @@ def test_switch_of_the_stack_is_named(
     )
     account.add_endpoint(STACK_TAGS)
     assert stop() == 2
-    advice = "turn it off with `npx cdk deploy --parameters NightRunning=false` in its app, or add --force"
+    advice = (
+        "turn it off with `npx cdk deploy --parameters "
+        "NightRunning=false` in its app, or add --force"
+    )
     assert advice in capsys.readouterr().err
     account.failing["DescribeStacks"] = "AccessDenied"
     assert stop() == 2
@@ -127,7 +134,10 @@ def test_switch_of_the_stack_is_named(
 def test_alarms_of_step_policies_are_named(
     account: NightAccount, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A new policy has a new ARN. An alarm that calls the old one would do nothing, and report no error."""
+    """A new policy has a new ARN.
+
+    An alarm that calls the old one would do nothing, and report no error.
+    """
     account.add_endpoint()
     account.add_operation()
     steps = {"AdjustmentType": "ChangeInCapacity", "StepAdjustments": [{"ScalingAdjustment": 1}]}
@@ -149,7 +159,9 @@ def test_alarms_of_step_policies_are_named(
 def test_scheduled_actions_whose_time_is_over(
     account: NightAccount, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Actions that can never run are named and left out; a start in the past is left out of a running one."""
+    """Actions that can never run are named and left out;
+    a start in the past is left out of a running one.
+    """
     account.add_endpoint()
     account.add_operation()
     assert stop() == 0

@@ -8,7 +8,9 @@ from detector import distances, load_detector, z_scores
 
 
 class TritonPythonModel:
-    """readings: FP32 [n, 4] -> distance: FP32 [n, 1]; z_scores: FP32 [n, 4]; is_anomaly: BOOL [n, 1]."""
+    """readings: FP32 [n, 4] -> distance: FP32 [n, 1]; z_scores: FP32 [n, 4];
+    is_anomaly: BOOL [n, 1].
+    """
 
     def initialize(self, args):
         """Read the parameters beside this file, once for each instance."""

@@ -11,7 +11,9 @@ MAX_HORIZON = 1000
 
 
 class TritonPythonModel:
-    """series: FP32 [n], n >= 2; horizon: optional INT32 [1], else 12 -> forecast: FP32 [horizon]."""
+    """series: FP32 [n], n >= 2; horizon: optional INT32 [1], else 12 -> forecast:
+    FP32 [horizon].
+    """
 
     def initialize(self, args):
         """Take the smoothing from the model configuration's parameters, once for each instance."""
@@ -40,7 +42,10 @@ def complaint(series, horizon):
     if len(series) < 2:
         return f"series: must hold at least 2 values, got {len(series)}"
     if not np.isfinite(series).all():
-        return "series: every value must be a finite number, got NaN or infinity; fill gaps before sending"
+        return (
+            "series: every value must be a finite number, "
+            "got NaN or infinity; fill gaps before sending"
+        )
     if not 1 <= horizon <= MAX_HORIZON:
         return f"horizon: must be 1 to {MAX_HORIZON}, got {horizon}"
     return None

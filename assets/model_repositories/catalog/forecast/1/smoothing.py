@@ -10,7 +10,9 @@ import numpy as np
 
 
 class Smoothing(NamedTuple):
-    """How fast level and trend follow the series (0 to 1), and what is left of the trend each step."""
+    """How fast level and trend follow the series (0 to 1),
+    and what is left of the trend each step.
+    """
 
     level: float
     trend: float

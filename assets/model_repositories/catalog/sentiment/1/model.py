@@ -20,7 +20,9 @@ class TritonPythonModel:
         return [self.respond(request) for request in requests]
 
     def respond(self, request):
-        """Return the response to one request: scores and labels, or an error that names the text."""
+        """Return the response to one request: scores and labels,
+        or an error that names the text.
+        """
         texts = pb_utils.get_input_tensor_by_name(request, "text").as_numpy().reshape(-1)
         scores = []
         for index, text in enumerate(texts):

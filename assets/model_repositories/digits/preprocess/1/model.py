@@ -22,7 +22,10 @@ def respond(request):
         try:
             pixels.append(pixels_of(bytes(image)))
         except PngError as error:
-            message = f"image[{index}]: {error}, got {len(image)} bytes; send one whole PNG file per element"
+            message = (
+                f"image[{index}]: {error}, got {len(image)} bytes; "
+                "send one whole PNG file per element"
+            )
             return refusal(message)
     return pb_utils.InferenceResponse([pb_utils.Tensor("pixels", np.stack(pixels))])
 

@@ -38,7 +38,9 @@ class TritonPythonModel:
         self.max_new_tokens = int(parameters["max_new_tokens"]["string_value"])
 
     def execute(self, requests):
-        """Answer what the dynamic batcher put together, all of one length, with one greedy decoding."""
+        """Answer what the dynamic batcher put together, all of one length,
+        with one greedy decoding.
+        """
         ids, mask = (
             [pb_utils.get_input_tensor_by_name(request, name).as_numpy() for request in requests]
             for name in INPUTS
@@ -58,7 +60,9 @@ class TritonPythonModel:
         ]
 
     def refusal(self, ids):
-        """Return an error that SageMaker passes on as the caller's, 400, or None for tokens that exist."""
+        """Return an error that SageMaker passes on as the caller's, 400,
+        or None for tokens that exist.
+        """
         size = self.network.vocabulary_size
         if ((ids >= 0) & (ids < size)).all():
             return None

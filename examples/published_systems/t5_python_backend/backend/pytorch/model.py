@@ -1,4 +1,7 @@
-"""Triton model: T5 by PyTorch and transformers, tokens in, tokens out. Runs in the image, on its GPU."""
+"""Triton model: T5 by PyTorch and transformers, tokens in, tokens out.
+
+Runs in the image, on its GPU.
+"""
 
 import json
 from pathlib import Path
@@ -29,7 +32,8 @@ class TritonPythonModel:
     def initialize(self, args):
         """Put the weights beside this file onto the device that Triton gave this instance."""
         parameters = json.loads(args["model_config"])["parameters"]
-        # Each instance is a process: together they should not ask for more cores than the machine has.
+        # Each instance is a process: together they should not ask for more cores than the machine
+        # has.
         torch.set_num_threads(int(parameters["intra_op_num_threads"]["string_value"]))
         self.max_new_tokens = int(parameters["max_new_tokens"]["string_value"])
         on_gpu = args["model_instance_kind"] == "GPU"
@@ -40,7 +44,9 @@ class TritonPythonModel:
 
     @torch.inference_mode()
     def execute(self, requests):
-        """Answer what the dynamic batcher put together, all of one length, with one greedy decoding."""
+        """Answer what the dynamic batcher put together, all of one length,
+        with one greedy decoding.
+        """
         ids, mask = (
             torch.cat([self.tensor(request, name) for request in requests]).to(
                 self.device, torch.int64

@@ -1,4 +1,6 @@
-"""The names of the model that publishes Triton's own metrics: the constructs place it, local runs know it."""
+"""The names of the model that publishes Triton's own metrics: the constructs place it,
+local runs know it.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,9 @@ __all__ = ["mirror"]
 
 
 def mirror(repository: ModelRepository, names: Collection[str], directory: Path) -> set[str]:
-    """Link every file of the named models that is packed into ``directory``; return the files' real paths."""
+    """Link every file of the named models that is packed into ``directory``;
+    return the files' real paths.
+    """
     linked = set()
     for member in members_of(repository, names) if names else ():
         place = directory / member.name

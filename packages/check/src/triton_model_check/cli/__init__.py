@@ -10,7 +10,8 @@ _EXAMPLES = """\
   triton-model-check config show models    show configurations and tensors"""
 PROGRAM = Program(
     "triton-model-check",
-    "Check model repositories of NVIDIA Triton Inference Server. `triton-model-check PATH` is `check PATH`.",
+    "Check model repositories of NVIDIA Triton Inference Server. "
+    "`triton-model-check PATH` is `check PATH`.",
     _EXAMPLES,
     {
         "Models": {

@@ -23,25 +23,33 @@ AskServer = Callable[[Path], dict[str, str]]
 
 
 def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "server") -> None:
-    """Declare the command's arguments; ``default`` is where the models run, ``None`` for SageMaker."""
+    """Declare the command's arguments; ``default`` is where the models run,
+    ``None`` for SageMaker.
+    """
     parser.description = (
-        "Check a model repository by the rules of Triton and of where it will run. Prints every error with "
-        "its file, line and fix. Exit code 1 if there are errors; warnings do not count. What "
-        "triton-models.toml in PATH declares about the models applies too."
+        "Check a model repository by the rules of Triton and of where it will run. Prints every "
+        "error with its file, line and fix. Exit code 1 if there are errors; warnings do not "
+        "count. What triton-models.toml in PATH declares about the models applies too."
     )
     parser.add_argument(
         "paths",
         nargs="+",
         metavar="PATH",
-        help="a folder with one subfolder per model; or a model's folder, or a file in it, to print only the "
-        "findings of this model and of those that need it. Each repository is checked alone",
+        help=(
+            "a folder with one subfolder per model; or a model's folder, or a file in it, to print "
+            "only the findings of this model and of those that need it. "
+            "Each repository is checked alone"
+        ),
     )
     add_target_arguments(parser, default)
     add_choice(parser)
     parser.add_argument(
         "--no-files",
         action="store_true",
-        help="check without weights and version folders, which are stored elsewhere; a model.py is checked",
+        help=(
+            "check without weights and version folders, "
+            "which are stored elsewhere; a model.py is checked"
+        ),
     )
     parser.add_argument(
         "--archive",

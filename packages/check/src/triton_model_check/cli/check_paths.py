@@ -23,8 +23,8 @@ class NamedModels(NamedTuple):
 def find_repositories(paths: Iterable[str]) -> list[NamedModels]:
     """Return each repository of the paths once.
 
-    The path of a model, or of a file in one, names this model. A file beside the models names the repository.
-    Other paths are returned as they are, so that reading them raises the usual error.
+    The path of a model, or of a file in one, names this model. A file beside the models names the
+    repository. Other paths are returned as they are, so that reading them raises the usual error.
     """
     found: dict[str, tuple[Path, set[str]]] = {}
     for path in map(Path, paths):

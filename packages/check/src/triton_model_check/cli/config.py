@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "show",
         help="print settings and tensors as tables, and the graph of an ensemble",
         description=(
-            "Print the settings and tensors of each model as Triton completes them when it loads the model, "
-            "and the graph of an ensemble. What config.pbtxt does not contain is marked as filled in. Notes "
-            "have what triton-models.toml declares."
+            "Print the settings and tensors of each model as Triton completes them when it loads "
+            "the model, and the graph of an ensemble. What config.pbtxt does not contain is marked "
+            "as filled in. Notes have what triton-models.toml declares."
         ),
     )
     show.add_argument(
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-# --- what to show -----------------------------------------------------------------------------------------
+# --- what to show ---------------------------------------------------------------------------------
 
 
 def _described(path: Path, model: str | None) -> Iterator[ConfigDescription]:
@@ -93,7 +93,8 @@ def _with_declared(item: ConfigDescription, repository: ModelRepository) -> Conf
     notes = []
     if environment is not None:
         notes.append(
-            f"Python environment of {environment.requirements} for image {environment.image_version}"
+            f"Python environment of {environment.requirements} for image "
+            f"{environment.image_version}"
         )
     if called is not None:
         notes.append(f"calls {quoted(called)}")
@@ -123,7 +124,7 @@ def _described_folder(folder: ModelFolder) -> ConfigDescription:
     return ConfigDescription(loaded.config.name, loaded.config, loaded.filled_in, loaded.notes)
 
 
-# --- how to show it ---------------------------------------------------------------------------------------
+# --- how to show it -------------------------------------------------------------------------------
 
 
 def _mermaid(path: Path, described: list[ConfigDescription]) -> str:

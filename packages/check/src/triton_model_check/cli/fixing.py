@@ -1,4 +1,6 @@
-"""``--fix``, ``--diff`` and ``--unsafe-fixes``: apply the fixes of findings to files, or show them."""
+"""``--fix``, ``--diff`` and ``--unsafe-fixes``: apply the fixes of findings to files,
+or show them.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def with_fixes(check: Check, root: Path, *, is_unsafe: bool) -> Checked:
 
 
 def print_differences(check: Check, root: Path, arguments: argparse.Namespace) -> bool:
-    """Print what ``--fix`` would change, which is tried in a copy; return whether it is anything."""
+    """Print what ``--fix`` would change, which is tried in a copy;
+    return whether it is anything.
+    """
     if not any(each.fix for each in check(root).report.findings):
         return False
     with TemporaryDirectory() as folder:
@@ -53,7 +57,9 @@ def print_differences(check: Check, root: Path, arguments: argparse.Namespace) -
 
 
 def _copy(source: str, target: str) -> None:
-    """Copy a file that a fix may change, and link a larger one; a named pipe would wait for a writer."""
+    """Copy a file that a fix may change, and link a larger one;
+    a named pipe would wait for a writer.
+    """
     if Path(source).is_file():
         is_small = Path(source).stat().st_size <= MAX_TEXT_BYTES
         shutil.copyfile(source, target) if is_small else Path(target).symlink_to(
@@ -62,7 +68,9 @@ def _copy(source: str, target: str) -> None:
 
 
 def fix_all(check: Check, root: Path, *, is_unsafe: bool) -> tuple[Checked, int, set[Path]]:
-    """Apply fixes until none is left; return what remains, the number of fixes, and the changed files."""
+    """Apply fixes until none is left; return what remains, the number of fixes,
+    and the changed files.
+    """
     checked, count, files = check(root), 0, set[Path]()
     for _ in range(_MOST_ROUNDS):
         changed, applied = _fixed(checked.report.findings, root, is_unsafe=is_unsafe)
@@ -76,7 +84,9 @@ def fix_all(check: Check, root: Path, *, is_unsafe: bool) -> tuple[Checked, int,
 def _fixed(
     findings: Iterable[Finding], root: Path, *, is_unsafe: bool
 ) -> tuple[dict[Path, str], int]:
-    """Return the new text of each file, and how many fixes it has; those that overlap another one wait."""
+    """Return the new text of each file, and how many fixes it has;
+    those that overlap another one wait.
+    """
     chosen: dict[Path, list[Edit]] = {}
     count = 0
     for finding in findings:
@@ -98,7 +108,9 @@ def _fixed(
 
 
 def _edited(path: Path, edits: Iterable[Edit]) -> str | None:
-    """Return the new text of a file, or ``None`` if a configuration could not be parsed any more."""
+    """Return the new text of a file, or ``None`` if a configuration could
+    not be parsed any more.
+    """
     before, pieces, last = decode(read_regular(path)), [], 0
     for edit in sorted(edits, key=lambda each: each.start):
         pieces += [before[last : edit.start], edit.text]

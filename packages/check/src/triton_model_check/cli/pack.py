@@ -29,8 +29,9 @@ _SILENT_BYTES = 64 << 20  # less is packed in a fraction of a second, too fast f
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Write a model repository as .tar.gz archives, as SageMaker expects them: one archive for each "
-        "top-level model, an ensemble together with its steps. The same content gives the same bytes."
+        "Write a model repository as .tar.gz archives, as SageMaker expects them: one archive for "
+        "each top-level model, an ensemble together with its steps. "
+        "The same content gives the same bytes."
     )
     parser.add_argument("path", type=Path, metavar="PATH", help="the model repository")
     parser.add_argument(
@@ -72,8 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Pack, and print the archives."""
     if arguments.output.name.endswith((".gz", ".tgz")):
         raise InvalidValueError(
-            f'--output: must be a folder, got "{arguments.output}"; pass -o {arguments.output.parent}, to '
-            "which each model is written as MODEL.tar.gz"
+            f'--output: must be a folder, got "{arguments.output}"; pass -o '
+            f"{arguments.output.parent}, to which each model is written as MODEL.tar.gz"
         )
     repository = model_repository.ModelRepository.from_directory(
         arguments.path, calls=called_models(arguments)

@@ -1,4 +1,6 @@
-"""A project's settings: ``[tool.triton-model-check]`` in pyproject.toml, or ``triton-model-check.toml``."""
+"""A project's settings: ``[tool.triton-model-check]`` in pyproject.toml,
+or ``triton-model-check.toml``.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ __all__ = ["Settings"]
 
 _NAME = "triton-model-check"
 OPTIONS: dict[str, dict[str, Any]] = load("targets")["options"]
-"""The options of a check by name; ``example`` is a value of the setting, whose type is that of the key."""
+"""The options of a check by name; ``example`` is a value of the setting,
+whose type is that of the key.
+"""
 TYPES: dict[str, Callable[[str], Any]] = {
     "target": argument_type(read_platform),
     "image-version": version_argument,
@@ -68,10 +72,12 @@ class Settings:
 
     @classmethod
     def of(cls, path: Path) -> Settings:
-        """Return the settings of the nearest file that has some, in the folder of ``path`` or above it.
+        """Return the settings of the nearest file that has some, in the folder of ``path`` or above
+        it.
 
         Raises:
-            InvalidValueError: the file cannot be read, a key is unknown, or a value has another type.
+            InvalidValueError: the file cannot be read, a key is unknown, or a value has another
+                type.
         """
         start = path.resolve()
         for folder in (start, *start.parents):

@@ -50,7 +50,9 @@ class Checked(NamedTuple):
 
 
 def add_target_arguments(parser: argparse.ArgumentParser, default: Platform | None) -> None:
-    """Declare where the models run; ``default`` is ``None`` for the type of SageMaker endpoint that fits."""
+    """Declare where the models run; ``default`` is ``None`` for the type of
+    SageMaker endpoint that fits.
+    """
     parser.set_defaults(default_target=default)
     for name, option in OPTIONS.items():
         if "help" in option:
@@ -85,7 +87,9 @@ def place_environments(
 
 
 def without_imports(report: Report, repository: ModelRepository, problem: str) -> Report:
-    """Return what was found without missing imports of models whose environment was not built here."""
+    """Return what was found without missing imports of models whose environment
+    was not built here.
+    """
     if not problem:
         return report
     from triton_model_check.artifacts.environments.placement import find_environments
@@ -112,7 +116,9 @@ def _check_repository(
 
 
 def _target(arguments: argparse.Namespace, settings: Settings) -> tuple[Target, bool]:
-    """The target of the arguments and the settings, and whether the type of its endpoint is derived."""
+    """The target of the arguments and the settings,
+    and whether the type of its endpoint is derived.
+    """
     platform = arguments.target or settings.target
     if platform is None and arguments.default_model is not None:
         platform = "sagemaker"
@@ -141,8 +147,8 @@ def _check_derived(
 ) -> Checked:
     """Check for the SageMaker endpoint that the folder fits.
 
-    Several models that do not need each other fit a multi-model endpoint, unless only an endpoint for each of
-    them can serve them all.
+    Several models that do not need each other fit a multi-model endpoint, unless only an endpoint
+    for each of them can serve them all.
     """
     names, multi_model = (
         repository.top_level_models(),
@@ -159,7 +165,8 @@ def _check_derived(
         return together
     anywhere = {(each.code, each.path) for each in check(replace(target, platform="server")).errors}
     if all((each.code, each.path) in anywhere for each in together.report.errors):
-        return together  # other endpoints have these errors too; to check each of a thousand takes minutes
+        # other endpoints have these errors too; to check each of a thousand takes minutes
+        return together
     alone = _check_each(repository, check, target, names)
     return alone if len(alone.report.errors) < len(together.report.errors) else together
 

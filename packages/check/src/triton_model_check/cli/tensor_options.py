@@ -1,4 +1,6 @@
-"""Options of models: ``--input NAME:DATATYPE:DIMS``, ``--shape NAME=DIMS`` and ``--called-models``."""
+"""Options of models: ``--input NAME:DATATYPE:DIMS``,
+``--shape NAME=DIMS`` and ``--called-models``.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ class TensorOption(NamedTuple):
 
 
 def read_tensor(option: str, text: str) -> TensorOption:
-    """Read ``NAME:DATATYPE:DIMS``, such as ``INPUT__0:FP32:3,224,224``; the name may contain colons.
+    """Read ``NAME:DATATYPE:DIMS``, such as ``INPUT__0:FP32:3,224,224``; the name may contain
+    colons.
 
     Raises:
         InvalidValueError: the text has another form, or the datatype is unknown.
@@ -60,7 +63,8 @@ def _read_shape(text: str) -> tuple[str, tuple[int, ...]]:
     name, _, dims = text.rpartition("=")
     if not name or not _SIZES.fullmatch(dims.replace(" ", "")):
         raise InvalidValueError(
-            f"--shape: must have the form NAME=DIMS, got {text!r}; write for example --shape image=3,224,224"
+            f"--shape: must have the form NAME=DIMS, got {text!r}; "
+            "write for example --shape image=3,224,224"
         )
     return name, _sizes(dims)
 
@@ -76,8 +80,10 @@ def add_called_models(parser: argparse._ActionsContainer) -> None:
         action="append",
         type=pair_argument("CALLER=MODEL,...", "pipeline=scale,score"),
         metavar="CALLER=MODEL,...",
-        help="models that a Python model calls and whose names its source does not contain as strings; "
-        "as calls in triton-models.toml, which needs no option; may be repeated",
+        help=(
+            "models that a Python model calls and whose names its source does not contain as "
+            "strings; as calls in triton-models.toml, which needs no option; may be repeated"
+        ),
     )
 
 

@@ -1,1 +1,3 @@
-"""Facts that AWS and NVIDIA publish: JSON files with their sources, and typed functions that look them up."""
+"""Facts that AWS and NVIDIA publish: JSON files with their sources,
+and typed functions that look them up.
+"""

@@ -19,9 +19,9 @@ _FIRST_RELEASE = (1, 19)  # older ones were not asked; they have no kernels that
 class OnnxRuntime:
     """One ONNX Runtime.
 
-    ``max_opset`` is of the domain ``ai.onnx``, ``max_ml_opset`` of ``ai.onnx.ml``. ``since`` is the first
-    Triton release with it. ``external_data_outside_folder`` is whether weights may be in a file outside the
-    model's folder.
+    ``max_opset`` is of the domain ``ai.onnx``, ``max_ml_opset`` of ``ai.onnx.ml``. ``since`` is the
+    first Triton release with it. ``external_data_outside_folder`` is whether weights may be in a
+    file outside the model's folder.
     """
 
     since: str
@@ -64,8 +64,8 @@ def has_kernel(
 ) -> bool:
     """Return whether ONNX Runtime ``release`` implements an operator on the CPU.
 
-    ``since`` is the operator set with the definition that the model uses. ``types`` are the known types, such
-    as ``"float"``, by type constraint and by argument.
+    ``since`` is the operator set with the definition that the model uses. ``types`` are the known
+    types, such as ``"float"``, by type constraint and by argument.
     """
     return any(
         all(name not in types or types[name] in allowed for name, allowed in constraints.items())
@@ -96,10 +96,11 @@ def _number(release: str) -> tuple[int, ...]:
 
 
 def unsupported_xgboost(image_version: str, model_type: str, xgboost: tuple[int, int]) -> str:
-    """Return what the release reads in place of a file, or ``""`` if it reads the file or may do so.
+    """Return what the release reads in place of a file, or ``""`` if it reads the file or may do
+    so.
 
-    ``model_type`` is ``"xgboost_json"`` or ``"xgboost_ubj"``, and ``xgboost`` the major and minor version of
-    the XGBoost that wrote the file.
+    ``model_type`` is ``"xgboost_json"`` or ``"xgboost_ubj"``, and ``xgboost`` the major and minor
+    version of the XGBoost that wrote the file.
 
     Raises:
         InvalidValueError: the image version is not ``YY.MM``.
@@ -128,10 +129,14 @@ def _dotted(version: list[int]) -> str:
 
 @cache
 def engine_arguments(table: str = "engine_arguments") -> frozenset[str]:
-    """Return the names that at least one of two releases accepts; the other table has those of older ones."""
+    """Return the names that at least one of two releases accepts;
+    the other table has those of older ones.
+    """
     return frozenset(load("vllm")[table])
 
 
 def default_gpu_memory_utilization() -> float:
-    """Return the fraction of a GPU's memory that vLLM uses by default: the larger one of the two releases."""
+    """Return the fraction of a GPU's memory that vLLM uses by default:
+    the larger one of the two releases.
+    """
     return float(load("vllm")["gpu_memory_utilization"])

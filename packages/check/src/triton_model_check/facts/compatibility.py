@@ -1,7 +1,8 @@
 """Checks that the instance type, image, mode and volume of a variant are compatible.
 
-Each rule is a function that returns a problem or ``None``; ``RULES`` has them with their stable codes. No
-rule applies to values that are not known: an unknown instance type, your own image, a CDK token.
+Each rule is a function that returns a problem or ``None``; ``RULES`` has them with their stable
+codes. No rule applies to values that are not known: an unknown instance type, your own image, a CDK
+token.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ __all__ = ["RULES", "VariantFacts", "check_compatibility"]
 class VariantFacts:
     """What is known about one production variant at synth.
 
-    ``image_version`` is ``None`` if the Triton release of the image is not known. ``cpu_image`` is ``None``
-    if it is not known whether the image is built for GPUs. ``volume_size_gb`` is the requested EBS volume.
+    ``image_version`` is ``None`` if the Triton release of the image is not known. ``cpu_image`` is
+    ``None`` if it is not known whether the image is built for GPUs. ``volume_size_gb`` is the
+    requested EBS volume.
     """
 
     instance_type: InstanceType
@@ -47,7 +49,9 @@ _Find = Callable[[VariantFacts], Problem | None]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its code, severity, property, summary and source, and the function that checks it."""
+    """One rule: its code, severity, property, summary and source,
+    and the function that checks it.
+    """
 
     code: str
     severity: Severity
@@ -114,7 +118,10 @@ def _arm(variant: VariantFacts) -> Problem | None:
     if variant.instance_type.architecture != "arm64":
         return None
     return (
-        f'AWS builds its Triton images for x86_64 only, got "{variant.instance_type}", which is arm64',
+        (
+            "AWS builds its Triton images for x86_64 only, "
+            f'got "{variant.instance_type}", which is arm64'
+        ),
         "use an x86_64 type, such as ml.g5 or ml.c7i",
     )
 
@@ -137,8 +144,14 @@ def _accelerator(variant: VariantFacts) -> Problem | None:
     if accelerator is None:
         return None
     return (
-        f'AWS builds its Triton images for CPUs and NVIDIA GPUs only, got "{name}", which has {accelerator}',
-        "use a type with NVIDIA GPUs, such as ml.g5, or your own image with TritonImage.from_ecr_repository",
+        (
+            "AWS builds its Triton images for CPUs and NVIDIA GPUs only, "
+            f'got "{name}", which has {accelerator}'
+        ),
+        (
+            "use a type with NVIDIA GPUs, such as ml.g5, or your own image with "
+            "TritonImage.from_ecr_repository"
+        ),
     )
 
 
@@ -151,8 +164,11 @@ def _gpu_too_old(variant: VariantFacts) -> Problem | None:
     if _numbers(capability) >= _numbers(image.min_compute_capability):
         return None
     return (
-        f"Triton {image.version} needs GPUs of compute capability {image.min_compute_capability} or newer, "
-        f'got "{variant.instance_type}" ({variant.instance_type.gpu_model}, {capability})',
+        (
+            f"Triton {image.version} needs GPUs of compute capability "
+            f'{image.min_compute_capability} or newer, got "{variant.instance_type}" '
+            f"({variant.instance_type.gpu_model}, {capability})"
+        ),
         _older_image(capability),
     )
 
@@ -243,8 +259,10 @@ def _volume_size(variant: VariantFacts) -> Problem | None:
     if variant.volume_size_gb is None or instance.supports_volume_size is not False:
         return None
     return (
-        f'"{instance}" has {instance.local_storage_gb} GB of local NVMe and does not support a volume size, '
-        f"got {_shown(variant.volume_size_gb)}",
+        (
+            f'"{instance}" has {instance.local_storage_gb} GB of local NVMe and does not support a '
+            f"volume size, got {_shown(variant.volume_size_gb)}"
+        ),
         "remove it",
     )
 

@@ -14,8 +14,9 @@ __all__ = ["VariableFacts", "variables"]
 class VariableFacts:
     """One environment variable of the container.
 
-    ``since`` is the first release that reads it, ``until`` the first that no longer does. ``default`` is the
-    value that the image uses without it. ``mode`` is the only endpoint mode that reads it; ``None`` is both.
+    ``since`` is the first release that reads it, ``until`` the first that no longer does.
+    ``default`` is the value that the image uses without it. ``mode`` is the only endpoint mode that
+    reads it; ``None`` is both.
     """
 
     keyword: str

@@ -1,7 +1,8 @@
 """AWS's prebuilt Triton images: versions, Regions, accounts and content.
 
-The table and its sources are in ``images.json``. ``image_version("26.08")`` also describes a release that is
-newer than the table, because your own image may be newer. Only ``image_uri`` requires a published image.
+The table and its sources are in ``images.json``. ``image_version("26.08")`` also describes a
+release that is newer than the table, because your own image may be newer. Only ``image_uri``
+requires a published image.
 """
 
 from __future__ import annotations
@@ -40,28 +41,35 @@ class ImageVersion:
     """One Triton release of AWS's images; ``None`` means that no source states the value.
 
     ``python``
-        Python version of the image, such as ``"3.12"``. Environments for the Python backend must match it.
+        Python version of the image, such as ``"3.12"``. Environments for the Python backend must
+        match it.
     ``glibc``
-        Version of the image's C library, which limits the wheels that it can load, such as ``"2.39"``.
+        Version of the image's C library, which limits the wheels that it can load, such as
+        ``"2.39"``.
     ``cuda``
-        CUDA version of the image by NVIDIA's release notes, such as ``"13.2"``. Label files have older ones.
+        CUDA version of the image by NVIDIA's release notes, such as ``"13.2"``. Label files have
+        older ones.
     ``tensorrt``
-        Beginning of the TensorRT version, such as ``"10.0"``. A plan must be built with the same version.
+        Beginning of the TensorRT version, such as ``"10.0"``. A plan must be built with the same
+        version.
     ``min_compute_capability``
         The release does not support GPUs below this compute capability, such as ``"7.5"``.
     ``newest_compute_capability_major``
-        The newest GPU architecture that the release supports: 8 Ampere, 9 Hopper, 10 to 12 Blackwell.
+        The newest GPU architecture that the release supports: 8 Ampere, 9 Hopper, 10 to 12
+        Blackwell.
     ``backends``
-        Names of the backends in AWS's image. The server may also load a backend that a model folder contains.
+        Names of the backends in AWS's image. The server may also load a backend that a model folder
+        contains.
     ``removed_backends``
         Backends and legacy platform names that earlier releases had and this one does not.
     ``has_inference_type``
-        Whether the release supports ``SAGEMAKER_TRITON_INFERENCE_TYPE`` (``generate``, ``generate_stream``).
+        Whether the release supports ``SAGEMAKER_TRITON_INFERENCE_TYPE`` (``generate``,
+        ``generate_stream``).
     ``is_legacy``
         Whether it is older than 23.12, and therefore in the older accounts.
     ``is_published``
-        Whether AWS has released an image of it. ``regions_are_known`` is ``False`` for images that AWS
-        released without listing their Regions.
+        Whether AWS has released an image of it. ``regions_are_known`` is ``False`` for images that
+        AWS released without listing their Regions.
     """
 
     version: str
@@ -91,8 +99,8 @@ class ImageVersion:
 def image_version(version: str) -> ImageVersion:
     """Return what is known about the image of a Triton release.
 
-    A release that is not in the table has ``is_published=False``, and the values that apply to all releases
-    of its time.
+    A release that is not in the table has ``is_published=False``, and the values that apply to all
+    releases of its time.
 
     Raises:
         InvalidValueError: the version is not ``YY.MM``.
@@ -125,7 +133,9 @@ def image_version(version: str) -> ImageVersion:
 
 
 def version_of_image(uri: str | None) -> str | None:
-    """Return the Triton release in the tag of an image, such as ``"26.05"``; ``None`` for other tags."""
+    """Return the Triton release in the tag of an image, such as ``"26.05"``;
+    ``None`` for other tags.
+    """
     found = _TAG_VERSION.search(uri or "")
     return None if found is None else found[1]
 
@@ -140,7 +150,9 @@ def image_packages(version: str | None) -> frozenset[str]:
 
 
 def _in_force(rows: Sequence[dict[str, Any]], version: str) -> Any:
-    """The value of the last row that applies to the version; the first one for versions older than all."""
+    """The value of the last row that applies to the version;
+    the first one for versions older than all.
+    """
     return next((row for row in reversed(rows) if is_at_least(version, row["since"])), rows[0])[
         "value"
     ]
@@ -152,7 +164,9 @@ def _removed_backends(rows: Iterable[dict[str, Any]], version: str) -> frozenset
 
 
 def image_of_backend(backend: str, version: str) -> str | None:
-    """Return NVIDIA's image with a backend that AWS's images do not have, or ``None`` if there is none."""
+    """Return NVIDIA's image with a backend that AWS's images do not have,
+    or ``None`` if there is none.
+    """
     rows = {row["backend"]: str(row["image"]) for row in load("images")["backends_of_other_images"]}
     return rows[backend].format(version=version) if backend in rows else None
 
@@ -170,17 +184,23 @@ def newest_with(backend: str) -> str:
 
 
 def newest_release() -> str:
-    """Return the newest release of which NVIDIA has published images, which is often newer than AWS's."""
+    """Return the newest release of which NVIDIA has published images,
+    which is often newer than AWS's.
+    """
     return str(load("targets")["newest_release"])
 
 
 def last_release_with(backend: str) -> str:
-    """Return the last release whose images from NVIDIA have a backend that later ones do not have."""
+    """Return the last release whose images from NVIDIA have a backend that
+    later ones do not have.
+    """
     return str(load("targets")["last_with"].get(backend, newest_with(backend)))
 
 
 def python_instance_bytes(version: str) -> int:
-    """Return the shared memory that each instance of a Python model takes at its start, in bytes."""
+    """Return the shared memory that each instance of a Python model takes
+    at its start, in bytes.
+    """
     return int(_in_force(load("targets")["python_instance_bytes"], version))
 
 
@@ -195,7 +215,9 @@ def published_versions() -> tuple[str, ...]:
 
 
 def first_published(since: str) -> str:
-    """Return the oldest version with published Regions that is ``since`` or later; else ``since``."""
+    """Return the oldest version with published Regions that is ``since`` or later;
+    else ``since``.
+    """
     newer = [each for each in published_versions() if is_at_least(each, since) and regions(each)]
     return newer[-1] if newer else since
 
@@ -206,7 +228,9 @@ def all_regions() -> tuple[str, ...]:
 
 
 def regions(version: str) -> tuple[str, ...]:
-    """Return the Regions that have the image of ``version``, sorted; empty if AWS does not list them."""
+    """Return the Regions that have the image of ``version``, sorted;
+    empty if AWS does not list them.
+    """
     image = image_version(version)
     if not image.regions_are_known:
         return ()
@@ -229,7 +253,8 @@ def account(region: str, version: str) -> str:
     """Return the AWS account that has the image of ``version`` in ``region``: twelve digits.
 
     Raises:
-        FactNotFoundError: the Region does not have the version; the message has the newest that it has.
+        FactNotFoundError: the Region does not have the version; the message has the newest that it
+            has.
     """
     image = image_version(version)
     if region in regions(version):
@@ -255,7 +280,8 @@ def image_uri(region: str, version: str, *, cpu: bool) -> str:
     """Return the image's URI, for instances without (``cpu``) or with a GPU.
 
     Raises:
-        FactNotFoundError: the Region does not have the version; the message has the newest that it has.
+        FactNotFoundError: the Region does not have the version; the message has the newest that it
+            has.
     """
     holder = account(region, version)
     tag = image_version(version).tag(cpu=cpu)

@@ -1,8 +1,10 @@
-"""``InferenceAmiVersion``: the AMI of a GPU instance, whose driver must support the container's CUDA.
+"""``InferenceAmiVersion``: the AMI of a GPU instance, whose driver must support the container's
+CUDA.
 
-Without it SageMaker uses its default AMI, whose driver is too old for CUDA 13. The container then fails with
-``CannotStartContainerError`` and writes no log. AWS publishes no table of compatible pairs.
-``inference_ami.json`` therefore contains only pairs with a source, and how certain each one is.
+Without it SageMaker uses its default AMI, whose driver is too old for CUDA 13. The container then
+fails with ``CannotStartContainerError`` and writes no log. AWS publishes no table of compatible
+pairs. ``inference_ami.json`` therefore contains only pairs with a source, and how certain each one
+is.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class InferenceAmi:
     def of(cls, version: str) -> InferenceAmi:
         """Return the AMI of that name, for example ``"al2023-ami-sagemaker-inference-gpu-4-1"``.
 
-        A name of the same form that is not in the table, or a CDK token, is accepted with ``is_known=False``.
+        A name of the same form that is not in the table, or a CDK token, is accepted with
+        ``is_known=False``.
 
         Args:
             version: Name of an AMI, or a CDK token.
@@ -63,7 +66,8 @@ class InferenceAmi:
             or f"use one of {', '.join(inference_ami_names())}"
         )
         raise InvalidValueError(
-            f'inference_ami_version: must be the name of a SageMaker inference AMI, got "{version}"; {hint}'
+            "inference_ami_version: must be the name of a SageMaker inference AMI, "
+            f'got "{version}"; {hint}'
         )
 
     def __str__(self) -> str:
@@ -74,8 +78,8 @@ class InferenceAmi:
 class AmiChoice:
     """The AMI for a container image on an instance type, and how certain that is.
 
-    ``ami`` is ``None`` if SageMaker's default is right, or if no source states a compatible one. In the
-    second case ``certainty`` is ``None`` too, and ``finding`` is a warning.
+    ``ami`` is ``None`` if SageMaker's default is right, or if no source states a compatible one. In
+    the second case ``certainty`` is ``None`` too, and ``finding`` is a warning.
     """
 
     ami: InferenceAmi | None
@@ -97,9 +101,9 @@ def inference_ami_names() -> tuple[str, ...]:
 def default_inference_ami(image_version: str | None, instance_type: InstanceType) -> AmiChoice:
     """Return the AMI to use if you set none.
 
-    CPU instances need none. For a pair of image version and instance family without a source, no AMI is set
-    and a warning is returned (code ``inference-ami-unsourced``). An ``image_version`` of ``None`` (your own
-    image) is such a pair on every GPU instance.
+    CPU instances need none. For a pair of image version and instance family without a source, no
+    AMI is set and a warning is returned (code ``inference-ami-unsourced``). An ``image_version`` of
+    ``None`` (your own image) is such a pair on every GPU instance.
     """
     if not instance_type.has_gpu:
         return AmiChoice(None)
@@ -124,7 +128,12 @@ def _unsourced(image_version: str | None, instance_type: InstanceType) -> Findin
         code="inference-ami-unsourced",
         severity=Severity.WARNING,
         path="inference_ami",
-        message=f"no published inference AMI for {image} on {instance_type}; using SageMaker's default",
-        hint="if the container fails to start, set inference_ami_version to one with a driver for its CUDA",
+        message=(
+            f"no published inference AMI for {image} on {instance_type}; using SageMaker's default"
+        ),
+        hint=(
+            "if the container fails to start, "
+            "set inference_ami_version to one with a driver for its CUDA"
+        ),
         source="AWS publishes no table of inference AMIs by container image and instance type",
     )

@@ -15,7 +15,9 @@ __all__ = ["infer_backend"]
 
 
 class KnownBackend(NamedTuple):
-    """A backend that Triton's core knows by name: its platforms, each with the default model file."""
+    """A backend that Triton's core knows by name: its platforms,
+    each with the default model file.
+    """
 
     name: str
     default_files: dict[str, str]
@@ -35,7 +37,10 @@ _BACKEND_OF_PLATFORM = {
 _BACKEND_OF_PLATFORM["libtorch"] = "pytorch"
 
 BACKEND_OF_OTHER_NAME = {**_BACKEND_OF_PLATFORM, "onnx": "onnxruntime", "onnxrt": "onnxruntime"}
-"""The backends by names that are often written in their place. No image of NVIDIA has such a backend."""
+"""The backends by names that are often written in their place.
+
+No image of NVIDIA has such a backend.
+"""
 
 # In the order in which the core looks at the first version directory.
 _BACKEND_OF_FILE: dict[str, str] = load("names")["backend_of_file"]
@@ -48,7 +53,9 @@ _DIRECTORIES_TOO = frozenset({"model.onnx", "model.xml", "model.py"})
 
 
 class Backend(NamedTuple):
-    """Backend and platform after completion, and the file in a version directory; "" means unknown."""
+    """Backend and platform after completion, and the file in a version directory;
+    "" means unknown.
+    """
 
     backend: str
     platform: str
@@ -78,7 +85,9 @@ def backend_of_file(model_file: str, platform: str = "ensemble") -> str:
 
 
 def fix_of_wrong_backend(model: ModelFolder, version: str, backend: str) -> str | None:
-    """Return the hint for a version directory without a model of ``backend`` and with that of another one."""
+    """Return the hint for a version directory without a model of ``backend`` and
+    with that of another one.
+    """
     file_of = {PurePath(file).suffix: file for file in _BACKEND_OF_FILE if file != "model.py"}
     files = sorted(model.list(version))
     found = next(
@@ -96,7 +105,9 @@ def fix_of_wrong_backend(model: ModelFolder, version: str, backend: str) -> str 
 
 
 def _field_of(backend: str, file: str) -> str:
-    """The field that lets Triton load this file: the platform where the backend alone is not enough."""
+    """The field that lets Triton load this file:
+    the platform where the backend alone is not enough.
+    """
     known = KNOWN_BACKENDS.get(backend)
     if known is None or not known.platform_required:
         return f'backend: "{backend}"'

@@ -34,7 +34,8 @@ _LONGEST_MESSAGE = 1000
 def run_checks(context: RepositoryContext, repository: str) -> Report:
     """Return all findings of a repository, sorted by place.
 
-    An error in a model that the endpoint does not load becomes a warning: the endpoint starts without it.
+    An error in a model that the endpoint does not load becomes a warning: the endpoint starts
+    without it.
     """
     findings = list(_repository_findings(context))
     comments: list[IgnoreComment] = []
@@ -79,8 +80,8 @@ def _with_comments(
 def _expected_codes(context: RepositoryContext) -> Collection[str]:
     """The codes of which a comment must ignore something.
 
-    None when packing is checked, for one endpoint at a time. Whether a rule about the machine finds something
-    depends on what is known about it.
+    None when packing is checked, for one endpoint at a time. Whether a rule about the machine finds
+    something depends on what is known about it.
     """
     if context.is_packed:
         return ()
@@ -95,7 +96,8 @@ def _expected_codes(context: RepositoryContext) -> Collection[str]:
 
 
 def _with_one_of_each(pointers: Collection[str], findings: Iterable[Finding]) -> list[Finding]:
-    """Return what was found without what the rules say of the text of a pointer, which would mislead.
+    """Return what was found without what the rules say of the text of a pointer, which would
+    mislead.
 
     Triton rejects a pointer if it rejects its text.
     """

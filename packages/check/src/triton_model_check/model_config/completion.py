@@ -1,7 +1,7 @@
 """Completes a configuration from an ONNX model as the ONNX Runtime backend does (rules A1 to A9).
 
-Source: onnxruntime_backend r24.10, src/onnxruntime.cc, ModelState::AutoCompleteConfig. Tensors are in the
-order of the model; the server's order is that of a hash map.
+Source: onnxruntime_backend r24.10, src/onnxruntime.cc, ModelState::AutoCompleteConfig. Tensors are
+in the order of the model; the server's order is that of a hash map.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
 
 DEFAULT_MAX_BATCH_SIZE = 4
-"""The ``max_batch_size`` that the backend sets if the model supports batching and none is written."""
+"""The ``max_batch_size`` that the backend sets if the model supports batching
+and none is written.
+"""
 
 
 def complete_from_onnx(config: Any | None, file: ModelFile, name: str) -> Any:
-    """Return a copy of the configuration, completed from the model; ``None`` stands for an empty one."""
+    """Return a copy of the configuration, completed from the model;
+    ``None`` stands for an empty one.
+    """
     completed = new_model_config()
     if config is not None:
         completed.CopyFrom(config)
@@ -38,7 +42,9 @@ def _complete_from(completed: Any, file: ModelFile) -> None:
 
 
 def _prefer_full_batches(config: Any) -> None:
-    """Set the preferred batch size as the core does (model_config_utils.cc, NormalizeModelConfig)."""
+    """Set the preferred batch size as the core does (model_config_utils.cc,
+    NormalizeModelConfig).
+    """
     batching = config.dynamic_batching
     if (
         config.HasField("dynamic_batching")
@@ -86,8 +92,10 @@ _SEQUENCE_IDLE_MICROSECONDS = 1_000_000
 def complete_core(config: Any, backend: Backend, gpu_count: int | None) -> None:
     """Set what Triton's core sets in the configuration of a model, in place.
 
-    ``gpu_count`` is the number of GPUs of the machine; without it, instance groups are left as they are.
-    Source: triton core r24.10, model_config_utils.cc, AutoCompleteBackendFields and NormalizeModelConfig.
+    ``gpu_count`` is the number of GPUs of the machine; without it, instance groups are left as they
+    are.
+    Source: triton core r24.10, model_config_utils.cc, AutoCompleteBackendFields and
+    NormalizeModelConfig.
     """
     config.backend, config.platform, config.default_model_filename = backend
     if not config.HasField("version_policy"):

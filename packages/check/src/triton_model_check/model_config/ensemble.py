@@ -21,7 +21,8 @@ __all__ = ["EnsembleGraph"]
 class Step:
     """One step of an ensemble, at its position in the configuration from 0.
 
-    Version -1 is the newest. The maps have the ensemble's tensor by input and by output of the model.
+    Version -1 is the newest. The maps have the ensemble's tensor by input and by output of the
+    model.
     """
 
     index: int
@@ -81,7 +82,7 @@ class EnsembleGraph:
         """
         return cls.from_config(model.config, model.name)
 
-    # --- writers and readers -----------------------------------------------------------------------------
+    # --- writers and readers ----------------------------------------------------------------------
 
     @cached_property
     def producers(self) -> dict[str, tuple[Step, ...]]:
@@ -124,9 +125,9 @@ class EnsembleGraph:
     def misspelled_writes(self) -> Mapping[str, str]:
         """The missing tensor that a step most likely means, by the tensor that it writes.
 
-        The wrong name is the written one if the missing tensor is called like the model's output, is an
-        output of the ensemble, or is read by several steps. A pair has one cause, so the checks report only
-        one of its names.
+        The wrong name is the written one if the missing tensor is called like the model's output,
+        is an output of the ensemble, or is read by several steps. A pair has one cause, so the
+        checks report only one of its names.
         """
         pairs: dict[str, str] = {}
         for tensor in self.unread:
@@ -140,7 +141,9 @@ class EnsembleGraph:
 
     @cached_property
     def misspelled_reads(self) -> Mapping[str, str]:
-        """The unused tensor that a step or an output most likely means, by the missing one that it reads."""
+        """The unused tensor that a step or an output most likely means,
+        by the missing one that it reads.
+        """
         unused = [
             name
             for name in (*self.unread, *self.unused_inputs)
@@ -156,7 +159,9 @@ class EnsembleGraph:
 
     @cached_property
     def in_cycle(self) -> tuple[str, ...]:
-        """Tensors of a cycle, and tensors that depend on a cycle; without the unproduced tensors."""
+        """Tensors of a cycle, and tensors that depend on a cycle;
+        without the unproduced tensors.
+        """
         ready = self.ready_tensors((*self.inputs, *self.unproduced))
         return tuple(tensor for tensor in self.tensors if tensor not in ready)
 
@@ -213,7 +218,9 @@ class EnsembleGraph:
     def _decouple_labels(
         self, decoupled_models: Collection[str]
     ) -> tuple[dict[str, int], tuple[Step, ...]]:
-        """Label each tensor with the decoupled step that it comes from; return steps with several labels."""
+        """Label each tensor with the decoupled step that it comes from;
+        return steps with several labels.
+        """
         labels = dict.fromkeys(self.inputs, 0)
         conflicting = []
         for step in self._in_order(self.inputs):
@@ -227,7 +234,7 @@ class EnsembleGraph:
                 labels.setdefault(tensor, label)
         return labels, tuple(conflicting)
 
-    # --- printing -----------------------------------------------------------------------------------------
+    # --- printing ---------------------------------------------------------------------------------
 
     def to_text(self) -> str:
         """Return the graph as text, with one line for each step."""
@@ -284,8 +291,8 @@ def _escape(text: str) -> str:
 def find_cycles(followers: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """Return the groups of nodes that reach each other, among them nodes that follow themselves.
 
-    ``followers`` has every node as a key. The algorithm is Kosaraju's, without recursion: nodes in one
-    strongly connected component reach each other.
+    ``followers`` has every node as a key. The algorithm is Kosaraju's, without recursion: nodes in
+    one strongly connected component reach each other.
     """
     predecessors: dict[str, list[str]] = {node: [] for node in followers}
     for node, after in followers.items():

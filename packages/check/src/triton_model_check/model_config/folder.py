@@ -44,8 +44,8 @@ class ModelFolder:
     Args:
         name: Name of the model.
         directory: Folder on disk.
-        path: Folder relative to the repository in POSIX form, or ``"."`` if the root of the repository is the
-            model. Default: the name.
+        path: Folder relative to the repository in POSIX form, or ``"."`` if the root of the
+            repository is the model. Default: the name.
         config_name: Name of the file in ``configs`` that replaces ``config.pbtxt`` if it exists.
     """
 
@@ -79,7 +79,9 @@ class ModelFolder:
 
     @cached_property
     def config_parts(self) -> tuple[str, ...]:
-        """The file of the configuration in the folder: ``config.pbtxt``, or that of the chosen name."""
+        """The file of the configuration in the folder: ``config.pbtxt``,
+        or that of the chosen name.
+        """
         chosen = f"{self._config_name}.pbtxt"
         is_there = self._config_name is not None and self.list(CONFIGS).get(chosen) is False
         return (CONFIGS, chosen) if is_there else (CONFIG_FILE,)
@@ -94,21 +96,29 @@ class ModelFolder:
 
     @cached_property
     def entries(self) -> dict[str, bool]:
-        """Names in the folder, and whether each is a directory, following links; empty if unreadable."""
+        """Names in the folder, and whether each is a directory, following links;
+        empty if unreadable.
+        """
         return self.list()
 
     def _at(self, *parts: str) -> str:
-        """The path of a file or folder; with a ``..`` it may be that of another model, or outside."""
+        """The path of a file or folder; with a ``..`` it may be that of
+        another model, or outside.
+        """
         path = os.path.join(self._directory, *parts)
         note_path(path, path[len(self._directory) :])
         return path
 
     def list(self, *parts: str) -> dict[str, bool]:
-        """Return the names in a sub-folder, and whether each is a directory; empty if there is none."""
+        """Return the names in a sub-folder, and whether each is a directory;
+        empty if there is none.
+        """
         return {name: bool(is_folder) for name, is_folder in self._content_of(*parts).items()}
 
     def _content_of(self, *parts: str) -> dict[str, bool | None]:
-        """The names in a sub-folder; whether each is a directory, or ``None`` if it is no file either."""
+        """The names in a sub-folder; whether each is a directory,
+        or ``None`` if it is no file either.
+        """
         if parts not in self._content:
             try:
                 with os.scandir(self._at(*parts)) as entries:
@@ -130,7 +140,9 @@ class ModelFolder:
             return None
 
     def read(self, *parts: str) -> bytes | None:
-        """Return the content of a text file, or ``None`` if it cannot be read or is larger than 1 MiB."""
+        """Return the content of a text file, or ``None`` if it cannot be read
+        or is larger than 1 MiB.
+        """
         try:
             content = read_regular(self._at(*parts), MAX_TEXT_BYTES)
         except (OSError, ValueError):
@@ -178,15 +190,16 @@ class ModelFolder:
             self._environments[parts] = read_environment(self._at(*parts))
         return self._environments[parts]
 
-    # --- versions ---------------------------------------------------------------------------------------
+    # --- versions ---------------------------------------------------------------------------------
 
     @cached_property
     def version_directories(self) -> dict[str, int | None]:
-        """Directories that Triton regards as versions, with the number that it reads from each name.
+        """Directories that Triton regards as versions, with the number that it reads from each
+        name.
 
-        Triton ignores ``warmup``, ``initial_state`` and ``configs``, names with a leading zero, and names
-        that do not start with a number. A name that only starts with a number (``1abc``) counts. ``None`` is
-        a number of more than 64 bits. Source: triton core, VersionsToLoad.
+        Triton ignores ``warmup``, ``initial_state`` and ``configs``, names with a leading zero, and
+        names that do not start with a number. A name that only starts with a number (``1abc``)
+        counts. ``None`` is a number of more than 64 bits. Source: triton core, VersionsToLoad.
         """
         found: dict[str, int | None] = {}
         for name, is_directory in self.entries.items():
@@ -233,7 +246,9 @@ class ModelFolder:
 
     @property
     def versions_to_create(self) -> tuple[str, ...]:
-        """The version directories that packing creates, where there is none and an empty one is enough."""
+        """The version directories that packing creates,
+        where there is none and an empty one is enough.
+        """
         config = self.config
         if self.versions or config is None:
             return ()
@@ -245,7 +260,7 @@ class ModelFolder:
         versions = tuple(str(version) for version in wanted) or ("1",)
         return tuple(version for version in versions if version not in self.entries)
 
-    # --- configuration ----------------------------------------------------------------------------------
+    # --- configuration ----------------------------------------------------------------------------
 
     @property
     def has_config(self) -> bool:
@@ -276,7 +291,9 @@ class ModelFolder:
 
     @cached_property
     def config_text(self) -> str | None:
-        """The content of ``config.pbtxt``, or ``None`` if it is too large or not a readable file."""
+        """The content of ``config.pbtxt``, or ``None`` if it is too large
+        or not a readable file.
+        """
         from triton_model_check.model_config.text import decode
 
         content = self.read(*self.config_parts)
@@ -294,7 +311,9 @@ class ModelFolder:
 
     @property
     def config(self) -> Any:
-        """The ``inference.ModelConfig`` message, or ``None`` if the file is absent or does not parse."""
+        """The ``inference.ModelConfig`` message, or ``None`` if the file is
+        absent or does not parse.
+        """
         return self._read[0]
 
     @property
@@ -340,7 +359,8 @@ class ModelFolder:
         """Return the place of a field of ``config.pbtxt``, or of its nearest enclosing field.
 
         Args:
-            field: Names and indexes from the top of the configuration, such as ``("input", 0, "dims")``.
+            field: Names and indexes from the top of the configuration, such as ``("input", 0,
+                "dims")``.
         """
         return self.locations.find(field) if field and self.locations else None
 

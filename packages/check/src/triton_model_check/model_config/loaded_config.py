@@ -19,8 +19,8 @@ __all__ = ["complete"]
 class LoadedConfig:
     """A completed configuration.
 
-    ``config`` is the completed message, ``written`` what ``config.pbtxt`` contains. ``notes`` say which parts
-    may still be completed otherwise.
+    ``config`` is the completed message, ``written`` what ``config.pbtxt`` contains. ``notes`` say
+    which parts may still be completed otherwise.
     """
 
     config: Any
@@ -41,8 +41,8 @@ class LoadedConfig:
 def complete(folder: ModelFolder, target: Target | None = None) -> LoadedConfig:
     """Complete a model's configuration, from its model file if that is an ONNX model.
 
-    Without ``target.gpu_count``, instance groups are left as they are. A ``config.pbtxt`` that cannot be
-    parsed counts as absent.
+    Without ``target.gpu_count``, instance groups are left as they are. A ``config.pbtxt`` that
+    cannot be parsed counts as absent.
     """
     model = _under_check(folder, target or Target())
     written = new_model_config()
@@ -78,7 +78,10 @@ def _notes(model: ModelUnderCheck) -> tuple[str, ...]:
         return tuple(faults)
     if model.backend == "python" and model.completes_tensors:
         return (
-            "auto_complete_config of the model may set tensors, max_batch_size and dynamic_batching",
+            (
+                "auto_complete_config of the model may set tensors, "
+                "max_batch_size and dynamic_batching"
+            ),
         )
     if model.backend == "onnxruntime":
         return model.not_checked

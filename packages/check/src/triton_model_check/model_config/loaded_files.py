@@ -39,10 +39,11 @@ class FileToLoad(NamedTuple):
 
 
 def file_to_load(backend: Backend, config: Any | None) -> FileToLoad | None:
-    """Return the file that the backend loads, or ``None`` if this depends on more than the configuration.
+    """Return the file that the backend loads, or ``None`` if this depends on more than the
+    configuration.
 
-    Another ``runtime`` than the backend's own library may load any file, and ``cc_model_filenames`` chooses
-    the file by the GPU.
+    Another ``runtime`` than the backend's own library may load any file, and ``cc_model_filenames``
+    chooses the file by the GPU.
     """
     if config is not None and config.cc_model_filenames:
         return None
@@ -57,9 +58,9 @@ def files_to_load(
 ) -> tuple[FileToLoad, ...]:
     """Return the files that the backend may load.
 
-    ``cc_model_filenames`` has one for each compute capability; the backend loads the default file on a GPU
-    that it does not contain, and without a GPU. If the GPU is not known, every file of the field has to be
-    right.
+    ``cc_model_filenames`` has one for each compute capability; the backend loads the default file
+    on a GPU that it does not contain, and without a GPU. If the GPU is not known, every file of the
+    field has to be right.
     """
     default = _default_file(backend, config)
     if default is None:
@@ -108,9 +109,11 @@ def tree_model_type(config: Any | None) -> str:
 
 
 def tree_row_size(tensor: Any, max_batch_size: int) -> int | None:
-    """Return how many values a row of the input of the FIL backend has, or ``None`` if the size is variable.
+    """Return how many values a row of the input of the FIL backend has, or ``None`` if the size is
+    variable.
 
-    The first dimension of a request is the number of rows. ``dims`` contain it if ``max_batch_size`` is 0.
+    The first dimension of a request is the number of rows. ``dims`` contain it if
+    ``max_batch_size`` is 0.
     """
     dims = list(tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims)
     row = dims if max_batch_size > 0 else dims[1:]
@@ -118,7 +121,9 @@ def tree_row_size(tensor: Any, max_batch_size: int) -> int | None:
 
 
 def _is_read_otherwise(model_format: ModelFormat, place: str, platform: str) -> bool:
-    """OpenVINO also reads ONNX files; PyTorch and DALI also run Python code; PyTorch also reads .pt2."""
+    """OpenVINO also reads ONNX files; PyTorch and DALI also run Python code;
+    PyTorch also reads .pt2.
+    """
     if model_format == "torchscript":
         return place.endswith((".py", ".pt2")) or platform not in _LIBTORCH
     if model_format == "openvino":
@@ -135,7 +140,9 @@ def describe_file(
     *,
     gpu_count: int | None = None,
 ) -> ModelFile:
-    """Describe the file in the folder ``version``; ``complete_bytes`` as in ``RepositoryContext``."""
+    """Describe the file in the folder ``version``;
+    ``complete_bytes`` as in ``RepositoryContext``.
+    """
     path = version / file.place
     note_path(str(path), file.place)
     if file.place.endswith("/") and os.path.isfile(path):

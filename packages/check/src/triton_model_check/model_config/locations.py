@@ -1,8 +1,8 @@
 """Finds each field of a ``config.pbtxt`` in its text, when a finding or a fix needs it.
 
-protobuf does not keep the places, so this module splits the text into tokens again. protobuf's tokenizer
-would take quadratic time to tell the places in a long line. The text has been parsed before, so brackets
-match and every field name is followed by its value.
+protobuf does not keep the places, so this module splits the text into tokens again. protobuf's
+tokenizer would take quadratic time to tell the places in a long line. The text has been parsed
+before, so brackets match and every field name is followed by its value.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import NamedTuple
 from triton_model_check.model_config.text_spellings import STRING_OR_COMMENT
 
 FieldPath = tuple[str | int, ...]
-"""Names and indices from the top of the message: ``("input", 0, "dims")``. An entry of a map may have its key
-instead of its index: ``("parameters", "EXECUTION_ENV_PATH")``."""
+"""Names and indices from the top of the message: ``("input", 0, "dims")``. An entry of a map may
+have its key instead of its index: ``("parameters", "EXECUTION_ENV_PATH")``."""
 
 TOKEN = re.compile(rf"{STRING_OR_COMMENT.pattern}|-\s*[\w.][\w.+-]*|[\w.][\w.+-]*|[^\s]")
 _QUOTES = ("'", '"')
@@ -26,14 +26,17 @@ Span = tuple[int, int]
 """The offsets of the first character, and of the one after the last."""
 
 Range = tuple[int, int, int, int]
-"""The first line and column of a piece of a text, and those after its last character, counted from 1."""
+"""The first line and column of a piece of a text, and those after its last character,
+counted from 1.
+"""
 
 
 class FieldSpans(NamedTuple):
     """The parts of one field in the text.
 
-    ``statement`` is what has to go to remove it: name, value and a comma or semicolon behind them; for an
-    element of a list only the element, with the comma behind it, or before it if it is the last one.
+    ``statement`` is what has to go to remove it: name, value and a comma or semicolon behind them;
+    for an element of a list only the element, with the comma behind it, or before it if it is the
+    last one.
     """
 
     statement: Span
@@ -42,7 +45,10 @@ class FieldSpans(NamedTuple):
 
 
 class _Value(NamedTuple):
-    """One value of a field, with its block if it is a message. ``start`` is where a finding points."""
+    """One value of a field, with its block if it is a message.
+
+    ``start`` is where a finding points.
+    """
 
     start: int
     spans: FieldSpans
@@ -74,7 +80,9 @@ class Locations:
         return None if spans is None else (*self._place(start), *self._place(spans.value[1]))
 
     def spans(self, path: FieldPath) -> FieldSpans | None:
-        """Return the parts of exactly this field; ``None`` if it is not there, or given several times."""
+        """Return the parts of exactly this field; ``None`` if it is not there,
+        or given several times.
+        """
         _, spans, is_exact = self._look_up(path)
         return spans if is_exact else None
 
@@ -93,7 +101,9 @@ class Locations:
         return line, offset - self._lines[line - 1] + 1
 
     def _look_up(self, path: FieldPath) -> tuple[int, FieldSpans | None, bool]:
-        """Return where the field starts, its parts, and whether it is exactly the field of the path."""
+        """Return where the field starts, its parts,
+        and whether it is exactly the field of the path.
+        """
         start, spans, is_exact = 0, None, False
         block: dict[str, _Field] | None = self._root
         rest = list(reversed(path))
@@ -152,7 +162,9 @@ class _Walker:
         self._tokens = _Tokens(text)
 
     def block(self) -> tuple[dict[str, _Field], str | None]:
-        """Return the fields up to the end of a block or file, and the key if it is an entry of a map."""
+        """Return the fields up to the end of a block or file,
+        and the key if it is an entry of a map.
+        """
         fields: dict[str, _Field] = {}
         key: str | None = None
         while self._tokens.token not in ("}", ">", ""):
@@ -192,7 +204,9 @@ class _Walker:
             field.values.append(_Value(start, FieldSpans(statement, name, value), block))
 
     def _read_value(self, field: _Field) -> tuple[str | None, dict[str, _Field] | None]:
-        """Return the text of a scalar, or the block of a message, which is the next value of the field."""
+        """Return the text of a scalar, or the block of a message,
+        which is the next value of the field.
+        """
         if not self._tokens.skip("{", "<"):
             return self._scalar(), None
         block, key = self.block()

@@ -1,4 +1,6 @@
-"""What a rule looks at: one model, completed as Triton completes it, and the repository it is in."""
+"""What a rule looks at: one model, completed as Triton completes it,
+and the repository it is in.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ class RepositoryContext:
     ``is_archive``
         Whether the folder is the content of one archive, whatever its layout.
     ``complete_bytes``
-        Only the first bytes of each file, this many, are present; ``None`` means that files are complete.
+        Only the first bytes of each file, this many, are present; ``None`` means that files are
+        complete.
     ``calls``
         The models that each Python model calls.
     ``others``, ``packed_files``
@@ -114,7 +117,9 @@ class RepositoryContext:
 
     @cached_property
     def ensemble_cycles(self) -> Mapping[str, Sequence[str]]:
-        """Ensembles that are steps of each other or of themselves, by the first name of each cycle."""
+        """Ensembles that are steps of each other or of themselves,
+        by the first name of each cycle.
+        """
         from triton_model_check.model_config.ensemble import find_cycles
 
         steps = {
@@ -144,7 +149,9 @@ class ModelUnderCheck:
 
     @property
     def config_place(self) -> str:
-        """The path of a finding about the configuration: ``config.pbtxt``, or the folder if there is none."""
+        """The path of a finding about the configuration: ``config.pbtxt``,
+        or the folder if there is none.
+        """
         return self.folder.config_path if self.folder.has_config else self.folder.path
 
     @cached_property
@@ -201,11 +208,16 @@ class ModelUnderCheck:
 
     @cached_property
     def python_sources(self) -> tuple[PythonSource, ...]:
-        """The Python model files of the versions to load that exist and can be parsed within seconds."""
+        """The Python model files of the versions to load that exist and can be
+        parsed within seconds.
+        """
         return tuple(filter(None, self._python_files.values()))
 
     def forget_sources(self) -> None:
-        """Free the syntax trees. The garbage collector would visit those of a thousand models many times."""
+        """Free the syntax trees.
+
+        The garbage collector would visit those of a thousand models many times.
+        """
         _ = self.not_checked  # is found with them
         for name in ("python_sources", "_python_files"):
             self.__dict__.pop(name, None)
@@ -256,9 +268,12 @@ class ModelUnderCheck:
         )
 
     def place_of(self, path: Path) -> str:
-        """Return the path of a finding about a model file: the file, or the nearest folder that exists."""
+        """Return the path of a finding about a model file: the file,
+        or the nearest folder that exists.
+        """
         parts = path.relative_to(self.folder.directory).parts
-        # From the outermost folder on, since a file name in config.pbtxt can have thousands of parts.
+        # From the outermost folder on, since a file name in config.pbtxt can have thousands of
+        # parts.
         depth, below = 1, self.folder.directory / parts[0]
         while depth < len(parts) and os.path.lexists(below / parts[depth]):
             depth, below = depth + 1, below / parts[depth]
@@ -266,7 +281,9 @@ class ModelUnderCheck:
 
     @cached_property
     def completed_configs(self) -> tuple[tuple[ModelFile, Any], ...]:
-        """Each model file that can be read, with the configuration that the backend completes from it."""
+        """Each model file that can be read, with the configuration that the
+        backend completes from it.
+        """
         readable = (each for each in self.model_files if each.format == "onnx" and not each.faults)
         found = tuple(
             file
@@ -300,7 +317,9 @@ class ModelUnderCheck:
 
     @cached_property
     def final_config(self) -> Any:
-        """The configuration as the server completes it; the written one if the model file does not tell."""
+        """The configuration as the server completes it;
+        the written one if the model file does not tell.
+        """
         return self.completed_configs[0][1] if self.completed_configs else self.config
 
     @property

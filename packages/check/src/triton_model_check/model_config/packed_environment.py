@@ -47,18 +47,21 @@ class PackedEnvironment:
     """What the file names of an environment say.
 
     Args:
-        names: The paths of ``bin/activate`` and ``bin/python3``, of the folders of Python versions, and of
-            the packages.
+        names: The paths of ``bin/activate`` and ``bin/python3``, of the folders of Python versions,
+            and of the packages.
         is_complete: Whether all names were read.
         other_format: The format of an archive that the backend cannot unpack, or ``""``.
-        is_archive: Whether it is a folder, or an archive of which at least the beginning can be read.
+        is_archive: Whether it is a folder, or an archive of which at least the beginning can be
+            read.
         unpacked_bytes: The size of its files, as far as it can be read; 0 for a folder.
         is_folder: Whether it is a folder in place of an archive.
-        outside: The first member that would be unpacked outside of the environment or through a link, and
-            why; ``""`` if there is none.
-        wheels: The tags of each package, such as ``cp312-cp312-manylinux_2_28_x86_64``. Empty for a folder.
-        extensions: The tags of compiled modules, such as ``cpython-312-x86_64-linux-gnu``, by the path of the
-            module. A module may have files for several versions of Python. Empty for a folder.
+        outside: The first member that would be unpacked outside of the environment or through a
+            link, and why; ``""`` if there is none.
+        wheels: The tags of each package, such as ``cp312-cp312-manylinux_2_28_x86_64``. Empty for a
+            folder.
+        extensions: The tags of compiled modules, such as ``cpython-312-x86_64-linux-gnu``, by the
+            path of the module. A module may have files for several versions of Python. Empty for a
+            folder.
     """
 
     names: frozenset[str] = frozenset()
@@ -109,7 +112,9 @@ class PackedEnvironment:
 
 
 def packed_python(path: str) -> str | None:
-    """Return the minor version of Python in an environment, such as ``"3.12"``, or ``None`` if unknown."""
+    """Return the minor version of Python in an environment, such as ``"3.12"``,
+    or ``None`` if unknown.
+    """
     return read_environment(path).python
 
 

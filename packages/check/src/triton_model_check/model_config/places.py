@@ -1,4 +1,6 @@
-"""Gives every finding of a repository a place in a file that exists: editors and code hosts need one."""
+"""Gives every finding of a repository a place in a file that exists:
+editors and code hosts need one.
+"""
 
 # os is several times faster than pathlib.
 # ruff: noqa: PTH113, PTH118, PTH119
@@ -24,7 +26,9 @@ _MOST_FILES = 10_000
 
 
 def with_places(findings: Iterable[Finding], root: str | os.PathLike[str]) -> Iterator[Finding]:
-    """Yield the findings of the folder ``root``, each with a place; one that has a place keeps it."""
+    """Yield the findings of the folder ``root``, each with a place;
+    one that has a place keeps it.
+    """
     files = _Files(os.fspath(root))
     for each in findings:
         yield replace(each, place=files.place(each)) if each.place is None else each
@@ -68,7 +72,9 @@ class _Files:
         return self._first_file(model) or self._first_file("") or model + CONFIG_FILE
 
     def _find_first_file(self, folder: str) -> str:
-        """Return the configuration that is nearest to a folder, else its first file, or "" without one."""
+        """Return the configuration that is nearest to a folder, else its first file,
+        or "" without one.
+        """
         top = os.path.join(self._root, folder)
         if os.path.isfile(os.path.join(top, CONFIG_FILE)):
             return folder + CONFIG_FILE

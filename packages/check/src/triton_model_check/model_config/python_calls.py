@@ -1,8 +1,8 @@
 """Finds the models and tensors that a Python model names, without executing it.
 
 Source: python_backend README. Business logic scripting (BLS) calls models with
-``pb_utils.InferenceRequest(model_name=...)``. Tensors are named in ``pb_utils.Tensor(name, array)`` and
-``pb_utils.get_input_tensor_by_name(request, name)``.
+``pb_utils.InferenceRequest(model_name=...)``. Tensors are named in ``pb_utils.Tensor(name, array)``
+and ``pb_utils.get_input_tensor_by_name(request, name)``.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class CallSite(NamedTuple):
 class ModelCalls:
     """The models that a model calls.
 
-    ``sites`` are the models that its source names, each with the first call. ``unknown`` are calls whose
-    model is not known. ``declared`` are models that the user has declared, or ``None``.
+    ``sites`` are the models that its source names, each with the first call. ``unknown`` are calls
+    whose model is not known. ``declared`` are models that the user has declared, or ``None``.
     """
 
     sites: Mapping[str, CallSite]
@@ -54,10 +54,11 @@ class ModelCalls:
 
 
 def find_calls(folder: ModelFolder, declared: Sequence[str] | None = None) -> ModelCalls:
-    """Return the calls in ``model.py`` and in the modules of the folder that it imports, of all versions.
+    """Return the calls in ``model.py`` and in the modules of the folder that it imports, of all
+    versions.
 
-    A name is known if it is a string, or a variable or attribute that is only ever assigned strings.
-    ``declared`` are the models that the user has declared.
+    A name is known if it is a string, or a variable or attribute that is only ever assigned
+    strings. ``declared`` are the models that the user has declared.
     """
     sites: dict[str, CallSite] = {}
     unknown: list[CallSite] = []
@@ -84,7 +85,8 @@ class NamedTensor(NamedTuple):
 def find_tensors(tree: ast.Module) -> Iterator[NamedTensor]:
     """Yield the tensors that a model reads, and those that it creates unless it calls other models.
 
-    The tensors of a called model are created in the same way. Names are known as in :func:`find_calls`.
+    The tensors of a called model are created in the same way. Names are known as in
+    :func:`find_calls`.
     """
     module = _Module(tree)
     for call in module.calls(_INPUT):
@@ -142,7 +144,8 @@ def _parse(content: bytes) -> ast.Module | None:
 def _imported(folder: ModelFolder, path: str, version: str, tree: ast.Module) -> Iterator[str]:
     """Yield the files of the folder that a module imports.
 
-    The Python backend adds the folder of the model and the folder of the version to the search path.
+    The Python backend adds the folder of the model and the folder of the version to the search
+    path.
     """
     package = path.split("/")[:-1]
     for level, name in _module_names(tree):
@@ -191,7 +194,9 @@ class _Module:
 
     @cached_property
     def _strings(self) -> dict[str, set[str] | None]:
-        """The strings that are assigned to each variable and attribute; ``None`` for other values."""
+        """The strings that are assigned to each variable and attribute;
+        ``None`` for other values.
+        """
         found: dict[str, set[str] | None] = {}
         for target, value in _bindings(self._nodes):
             known = found.setdefault(target, set())
@@ -238,7 +243,9 @@ def _assigned(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, a
 
 
 def _target(node: ast.expr | None) -> str:
-    """Return a name for a variable (``scale``) or an attribute (``.scale``); "" for anything else."""
+    """Return a name for a variable (``scale``) or an attribute (``.scale``);
+    "" for anything else.
+    """
     if isinstance(node, ast.Name):
         return node.id
     return f".{node.attr}" if isinstance(node, ast.Attribute) else ""

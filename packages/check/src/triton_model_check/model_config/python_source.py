@@ -12,7 +12,8 @@ from itertools import islice
 from typing import NamedTuple
 
 _MAX_PIECES = 100_000
-# Before Python 3.12, the parser looks for each expression of an f-string from the string's beginning.
+# Before Python 3.12, the parser looks for each expression of an f-string from the string's
+# beginning.
 _MAX_BRACES_TIMES_BYTES = 1_500_000_000
 _PIECE = re.compile(rb"\w+|[^\s\w]|\n")
 _MODEL = "TritonPythonModel"
@@ -34,8 +35,8 @@ def is_over_budget(content: bytes) -> bool:
 def nodes_of(*roots: ast.AST, without: tuple[type[ast.AST], ...] = ()) -> list[ast.AST]:
     """Return the nodes below and including ``roots``, level by level, without operators.
 
-    This is several times as fast as ``ast.walk``, which calls two generators for each node. Nodes of the
-    types ``without`` are left out, with all below them.
+    This is several times as fast as ``ast.walk``, which calls two generators for each node. Nodes
+    of the types ``without`` are left out, with all below them.
     """
     found = [node for node in roots if not isinstance(node, without)]
     for node in found:
@@ -69,8 +70,9 @@ class Import(NamedTuple):
 class PythonSource:
     """One ``model.py``: its path in the repository and its content.
 
-    If it is uncertain whether a class or method exists, it counts as existing. For example, a module that
-    imports ``*`` may define the class, and a class with a base class may inherit the method.
+    If it is uncertain whether a class or method exists, it counts as existing. For example, a
+    module that imports ``*`` may define the class, and a class with a base class may inherit the
+    method.
     """
 
     path: str
@@ -118,8 +120,8 @@ class PythonSource:
     def imports(self) -> tuple[Import, ...]:
         """The absolute imports outside ``if``, ``try`` and ``with``.
 
-        Those inside may expect that the module is absent. A file that changes ``sys.path`` has none, because
-        any folder may then contain the module.
+        Those inside may expect that the module is absent. A file that changes ``sys.path`` has
+        none, because any folder may then contain the module.
         """
         if self.tree is None or b"sys.path" in self.content or b"sys.modules" in self.content:
             return ()
@@ -199,10 +201,11 @@ def _binds(node: ast.AST, name: str) -> bool:
 
 
 def _line_that_returns_none(function: ast.FunctionDef) -> int | None:
-    """Return the line of a way that certainly returns ``None`` if it is taken, or ``None`` without one.
+    """Return the line of a way that certainly returns ``None`` if it is taken, or ``None`` without
+    one.
 
-    It is the line of ``return`` or ``return None``, or of the function if its end can be reached. A generator
-    has no such line, nor has a body that only contains ``pass`` or ``...``.
+    It is the line of ``return`` or ``return None``, or of the function if its end can be reached. A
+    generator has no such line, nor has a body that only contains ``pass`` or ``...``.
     """
     nodes = nodes_of(*function.body, without=_SCOPES)
     if all(_is_placeholder(each) for each in function.body) or any(

@@ -17,7 +17,8 @@ class Report:
 
     Args:
         repository: Path of the repository, for messages.
-        findings: Errors and warnings. A model that loads but can never serve on SageMaker is an error too.
+        findings: Errors and warnings. A model that loads but can never serve on SageMaker is an
+            error too.
         not_checked: Model files whose content was not checked, each with the reason.
         ignored: Findings that comments, options or settings ignore. They do not count.
     """

@@ -36,18 +36,19 @@ Scope = Literal[
     "environments",
     "comment",
 ]
-"""What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does; models
-whose backend loads a file; ensembles; models with ``sequence_batching``; models that call others; models of
-one of the named backends; Python models with ``EXECUTION_ENV_PATH``; models of a repository that has one of
-TensorRT-LLM; the repository as a whole; one with environments; each comment that ignores findings."""
+"""What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that
+does; models whose backend loads a file; ensembles; models with ``sequence_batching``; models that
+call others; models of one of the named backends; Python models with ``EXECUTION_ENV_PATH``; models
+of a repository that has one of TensorRT-LLM; the repository as a whole; one with environments; each
+comment that ignores findings."""
 
 
 class Problem(NamedTuple):
     """One thing that is wrong.
 
-    ``field`` is the place in ``config.pbtxt``. ``path`` names another file or folder instead. ``hint``
-    replaces the hint of the rule. ``fix`` changes the file in which the problem is. ``rejects``: whether
-    Triton rejects this one, if it does not reject all problems of the rule.
+    ``field`` is the place in ``config.pbtxt``. ``path`` names another file or folder instead.
+    ``hint`` replaces the hint of the rule. ``fix`` changes the file in which the problem is.
+    ``rejects``: whether Triton rejects this one, if it does not reject all problems of the rule.
     """
 
     message: str
@@ -64,19 +65,21 @@ IGNORE_MARK = "triton-model-check:"
 """The beginning of a comment that ignores findings."""
 
 RuleFunction = Callable[[Any], Iterable[Problem]]
-"""Takes a ``ModelUnderCheck``; a ``RepositoryContext`` or a ``UsedComment`` if the scope is that."""
+"""Takes a ``ModelUnderCheck``; a ``RepositoryContext`` or a ``UsedComment``
+if the scope is that.
+"""
 
 
 @dataclass(frozen=True)
 class Rule:
     """A rule, as the documentation lists it.
 
-    ``rejects``: whether Triton rejects to load the model. ``needs_files``: whether the rule looks at files
-    beside ``config.pbtxt``; it is skipped if the weights are stored elsewhere. ``when``: the rule runs only
-    if one of these fields of the configuration is set; empty means always. ``platforms``: where the rule
-    holds. ``since``, ``before``: the first image version for which it holds, and the first one for which it
-    does not; a rule with one of them is skipped if the version is not known. ``server_hint``: the hint where
-    ``hint`` is about SageMaker.
+    ``rejects``: whether Triton rejects to load the model. ``needs_files``: whether the rule looks
+    at files beside ``config.pbtxt``; it is skipped if the weights are stored elsewhere. ``when``:
+    the rule runs only if one of these fields of the configuration is set; empty means always.
+    ``platforms``: where the rule holds. ``since``, ``before``: the first image version for which it
+    holds, and the first one for which it does not; a rule with one of them is skipped if the
+    version is not known. ``server_hint``: the hint where ``hint`` is about SageMaker.
     """
 
     code: str
@@ -109,7 +112,9 @@ class Rule:
         return self.function.__module__.rsplit(".", 1)[-1]
 
     def holds_for(self, target: Target) -> bool:
-        """Whether the rule holds for a target: its platform, its image and the files that are there."""
+        """Whether the rule holds for a target: its platform,
+        its image and the files that are there.
+        """
         version = target.image_version
         if target.platform not in self.platforms or (self.needs_files and not target.local_files):
             return False
@@ -129,7 +134,9 @@ class Rule:
 
     @property
     def fix_reason(self) -> str | None:
-        """Why nothing can fix its problems automatically, or ``None`` if ``--fix`` can fix some of them."""
+        """Why nothing can fix its problems automatically,
+        or ``None`` if ``--fix`` can fix some of them.
+        """
         return next(
             (why for why, codes in _load("fixing/reasons").items() if self.code in codes), None
         )
@@ -183,7 +190,9 @@ warning = partial(rule, severity=Severity.WARNING)
 
 
 def reported(code: str, find: Callable[[Any, str], Iterable[Problem]]) -> RuleFunction:
-    """Register a rule that reports what ``find(model, code)`` yields; its words are in ``reported.json``."""
+    """Register a rule that reports what ``find(model, code)`` yields;
+    its words are in ``reported.json``.
+    """
     words = dict(_load("reported")[code])
 
     def function(model: Any) -> Iterable[Problem]:

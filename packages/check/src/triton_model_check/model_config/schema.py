@@ -1,8 +1,8 @@
 """Triton's schema of ``config.pbtxt``.
 
-``model_config.binpb`` is the descriptor of Triton's ``model_config.proto``, with its license beside it.
-``make facts-refresh`` copies both from tritonclient. The schema has a descriptor pool of its own, so that a
-process can also import a tritonclient with another version of the schema.
+``model_config.binpb`` is the descriptor of Triton's ``model_config.proto``, with its license beside
+it. ``make facts-refresh`` copies both from tritonclient. The schema has a descriptor pool of its
+own, so that a process can also import a tritonclient with another version of the schema.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def enum_values(enum_name: str) -> dict[int, str]:
 
 
 def data_type_name(number: int) -> str:
-    """Return the name of a ``DataType`` value such as ``TYPE_FP32``, or the number if it has no name."""
+    """Return the name of a ``DataType`` value such as ``TYPE_FP32``,
+    or the number if it has no name.
+    """
     return enum_values("DataType").get(number, str(number))
 
 
@@ -96,7 +98,7 @@ def _c_code() -> Any:
     return code if api_implementation.Type() == "upb" and hasattr(code, "MessageMeta") else None
 
 
-# --- plain texts ------------------------------------------------------------------------------------------
+# --- plain texts ----------------------------------------------------------------------------------
 
 _TOKEN = re.compile(
     r"""\"[^\"\\\x00-\x1f]*\"|'[^'\\\x00-\x1f]*'|[\w.+-]+|\#[^\n\0]*|[^ \t\n\r\v\f]"""
@@ -106,11 +108,15 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,19}")
 _RANGES = {3: range(-(2**63), 2**63), 4: range(2**64), 5: range(-(2**31), 2**31), 13: range(2**32)}
 
 _Read = Callable[[str, list[str]], bytes]
-"""Takes the first token of a value and those after it, the last one first; returns it as protobuf's bytes."""
+"""Takes the first token of a value and those after it, the last one first;
+returns it as protobuf's bytes.
+"""
 
 
 class _PlainField(NamedTuple):
-    """How a field is read. A message has at most one field of a ``choice``, unless it is repeated."""
+    """How a field is read. A message has at most one field of a ``choice``,
+    unless it is repeated.
+    """
 
     tag: bytes
     read: _Read
@@ -120,10 +126,11 @@ class _PlainField(NamedTuple):
 
 
 def read_plain(text: str) -> Any:
-    """Read a configuration several times as fast as protobuf's parser, or return ``None`` if it is unusual.
+    """Read a configuration several times as fast as protobuf's parser, or return ``None`` if it is
+    unusual.
 
-    The text is written as protobuf's bytes, which C code reads. Unusual are errors, escapes, numbers with a
-    fraction, characters outside ASCII, and all else that few people write.
+    The text is written as protobuf's bytes, which C code reads. Unusual are errors, escapes,
+    numbers with a fraction, characters outside ASCII, and all else that few people write.
     """
     if not text.isascii():
         return None

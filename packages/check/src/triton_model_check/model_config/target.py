@@ -1,8 +1,8 @@
 """Where a model repository will run: platform, machine and image.
 
-It is a plain value, so a repository can be checked without any construct. ``None`` means unknown, and the
-checks that depend on it are skipped. With ``Target()`` nothing is known except that SageMaker runs the
-repository on a single-model endpoint.
+It is a plain value, so a repository can be checked without any construct. ``None`` means unknown,
+and the checks that depend on it are skipped. With ``Target()`` nothing is known except that
+SageMaker runs the repository on a single-model endpoint.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def read_size(place: str, text: str) -> int:
 class ArchiveContent(NamedTuple):
     """One archive of a multi-model endpoint: the model it is meant to serve, and all folders in it.
 
-    ``is_given``: whether the user supplied the archive, instead of packing making it for that model.
+    ``is_given``: whether the user supplied the archive, instead of packing making it for that
+    model.
     """
 
     model: str
@@ -75,10 +76,10 @@ class Target:
     """The place that will run a model repository.
 
     ``platform``
-        ``"server"``: Triton on a machine. ``"docker"``, ``"kubernetes"``, ``"kserve"``: in a container of
-        one of these. ``"sagemaker"``: a single-model endpoint with one archive, unpacked into
-        ``/opt/ml/model``. ``"sagemaker-multi-model"``: one archive for each model, loaded by name on its
-        first request.
+        ``"server"``: Triton on a machine. ``"docker"``, ``"kubernetes"``, ``"kserve"``: in a
+        container of one of these. ``"sagemaker"``: a single-model endpoint with one archive,
+        unpacked into ``/opt/ml/model``. ``"sagemaker-multi-model"``: one archive for each model,
+        loaded by name on its first request.
     ``gpu_count``
         Number of NVIDIA GPUs of one instance; ``0`` is a CPU instance.
     ``gpu_memory_mib``
@@ -94,22 +95,23 @@ class Target:
     ``default_model``
         Value of ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``: the model that ``/invocations`` calls.
     ``local_files``
-        ``False`` if weights and version folders are stored elsewhere, so that only the model configurations
-        can be checked.
+        ``False`` if weights and version folders are stored elsewhere, so that only the model
+        configurations can be checked.
     ``is_prebuilt_image``
         Whether the image is AWS's own, so that its backends are known.
     ``shm_default_byte_size``
-        Value of ``SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE``: shared memory of each instance of a Python model,
-        in bytes; ``None`` is the default of the image.
+        Value of ``SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE``: shared memory of each instance of a
+        Python model, in bytes; ``None`` is the default of the image.
     ``inference_type``
-        Value of ``SAGEMAKER_TRITON_INFERENCE_TYPE``: ``"infer"``, ``"generate"`` or ``"generate_stream"``.
+        Value of ``SAGEMAKER_TRITON_INFERENCE_TYPE``: ``"infer"``, ``"generate"`` or
+        ``"generate_stream"``.
     ``has_response_cache``
         Whether the server is started with a response cache, by ``--cache-config``.
     ``has_network_isolation``
         Whether the containers have no network, so that a model cannot download its weights.
     ``gpus``
-        Model and compute capability of each GPU that loads the repository, on an endpoint with several
-        instance types.
+        Model and compute capability of each GPU that loads the repository, on an endpoint with
+        several instance types.
     ``is_uncompressed``
         Whether the models are stored as files in S3, which has no modes and no links.
     ``python_path``
@@ -121,7 +123,8 @@ class Target:
     ``backends``
         Names of the backends that the server has besides those of the image.
     ``model_config_name``
-        Name of the files in ``configs`` that replace ``config.pbtxt``, as ``--model-config-name`` has it.
+        Name of the files in ``configs`` that replace ``config.pbtxt``, as ``--model-config-name``
+        has it.
     ``load_models``
         The only models that the server loads, as ``--load-model`` has them; empty means all.
     """
@@ -174,8 +177,9 @@ class Target:
     def named(cls, platform: Platform, *, instance_type: str | None = None, **known: Any) -> Target:
         """Return the target of a platform: what it is assumed to have, and what is ``known`` of it.
 
-        A ``known`` field with the value ``None`` is not known. Outside of SageMaker the image is NVIDIA's
-        newest one, unless the platform has a default. ``instance_type`` adds its published hardware.
+        A ``known`` field with the value ``None`` is not known. Outside of SageMaker the image is
+        NVIDIA's newest one, unless the platform has a default. ``instance_type`` adds its published
+        hardware.
 
         Raises:
             InvalidValueError: ``instance_type`` is not an instance type.

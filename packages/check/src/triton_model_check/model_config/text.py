@@ -1,11 +1,11 @@
 """Reads and writes ``config.pbtxt`` with protobuf's parser and printer of the text format.
 
-Triton parses the file with protobuf's C++ parser. The Python parser accepts some spellings that the C++
-parser rejects: ``+8``, ``1_000``, ``0o17``, no-break spaces between tokens and unknown escapes. This module
-rejects them first. It leaves the rest of the grammar to protobuf.
+Triton parses the file with protobuf's C++ parser. The Python parser accepts some spellings that the
+C++ parser rejects: ``+8``, ``1_000``, ``0o17``, no-break spaces between tokens and unknown escapes.
+This module rejects them first. It leaves the rest of the grammar to protobuf.
 
-protobuf's Python parser takes about ten microseconds for each word. A file that would take many seconds is a
-fault, because it is not a configuration that a person or a tool wrote for Triton.
+protobuf's Python parser takes about ten microseconds for each word. A file that would take many
+seconds is a fault, because it is not a configuration that a person or a tool wrote for Triton.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def parse_model_config(content: bytes | str, path: str = "config.pbtxt") -> Any:
         path: Path of the file in the error.
 
     Raises:
-        ModelConfigError: Triton's parser would reject the content; ``finding`` has code, line and column.
+        ModelConfigError: Triton's parser would reject the content; ``finding`` has code, line and
+            column.
     """
     parsed, fault = read_text_fault(content)
     if fault is None:
@@ -127,7 +128,8 @@ def _parse_unusual(text: str) -> Any:
                 raise _FaultError(fault._replace(message=_shortened(fault.message))) from error
             text = respelled
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
-            # protobuf's setters raise these without a place, for example for an enum number beyond 32 bits.
+            # protobuf's setters raise these without a place, for example for an enum number beyond
+            # 32 bits.
             message = _shortened(f"cannot be parsed: {error}")
             raise _FaultError(
                 TextFault("text-syntax", message, "fix the value", None, None)
@@ -156,7 +158,7 @@ def size_fault(most: str = f"{MAX_TEXT_BYTES >> 20} MiB") -> TextFault:
     return TextFault(SIZE_CODE, f"must have at most {most}", _SIZE_HINT, None, None)
 
 
-# --- explaining a parser's error --------------------------------------------------------------------------
+# --- explaining a parser's error ------------------------------------------------------------------
 
 _UNKNOWN_FIELD = re.compile(r'Message type "inference\.([\w.]+)" has no field named "([^"]*)"')
 _UNKNOWN_ENUM = re.compile(r'Enum type "inference\.([\w.]+)" has no value named ([^.]+)')
@@ -211,7 +213,8 @@ def _unknown_field(said: str) -> tuple[str, str, str] | None:
     return "text-unknown-field", f'{message_type} has no field named "{name}"', hint
 
 
-# The data types as KServe v2, ONNX, PyTorch and Python call them, where that is not similar to Triton's name.
+# The data types as KServe v2, ONNX, PyTorch and Python call them, where that is not similar to
+# Triton's name.
 _OTHER_TYPE_NAMES = {each.datatype: each.data_type for each in DATATYPES} | load("names")[
     "data_types_elsewhere"
 ]
@@ -273,15 +276,16 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
     return line, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
 
-# --- writing ----------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def format_model_config(message: Any) -> str:
     """Return the content of ``config.pbtxt`` for a message.
 
-    Fields are in the order of the schema, and maps are sorted by key. Equal messages give equal text, and
-    parsing it gives an equal message. ``platform: "ensemble"`` has one space and double quotes, because the
-    loader of SageMaker's multi-model endpoints recognizes an ensemble by that text.
+    Fields are in the order of the schema, and maps are sorted by key. Equal messages give equal
+    text, and parsing it gives an equal message. ``platform: "ensemble"`` has one space and double
+    quotes, because the loader of SageMaker's multi-model endpoints recognizes an ensemble by that
+    text.
 
     Args:
         message: ``inference.ModelConfig`` message.

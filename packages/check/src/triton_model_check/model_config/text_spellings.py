@@ -1,4 +1,6 @@
-"""Spellings of ``config.pbtxt`` that protobuf's Python parser and Triton's C++ parser read differently."""
+"""Spellings of ``config.pbtxt`` that protobuf's Python parser and Triton's C++
+parser read differently.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,11 @@ from itertools import islice
 
 from triton_model_check.facts.published import load
 
-# A fast search of the whole text; only after a hit follows the exact search outside strings and comments.
+# A fast search of the whole text; only after a hit follows the exact search outside strings and
+# comments.
 _SUSPECT = re.compile(r"[^\x20-\x7e\t\n\r\v\f]|\\|[:\[,]\s*(?:\+|-0|(?=[-.\d])[-\w.]*_|-?0[oObB])")
-# An unterminated string ends with its line: looking for its end from every quote would take quadratic time.
+# An unterminated string ends with its line: looking for its end from every quote would take
+# quadratic time.
 STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|\'(?:[^\'\\\n]|\\.)*+\'?|#[^\n]*')
 _LENIENT = [
     (re.compile(each["pattern"]), each["what"], each["hint"])
@@ -49,7 +53,7 @@ def _first_bad_escape(string: str) -> int | None:
     return hit.start() if hit else None
 
 
-# --- what only Triton's parser accepts --------------------------------------------------------------------
+# --- what only Triton's parser accepts ------------------------------------------------------------
 
 _BYTE_ESCAPE = re.compile(r"\\[0-7xX]")
 _RESPELLED = re.compile(
@@ -60,10 +64,11 @@ _RESPELLED = re.compile(
 
 
 def respell(text: str) -> str:
-    """Rewrite what only Triton's parser accepts: ``- 1``, a boolean as ``0x1`` or ``01``, and ``"\\377"``.
+    """Rewrite what only Triton's parser accepts: ``- 1``, a boolean as ``0x1`` or ``01``, and
+    ``"\\377"``.
 
-    The whole file is rewritten in one pass, because a new attempt for each place would take quadratic time. A
-    number keeps its value and its place.
+    The whole file is rewritten in one pass, because a new attempt for each place would take
+    quadratic time. A number keeps its value and its place.
     """
     return _RESPELLED.sub(_respelled, text)
 
@@ -92,13 +97,15 @@ def _valid_utf8(string: str) -> str:
     return f'"{text_encoding.CEscape(shown.encode(), as_utf8=False)}"'
 
 
-# --- the effort of reading --------------------------------------------------------------------------------
+# --- the effort of reading ------------------------------------------------------------------------
 
 _PIECE = re.compile(rf"{STRING_OR_COMMENT.pattern}|[\w.+-]+|[^\s\w]|\n|[^\S\n]{{20,}}")
 
 
 def count_pieces(text: str, limit: int) -> int:
-    """Count words, signs, strings, comments and lines, and stop when there are more than ``limit``."""
+    """Count words, signs, strings, comments and lines,
+    and stop when there are more than ``limit``.
+    """
     return sum(1 for _ in islice(_PIECE.finditer(text), limit + 1))
 
 

@@ -46,8 +46,10 @@ def describe(
         path: Path of the file, or of the folder of a SavedModel.
         image_version: Version of the Triton image, such as ``"26.05"``. Default: the newest.
         model_format: Format of the file. Default: what its name says.
-        has_op_library: Whether the configuration of an ONNX model names a library of custom operators.
-        on_cpu: Whether an ONNX model runs on the CPU only, which implements fewer operators than a GPU.
+        has_op_library: Whether the configuration of an ONNX model names a library of custom
+            operators.
+        on_cpu: Whether an ONNX model runs on the CPU only, which implements fewer operators than a
+            GPU.
     """
     used_format = model_format or format_of(path)
     if used_format == "savedmodel" and os.path.exists(path):
@@ -69,7 +71,10 @@ def describe(
 def _describe(
     path: Path, file: BinaryIO, used_format: ModelFormat, image_version: str | None
 ) -> ModelFile:
-    """Describe a file of another format than ONNX. Each reader is imported when its format is read."""
+    """Describe a file of another format than ONNX.
+
+    Each reader is imported when its format is read.
+    """
     if used_format == "tensorrt_plan":
         from triton_model_check.model_files.tensorrt_plan import describe_plan
 

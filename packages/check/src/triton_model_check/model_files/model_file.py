@@ -53,13 +53,14 @@ class ModelTensor:
 
     Args:
         name: Name in the file.
-        data_type: Triton's name, such as ``"TYPE_FP32"``, or ``""`` if Triton has none. An argument of
-            TorchScript has its Python type, such as ``"Tensor"``, because its code does not name a data type.
-        shape: Sizes with the batch dimension; -1 is a variable size. ``None`` is a rank of 0 or an unknown
-            rank.
+        data_type: Triton's name, such as ``"TYPE_FP32"``, or ``""`` if Triton has none. An argument
+            of TorchScript has its Python type, such as ``"Tensor"``, because its code does not name
+            a data type.
+        shape: Sizes with the batch dimension; -1 is a variable size. ``None`` is a rank of 0 or an
+            unknown rank.
         is_optional: Whether the model has a default value for the input.
-        profile: The smallest, the usual and the largest shape of an input that a TensorRT plan accepts; empty
-            for other files.
+        profile: The smallest, the usual and the largest shape of an input that a TensorRT plan
+            accepts; empty for other files.
     """
 
     name: str
@@ -82,7 +83,8 @@ class FileFault:
         code: Check that reports the fault.
         message: What is wrong.
         hint: How to fix it.
-        file: The file that is wrong, relative to the folder of the model file; ``None`` is the model file.
+        file: The file that is wrong, relative to the folder of the model file; ``None`` is the
+            model file.
     """
 
     code: FaultCode
@@ -100,7 +102,8 @@ class ModelFile:
     ``has_batch_dimension``
         Whether every tensor begins with a dimension of variable size; ``None`` if unknown.
     ``versions``
-        The versions that the file names: the IR version and operator sets of ONNX, the TensorRT of a plan.
+        The versions that the file names: the IR version and operator sets of ONNX, the TensorRT of
+        a plan.
     ``model_type``
         The ``model_type`` with which the FIL backend reads a model of trees; empty if unknown.
     ``is_classifier``
@@ -108,16 +111,18 @@ class ModelFile:
     ``devices``
         The devices that the code of a TorchScript model names, such as ``"cpu"``.
     ``traced_types``
-        The data types of the inputs that a TorchScript model was traced with, in the order of the arguments.
+        The data types of the inputs that a TorchScript model was traced with, in the order of the
+        arguments.
     ``faults``
         Why the backend does not load the file; empty if nothing is known to be wrong.
     ``has_inferred_shapes``
-        Whether the shapes of the outputs are those that the runtime infers. Otherwise the file declares them.
+        Whether the shapes of the outputs are those that the runtime infers. Otherwise the file
+        declares them.
     ``not_checked``
         What could not be checked, and why.
     ``data_files``
-        Files that belong to the model, relative to its folder: the external data of ONNX, the weights of
-        OpenVINO.
+        Files that belong to the model, relative to its folder: the external data of ONNX, the
+        weights of OpenVINO.
     ``has_manifest``
         Whether the ``plan.json`` of a TensorRT plan can be read, and is that of this plan.
     ``path``

@@ -1,7 +1,7 @@
 """Why ONNX Runtime does not load an ONNX model.
 
-The names of the rules (F4, I1, …) are those of ``onnx_file``. The words are close to ONNX Runtime's own, so
-that a search for its message finds ours.
+The names of the rules (F4, I1, …) are those of ``onnx_file``. The words are close to ONNX Runtime's
+own, so that a search for its message finds ours.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _OTHER_LIMITS = dict.fromkeys((*_TRAINING, *_INTERNAL, "com.microsoft"), 1)
 def onnx_faults(
     path: Path, model: OnnxModel, graph: OnnxGraph, runtime: OnnxRuntime, has_op_library: bool
 ) -> Iterator[FileFault]:
-    """Yield why ``runtime`` does not load the model, as far as the file and its external data show."""
+    """Yield why ``runtime`` does not load the model,
+    as far as the file and its external data show.
+    """
     yield from _version_faults(model, runtime)
     if not has_op_library:
         yield from _operator_faults(model, graph)
@@ -58,9 +60,14 @@ def invalid_graph(reason: str) -> FileFault:
 
 
 def no_kernel(reason: str) -> FileFault:
-    """Return the fault of a model with an operator that the runtime does not implement on the CPU."""
+    """Return the fault of a model with an operator that the runtime does
+    not implement on the CPU.
+    """
     message = f"{reason} on the CPU, for the types of its tensors"
-    hint = "export it with another type, such as FP32, or with a newer operator set; a GPU may implement it"
+    hint = (
+        "export it with another type, such as FP32, or with a newer operator set; "
+        "a GPU may implement it"
+    )
     return FileFault("onnx-operator", message, hint)
 
 
@@ -89,8 +96,14 @@ def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFaul
     for domain, version in (*model.opsets, *chain.from_iterable(of_functions)):
         limit = limits.get(domain, version)
         if version > limit:
-            message = f"opset {version} of {domain or 'ai.onnx'} is too new; {name} supports up to {limit}"
-            hint = f"export the model with opset {limit} of {domain or 'ai.onnx'}, or use a newer image"
+            message = (
+                f"opset {version} of {domain or 'ai.onnx'} is too new; "
+                f"{name} supports up to {limit}"
+            )
+            hint = (
+                f"export the model with opset {limit} of "
+                f"{domain or 'ai.onnx'}, or use a newer image"
+            )
             yield FileFault("onnx-version", message, hint)
 
 
@@ -114,7 +127,9 @@ def _operator_faults(model: OnnxModel, graph: OnnxGraph) -> Iterator[FileFault]:
 
 
 def _as_read(node: OnnxNode) -> OnnxNode:
-    """Return a Constant as the runtime reads it outside of subgraphs: the attribute may have any name."""
+    """Return a Constant as the runtime reads it outside of subgraphs:
+    the attribute may have any name.
+    """
     return (
         node._replace(attributes=("value",))
         if node.operator == "Constant" and node.attributes
@@ -125,7 +140,9 @@ def _as_read(node: OnnxNode) -> OnnxNode:
 def _nodes_of_functions(
     model: OnnxModel, graph: OnnxGraph
 ) -> Iterator[tuple[OnnxNode, Mapping[str, int]]]:
-    """Yield the operators of the functions that the graph uses, with the operator sets that they import."""
+    """Yield the operators of the functions that the graph uses,
+    with the operator sets that they import.
+    """
     waiting = (
         [(node.domain, node.operator) for node in graph.all_nodes()] if model.functions else []
     )
@@ -162,7 +179,10 @@ def _operator_fault(node: OnnxNode, domain: str, opsets: Mapping[str, int]) -> F
             if is_onnx
             else f"{domain}:{node.operator} is not a registered function/op"
         )
-        hint = "set model_operations.op_library_filename to the operator's library, or export without it"
+        hint = (
+            "set model_operations.op_library_filename to "
+            "the operator's library, or export without it"
+        )
         return FileFault("onnx-operator", message, hint)
     unknown = [name for name in node.attributes if name not in known]
     if unknown:

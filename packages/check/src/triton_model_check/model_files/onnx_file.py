@@ -1,8 +1,8 @@
 """Describes an ONNX model: its signature as Triton's ONNX Runtime backend reads it, and its faults.
 
-The names of the rules (F4, I1, …) group what the backend (src/onnxruntime.cc, src/onnxruntime_utils.cc of
-onnxruntime_backend r24.10) and ONNX Runtime do: F is the file, I the signature, A the completion of the
-configuration. Each rule was confirmed with the real server.
+The names of the rules (F4, I1, …) group what the backend (src/onnxruntime.cc,
+src/onnxruntime_utils.cc of onnxruntime_backend r24.10) and ONNX Runtime do: F is the file, I the
+signature, A the completion of the configuration. Each rule was confirmed with the real server.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def describe_onnx(
 ) -> ModelFile:
     """Describe an open ONNX file.
 
-    ``image_version`` decides which operator sets and types the runtime supports; ``None`` is the newest
-    image. ``has_op_library`` is whether the configuration names a library of custom operators, and ``on_cpu``
-    whether the model runs on the CPU only.
+    ``image_version`` decides which operator sets and types the runtime supports; ``None`` is the
+    newest image. ``has_op_library`` is whether the configuration names a library of custom
+    operators, and ``on_cpu`` whether the model runs on the CPU only.
     """
     message = MessageFile(file).root()
     try:
@@ -126,7 +126,10 @@ def _unknown_to_inference(model: OnnxModel, graph: OnnxGraph) -> Iterator[str]:
     for node in graph.all_nodes():
         is_standard = node.domain in ("", "ai.onnx", "ai.onnx.ml")
         if not is_standard and (node.domain, node.operator) not in model.functions:
-            yield f"output shapes not checked: they depend on the operator {node.domain}:{node.operator}"
+            yield (
+                "output shapes not checked: they depend on the operator "
+                f"{node.domain}:{node.operator}"
+            )
 
 
 def _unbounded_functions(model: OnnxModel) -> Iterator[str]:

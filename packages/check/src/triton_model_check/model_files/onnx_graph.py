@@ -29,7 +29,8 @@ class OnnxValue(NamedTuple):
     """A graph input or output.
 
     ``type_name`` is ``"tensor"``, or a type that is not supported: ``"sequence"``, ``"map"``, …
-    ``element_type`` is the number of ``TensorProto.DataType``. ``shape`` is ``None`` if the file has none.
+    ``element_type`` is the number of ``TensorProto.DataType``. ``shape`` is ``None`` if the file
+    has none.
     """
 
     name: str
@@ -41,8 +42,8 @@ class OnnxValue(NamedTuple):
 class OnnxNode(NamedTuple):
     """An operator of a graph, with the names of its inputs, outputs and attributes.
 
-    ``captured`` are the names that its sub-graphs take from the graph around them. ``tensors`` are those of
-    its attributes.
+    ``captured`` are the names that its sub-graphs take from the graph around them. ``tensors`` are
+    those of its attributes.
     """
 
     operator: str
@@ -92,7 +93,9 @@ class OnnxGraph:
 
 @dataclass
 class OnnxFunction:
-    """An operator of the model's own: its number of inputs, its content and the operator sets it imports."""
+    """An operator of the model's own: its number of inputs,
+    its content and the operator sets it imports.
+    """
 
     inputs: int = 0
     nodes: tuple[OnnxNode, ...] = ()
@@ -105,7 +108,8 @@ class OnnxFunction:
 
 @dataclass
 class OnnxModel:
-    """A model. ``opsets`` are pairs of a domain and its version, and ``functions`` the model's own operators.
+    """A model. ``opsets`` are pairs of a domain and its version, and ``functions`` the model's own
+    operators.
 
     ``ir_version`` is ``None`` if the file has none.
     """
@@ -245,7 +249,9 @@ def _node(message: MessageReader, graph: OnnxGraph, depth: int) -> OnnxNode:
 def _attribute(
     message: MessageReader, graph: OnnxGraph, depth: int, tensors: list[OnnxTensor]
 ) -> tuple[str, list[str]]:
-    """Read an attribute: its name, and the names that its graphs take from the graph around them."""
+    """Read an attribute: its name, and the names that its graphs take from
+    the graph around them.
+    """
     name = ""
     captured: list[str] = []
     for each in message:

@@ -1,7 +1,7 @@
 """Judges an ONNX model with the ``onnx`` package: its operators, types and output shapes.
 
-It runs in a process with limits, because the package's C++ code may take any time and memory. It imports the
-C++ code and the messages, not the package itself, which would import NumPy.
+It runs in a process with limits, because the package's C++ code may take any time and memory. It
+imports the C++ code and the messages, not the package itself, which would import NumPy.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ _NOT_CHECKED = _WITH_GRAPHS | {"Constant"}
 _STANDARD_DOMAINS = frozenset({"", "ai.onnx.ml"})
 _CONTRADICT_EACH_OTHER = "the shapes of the model contradict each other"
 _DEPEND_ON_WEIGHTS = "they depend on weights, which are not read"
-_NOT_READ = "external tensors"  # in the error if inference needs elements that are in a file or were not read
-# Errors of strict inference that the runtime does not report: it sorts the operators, merges shapes that
-# contradict each other, and has an older onnx, which checks less.
+# in the error if inference needs elements that are in a file or were not read
+_NOT_READ = "external tensors"
+# Errors of strict inference that the runtime does not report: it sorts the operators, merges shapes
+# that contradict each other, and has an older onnx, which checks less.
 _CONTRADICTION = "Inferred shape and existing shape differ"
 _ACCEPTED = re.compile(
     r"expected to have type but instead is null|external tensors|one-sided DFT"
-    r"|Dimension mismatch in unification|Input 1 expected to have rank 2|One and only one of the attributes"
+    r"|Dimension mismatch in unification|Input 1 expected to have rank 2"
+    r"|One and only one of the attributes"
     r"|dilations must only contain positive"
     r"|^(Conv|ConvInteger|QLinearConv)\b.*Input tensor must have at least 3"
     r"|^(ConvTranspose|GreaterOrEqual|LessOrEqual|MeanVarianceNormalization)\b"
@@ -66,8 +68,8 @@ _ERROR = re.compile(r"\[(?:Shape|Type)InferenceError\]")
 def infer_shapes(request: bytes) -> bytes:
     """Return an ``Inference`` as JSON.
 
-    ``request`` is a line, and the model. The line is the release of ONNX Runtime if the model runs on the
-    CPU, else it is empty.
+    ``request`` is a line, and the model. The line is the release of ONNX Runtime if the model runs
+    on the CPU, else it is empty.
     """
     release, _, content = request.partition(b"\n")
     try:
@@ -101,7 +103,9 @@ def _parsed(content: bytes) -> Any:
 
 @cache
 def _newest_opset(domain: str) -> float:
-    """Return the newest operator set that the package knows; any in a domain that it does not know."""
+    """Return the newest operator set that the package knows;
+    any in a domain that it does not know.
+    """
     _, newest = defs.schema_version_map().get(domain if domain != "ai.onnx" else "", (0, math.inf))
     return newest
 
@@ -124,7 +128,9 @@ def _invalid_operator(model: Any) -> str | None:
 
 
 def _missing_attribute(model: Any) -> str | None:
-    """Return which attribute an operator with graphs lacks; the check of one operator covers the others."""
+    """Return which attribute an operator with graphs lacks;
+    the check of one operator covers the others.
+    """
     opset = next((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), 0)
     for node in model.graph.node:
         if node.op_type in _WITH_GRAPHS and not node.domain and opset:
@@ -139,7 +145,8 @@ def _missing_attribute(model: Any) -> str | None:
 def _nodes_to_check(model: Any) -> Iterator[Any]:
     """Yield the operators that the package knows; the runtime has further ones in the same domains.
 
-    It does not check a Constant, but turns it into an initializer, which the check of a sparse one resembles.
+    It does not check a Constant, but turns it into an initializer, which the check of a sparse one
+    resembles.
     """
     functions = {(each.domain, each.name) for each in model.functions}
     imported = {each.domain: each.version for each in model.opset_import}
@@ -156,7 +163,8 @@ def _nodes_to_check(model: Any) -> Iterator[Any]:
 
 
 def _with_elements(node: Any) -> Any:
-    """Return the operator with an element in each tensor whose own are in another file or were not read.
+    """Return the operator with an element in each tensor whose own are in another file or were not
+    read.
 
     The check looks at them, and at the shape that they must fit.
     """
@@ -244,7 +252,8 @@ def _unclear(model: Any, declared: _Shapes, merged: _Shapes, doubt: str) -> str 
 def _has_contradicted_rank(model: Any, declared: _Shapes, merged: _Shapes) -> bool:
     """Return whether an output may have the inferred rank, and not the rank 0 of a contradiction.
 
-    The runtime infers it again if it has optimized the graph, which it does not where there is one operator.
+    The runtime infers it again if it has optimized the graph, which it does not where there is one
+    operator.
     """
     is_optimized = len(model.graph.node) > 1
     return is_optimized and any(
@@ -333,7 +342,9 @@ def _shape(value: Any) -> Shape:
 
 
 def _merged(declared: Shape, inferred: Shape) -> Shape:
-    """Combine two shapes as the runtime does; a contradiction gives -1, or ``None`` for the rank."""
+    """Combine two shapes as the runtime does; a contradiction gives -1,
+    or ``None`` for the rank.
+    """
     if declared is None or inferred is None:
         return inferred if declared is None else declared
     if len(declared) != len(inferred):

@@ -24,7 +24,9 @@ _Types = Mapping[str, str]
 
 
 class _Use(NamedTuple):
-    """An operator with the operator set of its domain, and the types of its tensors; "" is unknown."""
+    """An operator with the operator set of its domain, and the types of its tensors;
+    "" is unknown.
+    """
 
     domain: str
     operator: str
@@ -34,7 +36,9 @@ class _Use(NamedTuple):
 
 
 def missing_kernel(model: Any, release: str) -> str | None:
-    """Return which operator of the model has no implementation in ONNX Runtime ``release``, or ``None``."""
+    """Return which operator of the model has no implementation in ONNX Runtime ``release``,
+    or ``None``.
+    """
     opsets = {each.domain: each.version for each in model.opset_import}
     opsets.setdefault("", opsets.get("ai.onnx", 0))
     functions = {(each.domain, each.name) for each in model.functions}

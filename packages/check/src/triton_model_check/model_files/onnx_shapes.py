@@ -1,8 +1,9 @@
-"""Infers the shapes of an ONNX model's outputs with the ``onnx`` package, without reading the weights.
+"""Infers the shapes of an ONNX model's outputs with the ``onnx`` package, without reading the
+weights.
 
-The backend compares the configuration with the shapes that ONNX Runtime infers, not with those that the
-file declares (rule I4). ONNX Runtime uses the inference functions of the ``onnx`` package. A small file can
-make them take any time and memory, so they run in a process with limits.
+The backend compares the configuration with the shapes that ONNX Runtime infers, not with those that
+the file declares (rule I4). ONNX Runtime uses the inference functions of the ``onnx`` package. A
+small file can make them take any time and memory, so they run in a process with limits.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _MOST_MESSAGES_DEEP = 100
 _SECONDS, _SECONDS_PER_MIB = 1, 1
 _MEMORY_BYTES, _MEMORY_PER_BYTE = 128 << 20, 32
 _NOT_CHECKED = "operators and output shapes not checked"
-# Fields of onnx.proto: those that lead to tensors, those that hold a tensor's elements, documentation.
+# Fields of onnx.proto: those that lead to tensors, those that hold a tensor's elements,
+# documentation.
 _DIMS, _DATA_TYPE = 1, 2
 _ELEMENTS = frozenset({4, 5, 6, 7, 9, 10, 11})
 _TENSOR: dict[int, Any] = {}
@@ -61,10 +63,10 @@ _MODEL = {7: _GRAPH, 25: {7: _NODE}}
 class Inference:
     """The shapes of the outputs by name, or why there are none.
 
-    ``fault`` is why the runtime refuses an operator or a type. A shape of ``None`` has rank 0 or is unknown.
-    ``types`` are the data types of the outputs that the file gives no type. ``missing_kernel`` is which
-    operator the runtime does not implement on the CPU. ``unclear`` are the outputs that may have other shapes
-    than the file declares.
+    ``fault`` is why the runtime refuses an operator or a type. A shape of ``None`` has rank 0 or is
+    unknown. ``types`` are the data types of the outputs that the file gives no type.
+    ``missing_kernel`` is which operator the runtime does not implement on the CPU. ``unclear`` are
+    the outputs that may have other shapes than the file declares.
     """
 
     shapes: Mapping[str, Shape] | None = None
@@ -169,9 +171,11 @@ def _copied_message(message: MessageReader, schema: Mapping[int, Any], depth: in
 
 
 def _copied_tensor(message: MessageReader) -> bytes:
-    """Copy a tensor; if it loses its elements, it is marked as one whose data is elsewhere, in no file.
+    """Copy a tensor; if it loses its elements, it is marked as one whose data is elsewhere, in no
+    file.
 
-    Then the package reads no elements. A list of integers keeps them, because it may be part of a shape.
+    Then the package reads no elements. A list of integers keeps them, because it may be part of a
+    shape.
     """
     content, mark = bytearray(), b""
     rank = data_type = 0

@@ -1,4 +1,5 @@
-"""Reads what an ONNX model says of a tensor: type, dims and where its content is, without the content.
+"""Reads what an ONNX model says of a tensor: type, dims and where its content is, without the
+content.
 
 Field numbers: https://github.com/onnx/onnx/blob/v1.16.0/onnx/onnx.proto
 """
@@ -36,18 +37,20 @@ _STRINGS = 6
 _PACKED_ITEM_BYTES = {4: 4, 10: 8}
 _CONTINUED = bytes(range(0x80, 0x100))  # every byte of a varint but the last one
 _MOST_COUNTED_BYTES, _COUNTED_BYTES_PER_STEP = 4 << 10, 64
-#: The entries of external data that every ONNX Runtime accepts. 1.20 and later write the others themselves.
+#: The entries of external data that every ONNX Runtime accepts. 1.20 and later write the others
+#: themselves.
 _KNOWN_ENTRIES = frozenset({"location", "offset", "length", "checksum"})
 _LONGEST_NUMBER = 20
 _NUMBER = re.compile(r"[ \t]*[+-]?[0-9]+")
 
 
 class ExternalData(NamedTuple):
-    """Where the content of an initializer is: a file beside the model, an offset and a length in bytes.
+    """Where the content of an initializer is: a file beside the model, an offset and a length in
+    bytes.
 
-    ``offset`` is ``None`` and ``length`` is -1 if it is not a number. ``size`` is how many bytes the dims and
-    the type need; ``None`` if the type has no fixed size. ``wrong_entry`` is an entry that the runtime does
-    not accept.
+    ``offset`` is ``None`` and ``length`` is -1 if it is not a number. ``size`` is how many bytes
+    the dims and the type need; ``None`` if the type has no fixed size. ``wrong_entry`` is an entry
+    that the runtime does not accept.
     """
 
     initializer: str
@@ -61,9 +64,10 @@ class ExternalData(NamedTuple):
 class OnnxTensor(NamedTuple):
     """A constant.
 
-    ``data_type`` is the number of ``TensorProto.DataType``. ``elements`` is -1 if a dim is negative, and
-    ``None`` if it is not known. ``raw_bytes`` is the length of ``raw_data``, if it has any. ``values`` is how
-    many elements the field for its type has; ``None`` if that is not known.
+    ``data_type`` is the number of ``TensorProto.DataType``. ``elements`` is -1 if a dim is
+    negative, and ``None`` if it is not known. ``raw_bytes`` is the length of ``raw_data``, if it
+    has any. ``values`` is how many elements the field for its type has; ``None`` if that is not
+    known.
     """
 
     name: str

@@ -59,7 +59,9 @@ def describe_openvino(path: Path, file: BinaryIO) -> ModelFile:
 
 
 def _has_constants(file: BinaryIO) -> bool:
-    """Whether a layer in the first 64 MiB reads weights; a model without one needs no other file."""
+    """Whether a layer in the first 64 MiB reads weights;
+    a model without one needs no other file.
+    """
     wanted, before = b'type="Const"', b""
     file.seek(0)
     while file.tell() < _LARGEST_XML_BYTES and (chunk := file.read(_CHUNK_BYTES)):

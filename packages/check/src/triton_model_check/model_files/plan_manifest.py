@@ -1,7 +1,9 @@
-"""The manifest that ``constructs-triton compile`` writes beside a plan: where and from what it was built.
+"""The manifest that ``constructs-triton compile`` writes beside a plan: where and from what it was
+built.
 
-The header of a plan says only the version of TensorRT. The manifest also has the GPU and the tensors, so a
-plan can be compared with the instance type of an endpoint and with ``config.pbtxt`` before it is deployed.
+The header of a plan says only the version of TensorRT. The manifest also has the GPU and the
+tensors, so a plan can be compared with the instance type of an endpoint and with ``config.pbtxt``
+before it is deployed.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class PlanManifest:
         compute_capability: Compute capability of the GPU, such as ``"8.6"``.
         built_on: Instance type of the job.
         image: Image that built the plan.
-        tensorrt: Version of TensorRT in the header of the plan; empty if the header does not say it.
+        tensorrt: Version of TensorRT in the header of the plan; empty if the header does not say
+            it.
         driver: Version of the GPU's driver in the job.
         arguments: Arguments of ``trtexec``.
         model_sha256: SHA-256 of the ONNX file and of its external data.
@@ -50,8 +53,8 @@ class PlanManifest:
         build_seconds: How long the script ran.
         job: Name of the job.
         log_group: Its log group in CloudWatch Logs.
-        inputs: The inputs with their profiles; empty in manifests of earlier versions. A data type or a shape
-            that TensorRT may choose otherwise is not known.
+        inputs: The inputs with their profiles; empty in manifests of earlier versions. A data type
+            or a shape that TensorRT may choose otherwise is not known.
         outputs: The outputs.
     """
 
@@ -116,9 +119,11 @@ def read_manifest(path: Path) -> PlanManifest | None:
 
 
 def manifest_of_file(plan: Path, *, is_complete: bool = True) -> PlanManifest | None:
-    """Read the manifest in the folder of the model; ``None`` if it is broken, or not that of this plan.
+    """Read the manifest in the folder of the model; ``None`` if it is broken, or not that of this
+    plan.
 
-    Size and SHA-256 are compared. Without ``is_complete`` only the first bytes of the plan are present.
+    Size and SHA-256 are compared. Without ``is_complete`` only the first bytes of the plan are
+    present.
     """
     with suppress(InvalidValueError, OSError):
         manifest, size = (
@@ -161,6 +166,6 @@ def _sizes(value: Any) -> tuple[int, ...] | None:
 
 def _not_a_manifest(path: Path, reason: str) -> InvalidValueError:
     return InvalidValueError(
-        f"{path}: is not a manifest of `constructs-triton compile`: {reason}; compile the model again, or "
-        "delete the file"
+        f"{path}: is not a manifest of `constructs-triton compile`: {reason}; compile the model "
+        "again, or delete the file"
     )

@@ -1,7 +1,8 @@
 """Walks a protobuf message in a file without reading what the caller skips.
 
-Weights are length-delimited fields: the walk seeks past them, so the memory and time of reading a model do
-not depend on the size of its weights. Source: https://protobuf.dev/programming-guides/encoding/
+Weights are length-delimited fields: the walk seeks past them, so the memory and time of reading a
+model do not depend on the size of its weights. Source:
+https://protobuf.dev/programming-guides/encoding/
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _LARGEST_VARINT_BYTES = 10
 _LONG_VARINT = 0x80
 _FIRST_TAG = 8
 _STEPS, _BYTES_PER_STEP, _MOST_STEPS = 250_000, 50, 500_000
-"""The fields and values that are read of one file: 250,000, and one more for each 50 bytes of the file, up to
-500,000. They take two seconds where each begins a tensor."""
+"""The fields and values that are read of one file: 250,000, and one more for each 50 bytes of the
+file, up to 500,000. They take two seconds where each begins a tensor."""
 _LONG_FIELD_STEPS = 2  # more than for a field that is read the short way
 _TEXT_BYTES_PER_STEP = 64
 _LARGEST_TEXT_BYTES = 64 << 10

@@ -1,8 +1,10 @@
-"""Describes a TensorRT plan by its header, the version of TensorRT that built it, and by its manifest.
+"""Describes a TensorRT plan by its header, the version of TensorRT that built it, and by its
+manifest.
 
-Source: NVIDIA TensorRT, samples/common/sampleEngines.cpp, printPlanVersion: the tag ``ftrt``, the number 0 of
-the serialization format, and the version in the bytes 24 to 27. Nothing published tells from the header
-whether a plan is compatible with other versions or other GPUs, or which tensors it has.
+Source: NVIDIA TensorRT, samples/common/sampleEngines.cpp, printPlanVersion: the tag ``ftrt``, the
+number 0 of the serialization format, and the version in the bytes 24 to 27. Nothing published tells
+from the header whether a plan is compatible with other versions or other GPUs, or which tensors it
+has.
 """
 
 from __future__ import annotations
@@ -73,11 +75,11 @@ def _version_faults(
     """Compare as many parts of the version as are known of the image."""
     if needed is not None and version.split(".")[: needed.count(".") + 1] != needed.split("."):
         message = (
-            "The engine plan file is not compatible with this version of TensorRT, expecting library version "
-            f"{needed} got {version}: image {image_version} has TensorRT {needed}"
+            "The engine plan file is not compatible with this version of TensorRT, expecting "
+            f"library version {needed} got {version}: image {image_version} has TensorRT {needed}"
         )
         hint = (
-            f"build the plan with TensorRT {needed}, with `constructs-triton compile --image-version "
-            f"{image_version}` or in the endpoint's image"
+            f"build the plan with TensorRT {needed}, with `constructs-triton compile "
+            f"--image-version {image_version}` or in the endpoint's image"
         )
         yield FileFault("plan-version", message, hint)

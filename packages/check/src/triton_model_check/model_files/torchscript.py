@@ -1,8 +1,9 @@
 """Describes a TorchScript archive: a zip file with the code of the model.
 
 ``torch.jit.save`` writes ``constants.pkl``, ``data.pkl`` and ``code/``. ``torch.save`` and
-``torch.export.save`` write zip files too, which the backend cannot load. No pickle is executed; only names
-in it are read. Source of the rules: pytorch_backend r24.10 to r26.05, ModelInstanceState::ValidateInputs.
+``torch.export.save`` write zip files too, which the backend cannot load. No pickle is executed;
+only names in it are read. Source of the rules: pytorch_backend r24.10 to r26.05,
+ModelInstanceState::ValidateInputs.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from triton_model_check.model_files.wrong_content import PICKLE, ZIP, recognize
 _LARGEST_MEMBER_BYTES = 8 << 20
 _LARGEST_CODE_BYTES = 32 << 20
 _LARGEST_LIST_BYTES = 4 << 20
-"""The list of the members. zipfile keeps about 15 times its size; a model of 10,000 tensors has 1 MiB."""
+"""The list of the members. zipfile keeps about 15 times its size;
+a model of 10,000 tensors has 1 MiB.
+"""
 _LONGEST_ARGUMENTS = 16 << 10
 _MOST_CODE_FILES = 2_000
 # PyTorch reads no others; Python's readers of bzip2 and LZMA expand a small member to any size.
@@ -54,7 +57,9 @@ _EXPORTED = ("exported_program.json", "archive_format", "models/model.json")
 
 
 def describe_torchscript(path: Path, file: BinaryIO) -> ModelFile:
-    """Describe an open TorchScript file: the arguments of ``forward``, and the devices in its code."""
+    """Describe an open TorchScript file: the arguments of ``forward``,
+    and the devices in its code.
+    """
     try:
         archive = _Archive(zipfile.ZipFile(_ListReader(file)))
     except OverBudgetError as error:
@@ -137,7 +142,9 @@ def _other_archive(members: Mapping[str, str]) -> FileFault:
 
 @dataclass
 class _Archive:
-    """The zip archive; a member that cannot be read counts as absent, because PyTorch may still read it."""
+    """The zip archive; a member that cannot be read counts as absent,
+    because PyTorch may still read it.
+    """
 
     archive: zipfile.ZipFile
 
@@ -164,7 +171,9 @@ class _Archive:
         return texts
 
     def read(self, member: str, max_bytes: int = _LARGEST_MEMBER_BYTES) -> bytes:
-        """Return the content of a member, or ``b""`` if it is absent, large, damaged or not for PyTorch."""
+        """Return the content of a member, or ``b""`` if it is absent, large,
+        damaged or not for PyTorch.
+        """
         if member not in self.members:
             return b""
         entry = self.archive.getinfo(self.members[member])
@@ -178,7 +187,9 @@ class _Archive:
 
 
 def _arguments(archive: _Archive) -> Iterator[ModelTensor]:
-    """Yield the arguments of the outermost module's ``forward``, with their types in place of data types."""
+    """Yield the arguments of the outermost module's ``forward``,
+    with their types in place of data types.
+    """
     module, _, name = _outermost_class(archive.read("data.pkl")).partition(" ")
     text = archive.code.get(f"code/{module.replace('.', '/')}.py", "")
     _, found, body = text.partition(f"class {name}(Module):")
@@ -231,7 +242,9 @@ def _rest_of_forward(body: str) -> str:
 
 
 def _outermost_class(content: bytes) -> str:
-    """Return module and name of the class of the model, which is the first that the pickle names."""
+    """Return module and name of the class of the model,
+    which is the first that the pickle names.
+    """
     try:
         for opcode, argument, _ in pickletools.genops(content[:_READ_PICKLE_BYTES]):
             if opcode.name == "GLOBAL":
@@ -242,7 +255,9 @@ def _outermost_class(content: bytes) -> str:
 
 
 def _split(arguments: str) -> Iterator[str]:
-    """Split at the commas outside brackets; the closing bracket of the list is the last character."""
+    """Split at the commas outside brackets; the closing bracket of the list
+    is the last character.
+    """
     depth, start = 0, 0
     for index, character in enumerate(arguments):
         depth += (character in "([") - (character in ")]")

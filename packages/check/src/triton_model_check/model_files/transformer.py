@@ -31,8 +31,9 @@ class Transformer:
     ``weight_bytes``
         Size of all ``*.safetensors`` files.
     ``layers``, ``kv_heads``, ``head_dim``
-        Sizes of the key-value cache of one token; 0 if ``config.json`` does not state them, or if the model
-        has another cache: a sliding window, latent attention, a state-space model or a mixed one.
+        Sizes of the key-value cache of one token; 0 if ``config.json`` does not state them, or if
+        the model has another cache: a sliding window, latent attention, a state-space model or a
+        mixed one.
     ``max_position``
         Longest sequence of the model, in tokens; 0 if unknown.
     """
@@ -55,7 +56,9 @@ class Transformer:
 
 
 def read_transformer(folder: Path) -> Transformer | None:
-    """Read the sizes from the names of the files and from ``config.json``; ``None`` without safetensors."""
+    """Read the sizes from the names of the files and from ``config.json``;
+    ``None`` without safetensors.
+    """
     try:
         with os.scandir(folder) as entries:
             weights = sum(

@@ -1,7 +1,7 @@
 """Describes models of decision trees: XGBoost, LightGBM and Treelite, for the FIL backend.
 
-LightGBM writes the number of features and the objective at the beginning of its file, XGBoost at the end.
-Only these parts are read.
+LightGBM writes the number of features and the objective at the beginning of its file, XGBoost at
+the end. Only these parts are read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from triton_model_check.model_files.other_formats import describe_by_content
 __all__ = ["FIRST_UNPUBLISHED_XGBOOST"]
 
 _HEAD_BYTES, _TAIL_BYTES = 4096, 1 << 16
-# Each has two forms: that of JSON, and that of UBJSON, where a length of eight bytes precedes each string.
+# Each has two forms: that of JSON, and that of UBJSON, where a length of eight bytes precedes each
+# string.
 _XGBOOST_FEATURES = re.compile(rb'num_feature(?:"\s*:\s*"|SL.{8})(\d{1,9})', re.DOTALL)
 _XGBOOST_VERSION = re.compile(
     rb'version(?:"\s*:\s*\[\s*(?=\d)|\[#(?:i|L.{7})\x03i)(\d{1,3}|.)(?:\s*,\s*|i)(\d{1,3}|.)',
@@ -78,7 +79,10 @@ def _unpublished(versions: Mapping[str, str]) -> Iterator[str]:
 
 
 def _model_type(head: bytes) -> str:
-    """Return the model type if the beginning proves it. XGBoost's old binary format has no signature."""
+    """Return the model type if the beginning proves it.
+
+    XGBoost's old binary format has no signature.
+    """
     if head.startswith(b"{") and b'"learner"' in head[:64]:
         return "xgboost_json"
     if head.startswith(b"{L") and b"learner" in head[:64]:

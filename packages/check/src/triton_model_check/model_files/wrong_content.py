@@ -71,7 +71,10 @@ _FIRST_LINE = b"version https://git-lfs.github.com/spec/v1"
 
 
 def is_pointer(content: bytes) -> bool:
-    """Whether the content of a file is a pointer. The first ``POINTER_BYTES`` of a file are enough."""
+    """Whether the content of a file is a pointer.
+
+    The first ``POINTER_BYTES`` of a file are enough.
+    """
     first, _, _ = content.partition(b"\n")
     return len(content) < POINTER_BYTES and first.rstrip(b"\r") == _FIRST_LINE
 

@@ -1,7 +1,7 @@
 """A folder of Triton models: its content, its checks, and the archives packed from it.
 
-``__init__.pyi`` lists the public names. Each is imported on first use (PEP 562), so checking imports no
-archive code, and packing imports no rules.
+``__init__.pyi`` lists the public names. Each is imported on first use (PEP 562), so checking
+imports no archive code, and packing imports no rules.
 """
 
 from constructs_triton_core.public_names import attach

@@ -1,8 +1,9 @@
 """Writes a deterministic ``.tar.gz`` with several threads in constant memory.
 
-The sizes of all members are known, so the layout of the tar stream is known before a byte is read. The stream
-is cut into blocks of one fixed length. Each block is read and compressed on its own and ends on a byte
-boundary (a sync flush). The blocks in order are one gzip member, the same for any number of threads.
+The sizes of all members are known, so the layout of the tar stream is known before a byte is read.
+The stream is cut into blocks of one fixed length. Each block is read and compressed on its own and
+ends on a byte boundary (a sync flush). The blocks in order are one gzip member, the same for any
+number of threads.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ _MEMORY_LEVEL = 9  # the largest buffers, a few hundred kilobytes: igzip is then
 
 
 class Piece(NamedTuple):
-    """A part of the tar stream: ``literal`` bytes, or ``length`` bytes of ``member`` from ``offset``."""
+    """A part of the tar stream: ``literal`` bytes,
+    or ``length`` bytes of ``member`` from ``offset``.
+    """
 
     length: int
     literal: bytes = b""
@@ -73,15 +76,17 @@ def write_archive(
     workers: int | None = None,
     on_bytes: Callable[[int], None] | None = None,
 ) -> dict[str, ContentDigest]:
-    """Write ``members`` to ``output`` as ``.tar.gz``; return the digests of their content by member name.
+    """Write ``members`` to ``output`` as ``.tar.gz``; return the digests of their content by member
+    name.
 
-    ``compression_level`` 0 stores without compression; 1 to 3 are igzip's levels. ``on_bytes`` is called with
-    the number of bytes of each finished block. The result depends only on the members, the level and the
-    processor family.
+    ``compression_level`` 0 stores without compression; 1 to 3 are igzip's levels. ``on_bytes`` is
+    called with the number of bytes of each finished block. The result depends only on the members,
+    the level and the processor family.
     """
     if compression_level not in COMPRESSION_LEVELS:
         raise InvalidValueError(
-            f"compression_level: must be 0 (store) to 3, got {compression_level}; use 2, the default"
+            "compression_level: must be 0 (store) to 3, "
+            f"got {compression_level}; use 2, the default"
         )
     hasher, crc, length = _ContentHasher(), 0, 0
     output.write(_GZIP_HEADER)

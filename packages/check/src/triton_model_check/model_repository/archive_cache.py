@@ -1,13 +1,14 @@
 """Keeps finished archives by the digest of their content, so nothing is compressed twice.
 
-Archives in folders of users are copies. Those in a cloud assembly, which no other program writes, are hard
-links, so that a synth copies nothing.
+Archives in folders of users are copies. Those in a cloud assembly, which no other program writes,
+are hard links, so that a synth copies nothing.
 
-Beside each archive is its seal (see ``cache_contract``). A new link changes the ctime of an archive, and so
-does a program that writes into it and sets its modification time back: then its content is hashed again.
+Beside each archive is its seal (see ``cache_contract``). A new link changes the ctime of an
+archive, and so does a program that writes into it and sets its modification time back: then its
+content is hashed again.
 
-The seal's own modification time is when the archive was last used. When the cache exceeds its limit, the
-least recently used archives are deleted.
+The seal's own modification time is when the archive was last used. When the cache exceeds its
+limit, the least recently used archives are deleted.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ class ArchiveCache:
         return True
 
     def is_placed(self, key: ArchiveKey, destination: Path) -> bool:
-        """Whether ``destination`` already is the archive of ``key`` that this cache placed there."""
+        """Whether ``destination`` already is the archive of ``key`` that
+        this cache placed there.
+        """
         archive, record = self._paths(key)
         try:
             own_folder(self._root, _FOLDER)
@@ -96,7 +99,10 @@ class ArchiveCache:
         return is_own
 
     def add(self, key: ArchiveKey, source: Path) -> None:
-        """Keep the archive at ``source``. A cache that cannot be written keeps nothing; this is no error."""
+        """Keep the archive at ``source``.
+
+        A cache that cannot be written keeps nothing; this is no error.
+        """
         if source.stat().st_size > self._max_bytes:
             return
         archive, record = self._paths(key)
@@ -125,7 +131,9 @@ class ArchiveCache:
             copy.moved({_ARCHIVE: archive, _COPY: placed}, str(placed.absolute())).write(record)
 
     def _eviction_is_due(self) -> bool:
-        """Not after every small archive: reading thousands of records would take longer than packing."""
+        """Not after every small archive: reading thousands of records would
+        take longer than packing.
+        """
         stamp = self._directory / "evicted"
         if time.time() - _last_change(stamp) / 1e9 < _EVICTION_SECONDS:
             return False

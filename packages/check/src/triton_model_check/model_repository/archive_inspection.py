@@ -26,8 +26,8 @@ _MODEL_PART = re.compile(r"([^/]+)/(?:config\.pbtxt|\d+(?:/.*)?)", re.DOTALL)
 class InspectedArchive:
     """The content of a ``.tar.gz``.
 
-    ``digest`` is the one that ``pack`` gives for this content. ``models`` are the directories at its root,
-    sorted. ``unpacked_size_bytes`` is the sum of the sizes of its members.
+    ``digest`` is the one that ``pack`` gives for this content. ``models`` are the directories at
+    its root, sorted. ``unpacked_size_bytes`` is the sum of the sizes of its members.
     """
 
     path: Path
@@ -48,15 +48,15 @@ def inspect_archive(
 
     Args:
         path: Path of the ``.tar.gz``.
-        outline_directory: New folder for the beginning of each file. The rest is a hole of the right size (a
-            sparse file). Default: nothing is unpacked.
+        outline_directory: New folder for the beginning of each file. The rest is a hole of the
+            right size (a sparse file). Default: nothing is unpacked.
         outline_bytes: Length of a beginning. Default: the MiB that checks read.
         limits: Bounds on the content. Default: :meth:`UnpackLimits.from_environment`.
 
     Raises:
-        ArchiveError: it cannot be read, exceeds ``limits``, a member is a link or a device or would be
-            unpacked outside the folder, or its root contains anything but model directories. The message
-            lists the first 100 such members.
+        ArchiveError: it cannot be read, exceeds ``limits``, a member is a link or a device or would
+            be unpacked outside the folder, or its root contains anything but model directories. The
+            message lists the first 100 such members.
     """
     archive = Path(path)
     reading = _Reading(archive, outline_directory, outline_bytes)
@@ -111,15 +111,15 @@ class _Reading:
         for name, member in self.members.items():
             if "/" not in name and not member.is_directory:
                 self._report(
-                    f"{self.path}: member {name!r} is at the archive's root, outside a model directory; "
-                    "put only model directories at the archive's root"
+                    f"{self.path}: member {name!r} is at the archive's root, outside a model "
+                    "directory; put only model directories at the archive's root"
                 )
         models = {match[1] for match in map(_MODEL_PART.fullmatch, self.members) if match}
         for name in self._roots():
             if name not in models:
                 self._report(
-                    f"{self.path}: directory {name!r} is not a model, it has neither config.pbtxt nor "
-                    "a version directory; put only model directories at the archive's root"
+                    f"{self.path}: directory {name!r} is not a model, it has neither config.pbtxt "
+                    "nor a version directory; put only model directories at the archive's root"
                 )
         if not self._roots() and not self.problems:
             self.problems.append(

@@ -1,9 +1,9 @@
 """Unpacks the outline of an archive that another tool created, so that it can be checked.
 
-Only the first MiB of each file is unpacked, the rest is a hole of the right size. Configurations and code are
-complete, and weights take no space. Outlines are kept in the user's cache, each with a seal, until the
-archive changes. The least recently used ones are deleted, but none that a process has used within the last
-day: a repository reads its files only when they are needed.
+Only the first MiB of each file is unpacked, the rest is a hole of the right size. Configurations
+and code are complete, and weights take no space. Outlines are kept in the user's cache, each with a
+seal, until the archive changes. The least recently used ones are deleted, but none that a process
+has used within the last day: a repository reads its files only when they are needed.
 """
 
 from __future__ import annotations
@@ -149,7 +149,9 @@ def _repository(folder: Path) -> ModelRepository:
 
 
 def _evict(directory: Path) -> None:
-    """Delete the least recently used outlines, but none that is in use, and no draft of another process."""
+    """Delete the least recently used outlines, but none that is in use,
+    and no draft of another process.
+    """
     with suppress(OSError):
         folders = [folder for folder in directory.iterdir() if not folder.name.startswith(".")]
         used = sorted((_last_use(folder), folder) for folder in folders)

@@ -67,20 +67,21 @@ class ModelRepositoryBuilder:
     ) -> Self:
         """Add a model, and return the builder so that calls can be chained.
 
-        The model's folder has the name of the configuration. Add the models of an ensemble separately. A
-        model file may be added to the folder later, but an endpoint requires it.
+        The model's folder has the name of the configuration. Add the models of an ensemble
+        separately. A model file may be added to the folder later, but an endpoint requires it.
 
         Args:
             config: Configuration of the model; it must have a name.
-            model_file: Weights, ``model.py``, or a folder. It is copied into the folder of ``version``, under
-                the name that the configuration or the backend requires. Default: none.
+            model_file: Weights, ``model.py``, or a folder. It is copied into the folder of
+                ``version``, under the name that the configuration or the backend requires. Default:
+                none.
             version: Version of ``model_file``, at least 1.
-            files: Other files by their path in the model's folder: label files and environments beside
-                ``config.pbtxt``, or further versions (``"2/model.onnx"``). Default: none.
+            files: Other files by their path in the model's folder: label files and environments
+                beside ``config.pbtxt``, or further versions (``"2/model.onnx"``). Default: none.
 
         Raises:
-            InvalidValueError: the name is already in use, a source does not exist, or a path leads out of the
-                model's folder.
+            InvalidValueError: the name is already in use, a source does not exist, or a path leads
+                out of the model's folder.
         """
         settled = config.to_config() if isinstance(config, Ensemble) else config
         if not isinstance(settled, ModelConfig):
@@ -97,7 +98,8 @@ class ModelRepositoryBuilder:
             place = PurePosixPath(str(version), _model_file_name(settled))
             if place in planned:
                 raise InvalidValueError(
-                    f'model "{settled.name}" files: contains the model file, got {str(place)!r}; remove one'
+                    f'model "{settled.name}" files: contains the model file, '
+                    f"got {str(place)!r}; remove one"
                 )
             planned[place] = model_file
         for path, source in planned.items():
@@ -110,8 +112,8 @@ class ModelRepositoryBuilder:
     ) -> ModelRepository:
         """Check the repository and write it to a folder.
 
-        The folder is created complete or not at all; missing parents are created. Equal builders write equal
-        repositories.
+        The folder is created complete or not at all; missing parents are created. Equal builders
+        write equal repositories.
 
         Args:
             directory: The folder; it must be empty or not exist.
@@ -164,13 +166,14 @@ class ModelRepositoryBuilder:
             )
 
 
-# --- checking what is added -------------------------------------------------------------------------------
+# --- checking what is added -----------------------------------------------------------------------
 
 
 def _check_name(name: str, taken: Mapping[str, object]) -> None:
     if not name or "/" in name or "\0" in name or name in (".", ".."):
         raise InvalidValueError(
-            f"model config name: must be usable as the name of a folder, got {name!r}; rename the model"
+            "model config name: must be usable as the name of a folder, "
+            f"got {name!r}; rename the model"
         )
     if name in taken:
         raise InvalidValueError(f"model {name!r}: was already added; rename one of the two")
@@ -185,7 +188,8 @@ def _inside(model: str, path: str) -> PurePosixPath:
         )
     if inside == PurePosixPath(CONFIG_FILE):
         raise InvalidValueError(
-            f'model "{model}" files: {CONFIG_FILE} is written from the configuration; remove it from files'
+            f'model "{model}" files: {CONFIG_FILE} is written '
+            "from the configuration; remove it from files"
         )
     return inside
 
@@ -198,8 +202,8 @@ def _check_source(model: str, path: PurePosixPath, source: Source) -> None:
         )
     if not isinstance(source, bytes) and not Path(source).exists():
         raise InvalidValueError(
-            f'model "{model}" file {str(path)!r}: the source does not exist, got {os.fspath(source)!r}; '
-            "give the path of a file or folder, or its content as bytes"
+            f'model "{model}" file {str(path)!r}: the source does not exist, got '
+            f"{os.fspath(source)!r}; give the path of a file or folder, or its content as bytes"
         )
 
 
@@ -220,7 +224,7 @@ def _model_file_name(config: ModelConfig) -> str:
     return name
 
 
-# --- writing ----------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def _copy(source: Source, target: Path) -> None:
@@ -234,7 +238,9 @@ def _copy(source: Source, target: Path) -> None:
 
 
 def _put_in_place(draft: Path, target: Path, replaced: Path) -> None:
-    """Rename the draft. An existing folder is first moved away, and deleted with the scratch folder."""
+    """Rename the draft. An existing folder is first moved away,
+    and deleted with the scratch folder.
+    """
     if target.exists():
         target.rename(replaced)
     try:

@@ -16,7 +16,9 @@ _DEFAULT_CACHE_BYTES = 20 << 30
 
 
 def cache_directory() -> Path:
-    """Return the directory of the caches: ``CONSTRUCTS_TRITON_CACHE_DIR``, or the user's cache directory."""
+    """Return the directory of the caches: ``CONSTRUCTS_TRITON_CACHE_DIR``,
+    or the user's cache directory.
+    """
     chosen = os.environ.get(CACHE_DIRECTORY_VARIABLE)
     if chosen:
         return Path(chosen).expanduser()
@@ -26,7 +28,8 @@ def cache_directory() -> Path:
 
 
 def cache_bytes() -> int:
-    """Return how many bytes of archives to keep: ``CONSTRUCTS_TRITON_CACHE_BYTES``. Default: 20 GiB.
+    """Return how many bytes of archives to keep: ``CONSTRUCTS_TRITON_CACHE_BYTES``. Default: 20
+    GiB.
 
     Raises:
         InvalidValueError: the variable is not a whole number of bytes.

@@ -1,8 +1,8 @@
 """A repository whose checks and digests are cached until one of its files changes.
 
-Results are kept under a signature of the whole folder: the content of small files, and size, inode and times
-of large ones. For an unchanged repository, only these are read. No configuration is parsed, no weights are
-hashed and no rule runs.
+Results are kept under a signature of the whole folder: the content of small files, and size, inode
+and times of large ones. For an unchanged repository, only these are read. No configuration is
+parsed, no weights are hashed and no rule runs.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class CachedRepository:
         return self.top_level.get(model_name) or self._closure(model_name)
 
     def called_by(self, model_name: str) -> tuple[str, ...]:
-        """Return the models that a server must load besides a model, because Python models call them.
+        """Return the models that a server must load besides a model, because Python models call
+        them.
 
         Raises:
             InvalidValueError: there is no model of that name.
@@ -84,7 +85,9 @@ class CachedRepository:
         return tuple(self._cached("sequence models", self.repository.sequence_models))
 
     def check(self, target: Target | None = None) -> Report:
-        """Return the errors of the repository for ``target`` that packing does not fix, and the warnings."""
+        """Return the errors of the repository for ``target`` that packing does not fix,
+        and the warnings.
+        """
         rows = self._cached(f"findings {target!r}", lambda: as_json(self._check(target)))
         return Report(str(self.repository.path), tuple(map(finding_of, rows)))
 

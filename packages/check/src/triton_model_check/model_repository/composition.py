@@ -1,4 +1,6 @@
-"""Which models of a repository need which others: steps of ensembles, and models that a model calls."""
+"""Which models of a repository need which others: steps of ensembles,
+and models that a model calls.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ ALL_MODELS = "*"
 class CompositionOptions:
     """What the user declares about the models of a repository.
 
-    ``calls`` are the models that a model calls, by the caller. ``also_served`` are models that are needed by
-    others and are served by themselves too.
+    ``calls`` are the models that a model calls, by the caller. ``also_served`` are models that are
+    needed by others and are served by themselves too.
     """
 
     calls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -52,7 +54,9 @@ class CompositionOptions:
         return not (self.calls or self.also_served)
 
     def refuse_unknown(self, models: Iterable[str]) -> None:
-        """Check that callers and models to serve alone exist; a check reports called models that do not."""
+        """Check that callers and models to serve alone exist;
+        a check reports called models that do not.
+        """
         known = list(models)
         for keyword, names in (
             ("calls (--called-models)", self.calls),
@@ -111,7 +115,8 @@ class Composition:
     def loaded_by_name(self, name: str) -> list[str]:
         """Return the models that a server must load besides ``name``: those that are called.
 
-        Triton loads the steps of an ensemble together with it, but not the models that a model calls.
+        Triton loads the steps of an ensemble together with it, but not the models that a model
+        calls.
         """
         reached = self._reach([name], with_calls=True)
         called = {
@@ -120,7 +125,9 @@ class Composition:
         return sorted((called & reached) - self._reach([name], with_calls=False))
 
     def top_level(self) -> list[str]:
-        """Return the models that no other model needs, and those to serve alone, in alphabetical order."""
+        """Return the models that no other model needs, and those to serve alone,
+        in alphabetical order.
+        """
         needed = {
             step
             for name, folder in self._models.items()

@@ -1,7 +1,7 @@
 """The digest of an archive's content: BLAKE3 over path, mode and content of every member.
 
-The digest does not depend on compression, times, owners or the order of a directory listing. A folder counts
-only if it is empty; other folders follow from their content.
+The digest does not depend on compression, times, owners or the order of a directory listing. A
+folder counts only if it is empty; other folders follow from their content.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ def _add(identity: blake3, entry_type: bytes, name: str, mode: int, content: Con
 
 
 def hash_files(members: Sequence[Member], workers: int) -> dict[str, ContentDigest]:
-    """Return the digests of the files among ``members`` by name. Several files are read at a time."""
+    """Return the digests of the files among ``members`` by name.
+
+    Several files are read at a time.
+    """
     files = [member for member in members if not member.is_directory]
     # A task costs more than reading a small file.
     small = [member for member in files if member.size <= SMALL_BYTES]
@@ -72,7 +75,9 @@ def _hash_group(members: Sequence[Member]) -> dict[str, ContentDigest]:
 
 
 def _read(file: io.FileIO, member: Member) -> blake3:
-    """Hash the content of an open file; a small one, of which there may be thousands, without a buffer."""
+    """Hash the content of an open file; a small one, of which there may be thousands,
+    without a buffer.
+    """
     if member.size <= SMALL_BYTES:
         return blake3(file.read(member.size + 1))
     content = blake3(max_threads=blake3.AUTO if member.size >= _THREADED_HASH_BYTES else 1)

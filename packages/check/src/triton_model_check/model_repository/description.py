@@ -1,4 +1,5 @@
-"""``triton-models.toml``: what a user declares about the models of a folder, for the app and the commands.
+"""``triton-models.toml``: what a user declares about the models of a folder, for the app and the
+commands.
 
 The file may come from others, so it and the requirements that it names must be inside the folder.
 """
@@ -32,7 +33,9 @@ _EXAMPLES = {
 
 @dataclass(frozen=True, slots=True)
 class DescribedEnvironment:
-    """The packages of one model, or of all Python models; without a version, for the default image."""
+    """The packages of one model, or of all Python models; without a version,
+    for the default image.
+    """
 
     requirements: Path
     image_version: str | None = None
@@ -65,7 +68,9 @@ class ModelDescription:
         return cls(file, CompositionOptions(calls, also_served), environments)
 
     def refuse_unknown(self, models: Iterable[str]) -> None:
-        """Check that the models which the file names exist; a check reports called models that do not."""
+        """Check that the models which the file names exist;
+        a check reports called models that do not.
+        """
         known = list(models)
         named = [(_CALLS, name) for name in self.composition.calls]
         named += [(_ENVIRONMENTS, name) for name in self.environments if name != ALL_MODELS]
@@ -77,8 +82,8 @@ class ModelDescription:
             if name in _KEYS:  # it is below the header of a table
                 hint = "move this key above the first [table]"
             raise InvalidValueError(
-                f"{self.file.place(keyword, name)}: {keyword}: the folder has no model of that name, got "
-                f'"{name}"; {hint}'
+                f"{self.file.place(keyword, name)}: {keyword}: the folder has no model of that "
+                f'name, got "{name}"; {hint}'
             )
 
     def combine(self, given: CompositionOptions) -> CompositionOptions:
@@ -97,8 +102,8 @@ class ModelDescription:
     def differs(self, argument: str, key: str, given: object, own: object) -> InvalidValueError:
         """Return the error for an argument that has another value than the file."""
         return InvalidValueError(
-            f"{argument}: must equal {key} of {self.file.place(key)}, got {given} for the argument and {own} "
-            "in the file; remove the argument, or correct the file"
+            f"{argument}: must equal {key} of {self.file.place(key)}, got {given} for the argument "
+            f"and {own} in the file; remove the argument, or correct the file"
         )
 
 
@@ -133,7 +138,7 @@ def _environment(file: TomlFile, name: str) -> DescribedEnvironment:
     if "\0" in given or not is_inside(folder / given, folder):
         raise file.error(
             place,
-            f'must be a file in the folder of {DESCRIPTION_FILE}, got "{given}"; move it there, or set '
-            f"{_ENVIRONMENTS} in the app",
+            f'must be a file in the folder of {DESCRIPTION_FILE}, got "{given}"; move it there, or '
+            f"set {_ENVIRONMENTS} in the app",
         )
     return DescribedEnvironment(folder / given, version)

@@ -1,8 +1,8 @@
 """Keeps the digests of files, so that an unchanged file is not read again.
 
-A digest is used only if path, device, inode, size, mtime and ctime are the same. Files of at most 16 KiB are
-read each time. The cache is one SQLite file, which several processes may use at the same time. A cache that
-cannot be used counts as empty, and a row whose own digest is wrong as missing.
+A digest is used only if path, device, inode, size, mtime and ctime are the same. Files of at most
+16 KiB are read each time. The cache is one SQLite file, which several processes may use at the same
+time. A cache that cannot be used counts as empty, and a row whose own digest is wrong as missing.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ __all__ = ["DigestCache"]
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS digests (
-    path TEXT PRIMARY KEY, device TEXT, inode TEXT, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER,
-    digest BLOB NOT NULL
+    path TEXT PRIMARY KEY, device TEXT, inode TEXT, size INTEGER,
+    mtime_ns INTEGER, ctime_ns INTEGER, digest BLOB NOT NULL
 ) WITHOUT ROWID
 """
 _FIND = """
-SELECT digest FROM digests WHERE path=? AND device=? AND inode=? AND size=? AND mtime_ns=? AND ctime_ns=?
+SELECT digest FROM digests
+WHERE path=? AND device=? AND inode=? AND size=? AND mtime_ns=? AND ctime_ns=?
 """
 _ADD = "INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?, ?, ?, ?)"
 
@@ -49,7 +50,9 @@ class DigestCache:
         self._path = directory / "digests.sqlite3"
 
     def find(self, members: Sequence[Member]) -> dict[str, ContentDigest]:
-        """Return the known digests of ``members`` by member name, without those of changed files."""
+        """Return the known digests of ``members`` by member name,
+        without those of changed files.
+        """
         found: dict[str, ContentDigest] = {}
         files = [member for member in members if member.size > SMALL_BYTES]
 
@@ -69,7 +72,8 @@ class DigestCache:
     ) -> None:
         """Keep ``digests`` of files that were read after ``read_since_ns`` (from ``time.time_ns``).
 
-        Files that were less than two seconds old then are left out: a later write could have the same mtime.
+        Files that were less than two seconds old then are left out: a later write could have the
+        same mtime.
         """
         rows = [
             (*_key(member), _checked(_key(member), digests[member.name]))
@@ -111,7 +115,10 @@ def _make_table(database: sqlite3.Connection) -> None:
 
 
 def _make_room(database: sqlite3.Connection) -> None:
-    """Forget all digests when there are too many. Counting them would take as long as there are digests."""
+    """Forget all digests when there are too many.
+
+    Counting them would take as long as there are digests.
+    """
     pages, free = (
         database.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("page_count", "freelist_count")
@@ -124,7 +131,9 @@ _Key = tuple[str, str, str, int, int, int]
 
 
 def _checked(key: _Key, digest: ContentDigest) -> bytes:
-    """Return a digest followed by one of itself and its key: SQLite does not notice changed bytes."""
+    """Return a digest followed by one of itself and its key:
+    SQLite does not notice changed bytes.
+    """
     return digest + blake3(repr(key).encode("utf-8", "surrogateescape") + digest).digest(
         _CHECK_BYTES
     )

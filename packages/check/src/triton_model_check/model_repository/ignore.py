@@ -1,9 +1,9 @@
 """Decides what is left out of a model archive, and what must not be in one.
 
-The rules have the syntax of gitignore (package ``pathspec``). They are read from ``.tritonignore`` files at
-the repository's root and in the folders below it. A file applies to its own folder and takes precedence over
-files above it. Every line takes precedence over the defaults: ``!name`` keeps a file that is left out by
-default.
+The rules have the syntax of gitignore (package ``pathspec``). They are read from ``.tritonignore``
+files at the repository's root and in the folders below it. A file applies to its own folder and
+takes precedence over files above it. Every line takes precedence over the defaults: ``!name`` keeps
+a file that is left out by default.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ CREDENTIAL_PATTERNS = (
 class IgnoreRules:
     """The rules that apply in one folder of a repository.
 
-    ``lines`` are those of the nearest ``.tritonignore``. ``folder`` is its folder relative to the repository,
-    ending in ``/``, or ``""`` for the root. ``above`` are the rules of the folders above.
+    ``lines`` are those of the nearest ``.tritonignore``. ``folder`` is its folder relative to the
+    repository, ending in ``/``, or ``""`` for the root. ``above`` are the rules of the folders
+    above.
     """
 
     lines: tuple[str, ...] = ()
@@ -85,10 +86,11 @@ class IgnoreRules:
         return IgnoreRules(_read_lines(path), f"{folder}/", self)._checked(path)
 
     def leaves_out(self, path: str, beside: Container[str] = ()) -> bool:
-        """Whether ``path`` is left out. It is relative to the repository; a folder's path ends in ``/``.
+        """Whether ``path`` is left out. It is relative to the repository; a folder's path ends in
+        ``/``.
 
-        ``beside`` are the names in its folder: bytecode is left out if its source is packed, because Python
-        then never reads it.
+        ``beside`` are the names in its folder: bytecode is left out if its source is packed,
+        because Python then never reads it.
         """
         decision = self._decision(path)
         if decision is not None:
@@ -105,7 +107,9 @@ class IgnoreRules:
         return _matches(path, CREDENTIAL_PATTERNS) and self._decision(path) is None
 
     def _decision(self, path: str) -> bool | None:
-        """What the last line that matches ``path`` says: leave out, include, or nothing (``None``)."""
+        """What the last line that matches ``path`` says: leave out, include,
+        or nothing (``None``).
+        """
         own = None
         if self._spec is not None and path.startswith(self.folder):
             own = self._spec.check_file(path.removeprefix(self.folder)).include
@@ -121,7 +125,8 @@ class IgnoreRules:
             _ = self._spec
         except ValueError as error:
             raise ArchiveError(
-                f"{path}: contains an invalid pattern ({error}); correct it, in the syntax of .gitignore"
+                f"{path}: contains an invalid pattern ({error}); "
+                "correct it, in the syntax of .gitignore"
             ) from error
         return self
 
@@ -137,7 +142,9 @@ class LeftOut:
         self._rules: dict[str, IgnoreRules] = {}
 
     def __call__(self, path: str) -> bool:
-        """Whether ``path`` in a model's folder, or a folder above it, is left out; a folder ends in ``/``."""
+        """Whether ``path`` in a model's folder, or a folder above it, is left out;
+        a folder ends in ``/``.
+        """
         parent, _, name = path.rstrip("/").rpartition("/")
         if "/" in parent and self(f"{parent}/"):
             return True

@@ -77,5 +77,8 @@ class MemberChecks:
         return None
 
     def _folder(self, place: _Place) -> int:
-        """Return the number of a folder. Numbers take less memory than the paths of deep folders."""
+        """Return the number of a folder.
+
+        Numbers take less memory than the paths of deep folders.
+        """
         return self._folders.setdefault(place, len(self._folders) + 1)

@@ -37,7 +37,8 @@ __all__ = [
 
 DIRECTORY_MODE, EXECUTABLE_MODE, PLAIN_MODE = 0o755, 0o755, 0o644
 
-# Triton and Python only read these files; some file systems and checkouts set an execute bit for all files.
+# Triton and Python only read these files; some file systems and checkouts set an execute bit for
+# all files.
 _NEVER_EXECUTED = frozenset(
     [
         *(
@@ -80,8 +81,9 @@ class FileState(NamedTuple):
 class Member:
     """One entry of an archive.
 
-    ``name`` is its path in the archive, with ``/`` as separator and not at the end. ``mode`` is 0644 or 0755.
-    A file has a ``source`` path to read and its ``state`` when it was listed; a folder has neither.
+    ``name`` is its path in the archive, with ``/`` as separator and not at the end. ``mode`` is
+    0644 or 0755. A file has a ``source`` path to read and its ``state`` when it was listed; a
+    folder has neither.
     """
 
     name: str
@@ -102,9 +104,9 @@ class Member:
 def fold_mode(name: str, mode: int) -> int:
     """Return 0755 for a file that its owner may execute, else 0644: the same for every umask.
 
-    The execute bit counts only for files that a model may start, such as ``triton_python_backend_stub`` or a
-    tool without a suffix. It does not count for models, code and data, such as ``model.py``: a checkout that
-    sets it would otherwise replace every archive.
+    The execute bit counts only for files that a model may start, such as
+    ``triton_python_backend_stub`` or a tool without a suffix. It does not count for models, code
+    and data, such as ``model.py``: a checkout that sets it would otherwise replace every archive.
     """
     suffix = os.path.splitext(name)[1].lower()  # noqa: PTH122 - a plain string, thousands of times
     is_executable = mode & stat.S_IXUSR and suffix not in _NEVER_EXECUTED
@@ -167,12 +169,13 @@ def collect_members(
 ) -> list[Member]:
     """Return every member of the named model directories of ``repository``, sorted by name.
 
-    ``version_directories`` (``"ocr/1"``) are included even if they are empty or missing. Other folders are
-    included unless their whole content is left out. Links to the real paths ``linked_files`` may lead out of
-    the repository.
+    ``version_directories`` (``"ocr/1"``) are included even if they are empty or missing. Other
+    folders are included unless their whole content is left out. Links to the real paths
+    ``linked_files`` may lead out of the repository.
 
     Raises:
-        ArchiveError: files or folders cannot or must not be archived; the message lists all of them.
+        ArchiveError: files or folders cannot or must not be archived; the message lists all of
+            them.
     """
     root = Path(os.path.realpath(repository))
     walk = _Walk(
@@ -313,7 +316,10 @@ class _Walk:
         elif entry.is_symlink() and not (self._is_inside(entry.path) or self._is_linked(entry)):
             self._report_link_out(entry.path)
         elif (secret := self._credential(entry, name, status, rules)) is not None:
-            fix = f"remove it, or add a line to {IGNORE_FILE}: /{name} leaves it out, !/{name} includes it"
+            fix = (
+                f"remove it, or add a line to {IGNORE_FILE}: "
+                f"/{name} leaves it out, !/{name} includes it"
+            )
             self._report(entry.path, "looks like a credential", secret, fix)
         else:
             return True

@@ -25,7 +25,8 @@ _VERSION = "1"
 class NewModel:
     """The folder of a model that does not exist yet.
 
-    ``files`` maps paths in the folder of version 1 to the files or folders to copy, or to content as bytes.
+    ``files`` maps paths in the folder of version 1 to the files or folders to copy, or to content
+    as bytes.
     """
 
     name: str
@@ -35,8 +36,8 @@ class NewModel:
     def write_to(self, repository: Path, *, check: bool = True) -> Path:
         """Check the model, create its folder in ``repository`` and return the folder.
 
-        The folder is created complete or not at all. The model files are copied. ``check`` is whether the
-        model is checked as the only one of a repository.
+        The folder is created complete or not at all. The model files are copied. ``check`` is
+        whether the model is checked as the only one of a repository.
 
         Raises:
             InvalidValueError: the folder exists already, or cannot be written.
@@ -60,7 +61,9 @@ class NewModel:
         return target
 
     def fill(self, repository: Path, place: Callable[[Path, Path], None]) -> None:
-        """Write the folder into ``repository``; ``place`` copies or links a file to its destination."""
+        """Write the folder into ``repository``; ``place`` copies or links a
+        file to its destination.
+        """
         folder = repository / self.name
         for path, source in self.files.items():
             destination = folder / _VERSION / path

@@ -46,8 +46,8 @@ class PackedArchive:
 
     Args:
         path: Path of the file.
-        digest: BLAKE3 (64 hexadecimal digits) over path, mode and content of its members. It does not depend
-            on compression.
+        digest: BLAKE3 (64 hexadecimal digits) over path, mode and content of its members. It does
+            not depend on compression.
         size_bytes: Size of the file.
         unpacked_size_bytes: Sum of the sizes of its members.
     """
@@ -60,7 +60,9 @@ class PackedArchive:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveIdentity:
-    """The ``digest`` of an archive, as in :class:`PackedArchive`, and the sum of its members in bytes."""
+    """The ``digest`` of an archive, as in :class:`PackedArchive`,
+    and the sum of its members in bytes.
+    """
 
     digest: str
     unpacked_size_bytes: int
@@ -79,8 +81,8 @@ def pack(
 ) -> PackedArchive:
     """Write the named models' directories into one archive, which appears only when it is complete.
 
-    The bytes do not depend on the order of files, their owner and times, the folder of the repository, or the
-    number of cores.
+    The bytes do not depend on the order of files, their owner and times, the folder of the
+    repository, or the number of cores.
 
     Args:
         repository: The repository.
@@ -89,13 +91,14 @@ def pack(
         archive_name: File name ending in ``.tar.gz``. Default: ``<digest>.tar.gz``.
         compression_level: 0 (store) to 3.
         use_cache: Whether the caches of digests and archives are read and written.
-        shares_files: Whether the archive may be a hard link to the one in the cache. Set it only for a folder
-            in which no other program changes files.
+        shares_files: Whether the archive may be a hard link to the one in the cache. Set it only
+            for a folder in which no other program changes files.
         on_progress: Called with the bytes that are packed and the bytes in total. Default: none.
 
     Raises:
         ArchiveError: a file cannot or must not be archived, or the archive cannot be written.
-        InvalidValueError: there is no such model, or ``archive_name`` or ``compression_level`` is not valid.
+        InvalidValueError: there is no such model, or ``archive_name`` or ``compression_level`` is
+            not valid.
     """
     _check_names(repository, model_names, archive_name)
     members = members_of(repository, model_names)
@@ -142,7 +145,8 @@ def identify(
 ) -> dict[str, ArchiveIdentity]:
     """Return digest and size of several archives without packing them.
 
-    ``archives`` maps any keys to the names of the models in each archive; the result has the same keys.
+    ``archives`` maps any keys to the names of the models in each archive; the result has the same
+    keys.
 
     Raises:
         ArchiveError: a file cannot or must not be archived.
@@ -162,7 +166,9 @@ def identify(
 
 
 def find_packed(identity: ArchiveIdentity, directory: Path) -> PackedArchive | None:
-    """Return the unchanged archive that ``pack`` has put there with ``shares_files``, or ``None``."""
+    """Return the unchanged archive that ``pack`` has put there with ``shares_files``,
+    or ``None``.
+    """
     path = directory / f"{identity.digest}{ARCHIVE_SUFFIX}"
     key = ArchiveKey(identity.digest, identity.unpacked_size_bytes, DEFAULT_COMPRESSION_LEVEL)
     if not ArchiveCache(cache_directory(), cache_bytes(), shares_files=True).is_placed(key, path):
@@ -282,7 +288,8 @@ def _check_names(
         if name not in repository.models:
             known = ", ".join(repository.models) or "none"
             raise InvalidValueError(
-                f"model_names: must be models of {repository.path}, got {name!r}; it contains {known}"
+                f"model_names: must be models of {repository.path}, "
+                f"got {name!r}; it contains {known}"
             )
     if archive_name is None:
         return

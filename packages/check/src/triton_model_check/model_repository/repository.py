@@ -41,13 +41,15 @@ _OF_A_FILE = (
 class ModelRepository:
     """The models of a folder: sub-folders with a ``config.pbtxt``, version directories, or both.
 
-    Create one with :meth:`from_directory`. Files are read once; create another to see a change on disk.
+    Create one with :meth:`from_directory`. Files are read once; create another to see a change on
+    disk.
 
     Args:
         path: The folder.
         entries: Folders in it, and whether each is a link.
         root_config: Whether the folder itself has a ``config.pbtxt``.
-        complete_bytes: Bytes that are present of each file, if the folder is the outline of an archive.
+        complete_bytes: Bytes that are present of each file, if the folder is the outline of an
+            archive.
         linked_files: Real paths of files outside the folder that links in it may lead to.
         description: Content of ``triton-models.toml``.
     """
@@ -86,16 +88,18 @@ class ModelRepository:
 
         Args:
             path: The folder.
-            complete_bytes: Bytes that are present of each file, if the folder is the outline of an archive.
-                The content of larger model files is not checked. Default: files are complete.
-            calls: Models that a Python model calls and whose names its source does not contain as strings, by
-                the caller: ``{"pipeline": ["scale"]}``. Default: none.
+            complete_bytes: Bytes that are present of each file, if the folder is the outline of an
+                archive. The content of larger model files is not checked. Default: files are
+                complete.
+            calls: Models that a Python model calls and whose names its source does not contain as
+                strings, by the caller: ``{"pipeline": ["scale"]}``. Default: none.
             also_served: Models that others need and that are served by themselves too.
             linked_files: Real paths of files outside the folder that links in it may lead to.
 
         Raises:
-            InvalidValueError: there is no such folder, it cannot be read, or ``calls`` or ``also_served``
-                contains a model that does not exist or differs from ``triton-models.toml``.
+            InvalidValueError: there is no such folder, it cannot be read, or ``calls`` or
+                ``also_served`` contains a model that does not exist or differs from
+                ``triton-models.toml``.
         """
         try:
             with os.scandir(path) as found:
@@ -146,7 +150,9 @@ class ModelRepository:
 
     @cached_property
     def root_model(self) -> ModelFolder | None:
-        """The model whose ``config.pbtxt`` is at the root; only a multi-model archive may have one."""
+        """The model whose ``config.pbtxt`` is at the root;
+        only a multi-model archive may have one.
+        """
         if not self._root_config:
             return None
         return ModelFolder(self.path.resolve().name or "model", self.path, ".")
@@ -158,7 +164,8 @@ class ModelRepository:
         folders = {
             name: ModelFolder(name, os.path.join(root, name)) for name in sorted(self._directories)
         }
-        # An only folder is the model, whatever it contains. Beside a root model it may be a version of that.
+        # An only folder is the model, whatever it contains. Beside a root model it may be a version
+        # of that.
         only = len(folders) == 1 and not self._root_config
         found = {name: folder for name, folder in folders.items() if only or self._is_model(folder)}
         return MappingProxyType(found)
@@ -198,8 +205,8 @@ class ModelRepository:
     def closure(self, model_name: str) -> list[str]:
         """Return the model and all models that it needs at any depth, in alphabetical order.
 
-        An ensemble needs the models of its steps, and a Python model those that it calls. Models that the
-        repository does not contain are left out; :meth:`check` reports them.
+        An ensemble needs the models of its steps, and a Python model those that it calls. Models
+        that the repository does not contain are left out; :meth:`check` reports them.
 
         Args:
             model_name: Name of the model.
@@ -225,14 +232,16 @@ class ModelRepository:
         return self._composition.loaded_by_name(model_name)
 
     def sequence_models(self) -> list[str]:
-        """Return the models that keep state between the requests of a sequence, in alphabetical order.
+        """Return the models that keep state between the requests of a sequence, in alphabetical
+        order.
 
         A model with ``iterative_sequence`` is not one of them: Triton itself repeats its request.
         """
         return [name for name, folder in self.models.items() if folder.keeps_sequences]
 
     def top_level_models(self) -> list[str]:
-        """Return the models that no other model needs, and those to serve alone, in alphabetical order.
+        """Return the models that no other model needs, and those to serve alone, in alphabetical
+        order.
 
         Each becomes one archive of a multi-model endpoint.
         """
@@ -245,8 +254,8 @@ class ModelRepository:
         """Return every finding for the place that ``target`` describes. No model code runs.
 
         ``is_packed``
-            Whether to check the archives that packing would create. ``False`` checks the folder as it is, as
-            the content of one archive if it contains one served model. Default: ``True``.
+            Whether to check the archives that packing would create. ``False`` checks the folder as
+            it is, as the content of one archive if it contains one served model. Default: ``True``.
         ``is_archive``
             Whether the folder is the content of one archive. Default: ``False``.
         ``target``
@@ -303,8 +312,8 @@ class ModelRepository:
     def errors_after_packing(self, report: Report) -> tuple[Finding, ...]:
         """Return the errors of a check that the packed archives still have.
 
-        A missing version directory of an ensemble is not one of them: git does not keep an empty directory,
-        and packing creates it.
+        A missing version directory of an ensemble is not one of them: git does not keep an empty
+        directory, and packing creates it.
 
         Args:
             report: Result of :meth:`check`.
@@ -315,7 +324,9 @@ class ModelRepository:
         )
 
     def _models_for(self, target: Target) -> dict[str, ModelFolder]:
-        """The models that the target can load: only the one at the root, if any, and the default model."""
+        """The models that the target can load: only the one at the root, if any,
+        and the default model.
+        """
         is_root_alone = target.mode == "multi-model" if target.is_sagemaker else not self.models
         if self.root_model is not None and is_root_alone:
             return {self.root_model.name: self.root_model}

@@ -25,7 +25,9 @@ def archive_pattern(name: str) -> str:
 
 
 def pattern_owner(target_model: str) -> str | None:
-    """Return the name of the model whose pattern matches an archive, or ``None`` if there is none."""
+    """Return the name of the model whose pattern matches an archive,
+    or ``None`` if there is none.
+    """
     stem = target_model.removesuffix(_ARCHIVE_SUFFIX)
     name, rest = stem[: -len(_ANY_DIGEST) - 1], stem[-len(_ANY_DIGEST) - 1 :]
     return name if name and rest.startswith("-") and stem != target_model else None
@@ -35,19 +37,20 @@ def check_model_name(property: str, name: str) -> None:
     """Check a name that becomes part of the key of an archive.
 
     Raises:
-        InvalidValueError: it is longer than 512 characters, has characters other than letters, digits, "_",
-            "-", "." and "/", has an empty part, or is a token.
+        InvalidValueError: it is longer than 512 characters, has characters other than letters,
+            digits, "_", "-", "." and "/", has an empty part, or is a token.
     """
     if is_token(name) or not _MODEL_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         got = "a token" if is_token(name) else json.dumps(name[:100], ensure_ascii=False)
         raise InvalidValueError(
-            f'{property}: must be letters, digits, "_", "-" and ".", with "/" between folders, and at most '
-            f'{_LONGEST_NAME} characters, got {got}; write for example "resnet"'
+            f'{property}: must be letters, digits, "_", "-" and ".", with "/" between folders, and '
+            f'at most {_LONGEST_NAME} characters, got {got}; write for example "resnet"'
         )
 
 
 def check_folder_prefix(property: str, prefix: str, example: str = "models/") -> None:
-    """Check a prefix that object names are appended to: it ends with "/" and does not begin with it.
+    """Check a prefix that object names are appended to: it ends with "/" and does not begin with
+    it.
 
     SageMaker appends a target model to the prefix without adding a slash. CDK tokens pass.
 

@@ -1,7 +1,8 @@
-"""Temporary folders: for files that are renamed when they are complete, and for the life of the process.
+"""Temporary folders: for files that are renamed when they are complete, and for the life of the
+process.
 
-The process that writes into a partial folder keeps it locked. The next run can therefore tell what a killed
-run has left from what another run is still writing, and deletes it.
+The process that writes into a partial folder keeps it locked. The next run can therefore tell what
+a killed run has left from what another run is still writing, and deletes it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _listed_again_at: dict[Path, float] = {}
 
 @contextmanager
 def partial_folder(parent: Path) -> Iterator[Path]:
-    """Create a temporary folder in ``parent``. Rename complete files out of it; the rest is deleted.
+    """Create a temporary folder in ``parent``. Rename complete files out of it; the rest is
+    deleted.
 
     Raises:
         OSError: ``parent`` cannot be written.
@@ -60,8 +62,8 @@ def output_folder(directory: Path, problem: str) -> Iterator[None]:
 def remove_abandoned(directory: Path) -> None:
     """Delete what killed runs have left in ``directory``.
 
-    It takes at most a tenth of the time of the process, so that packing into one folder takes linear time:
-    a folder that was just listed is not listed again.
+    It takes at most a tenth of the time of the process, so that packing into one folder takes
+    linear time: a folder that was just listed is not listed again.
     """
     begun = time.process_time()
     if begun < _listed_again_at.get(directory, 0):

@@ -1,4 +1,6 @@
-"""Prints findings as code hosts show them beside the lines of a change: SARIF 2.1.0, GitHub and GitLab."""
+"""Prints findings as code hosts show them beside the lines of a change: SARIF 2.1.0,
+GitHub and GitLab.
+"""
 
 from __future__ import annotations
 
@@ -91,8 +93,8 @@ def _uri(file: str) -> str:
 def print_github(results: Sequence[Result]) -> None:
     """Print a command for each finding, and the verdicts.
 
-    A step shows 10 errors and 10 warnings beside the code; the log has all. Source: actions/toolkit,
-    ``docs/problem-matchers.md``.
+    A step shows 10 errors and 10 warnings beside the code; the log has all. Source:
+    actions/toolkit, ``docs/problem-matchers.md``.
     """
     encoding = sys.stdout.encoding or "utf-8"
     for each in shown(results):  # not by print_lines, which would make the command harmless

@@ -30,8 +30,10 @@ def add_format(parser: argparse.ArgumentParser) -> None:
         "--output-format",
         choices=tuple(_FORMATS),
         default="text",
-        help="form of the output: text, json, sarif (for code scanning), github (annotations of GitHub "
-        "Actions) or gitlab (a Code Quality report); default: text",
+        help=(
+            "form of the output: text, json, sarif (for code scanning), github (annotations of "
+            "GitHub Actions) or gitlab (a Code Quality report); default: text"
+        ),
     )
     parser.add_argument("--output-file", metavar="FILE", help="write the output to FILE instead")
     add_common(parser, "--json", action="store_const", const="json", dest="output_format")

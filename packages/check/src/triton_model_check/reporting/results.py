@@ -1,4 +1,6 @@
-"""The result of checking one folder, and its findings as a reader outside that folder finds them."""
+"""The result of checking one folder, and its findings as a reader outside
+that folder finds them.
+"""
 
 # os is several times faster than pathlib.
 # ruff: noqa: PTH100, PTH118
@@ -79,7 +81,8 @@ class Result:
 class Shown(NamedTuple):
     """A finding as a code host shows it.
 
-    ``file`` is relative to the working folder, if it is in there, and ``text`` its content for hashes.
+    ``file`` is relative to the working folder, if it is in there, and ``text`` its content for
+    hashes.
     """
 
     finding: Finding
@@ -98,8 +101,8 @@ class Shown(NamedTuple):
     def line_hash(self) -> str:
         """Return GitHub's ``primaryLocationLineHash``; its upload warns of another value.
 
-        It is a hash of the 100 characters from the beginning of the line on that are no blanks, and the
-        number of such lines so far. Source: codeql-action, ``fingerprints.ts``.
+        It is a hash of the 100 characters from the beginning of the line on that are no blanks, and
+        the number of such lines so far. Source: codeql-action, ``fingerprints.ts``.
         """
         starts = _line_starts(self.text)[: self.place.line]
         window = self.text[starts[-1] : starts[-1] + _WINDOW]
@@ -131,7 +134,9 @@ def _from(folder: str, path: str) -> str:
 
 
 def _text_to_hash(path: str) -> str:
-    """Return the text of a file without blanks, as GitHub sees it; of an unreadable file, an empty one."""
+    """Return the text of a file without blanks, as GitHub sees it; of an unreadable file,
+    an empty one.
+    """
     try:
         text = read_regular(path, MAX_TEXT_BYTES).decode("utf-8", "replace")
     except OSError:

@@ -92,7 +92,9 @@ def _lines(path: Path) -> list[str]:
 
 
 def _one_column_each(text: str) -> str:
-    """Replace control characters by one character each, so that the caret is in the right column."""
+    """Replace control characters by one character each,
+    so that the caret is in the right column.
+    """
     return "".join(
         character if character.isprintable() else " " if character == "\t" else "?"
         for character in text

@@ -1,4 +1,6 @@
-"""Notes what a check looked at besides the files of its repository, so that its findings are not kept."""
+"""Notes what a check looked at besides the files of its repository,
+so that its findings are not kept.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ def note_path(path: str, written: str) -> None:
 
 
 def note_limit() -> None:
-    """Note that something exceeded a limit on time or memory: what it needs differs from run to run."""
+    """Note that something exceeded a limit on time or memory:
+    what it needs differs from run to run.
+    """
     global _limits  # noqa: PLW0603 - one for the process, as the limits are
     _limits += 1
 

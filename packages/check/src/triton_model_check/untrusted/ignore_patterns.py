@@ -1,8 +1,8 @@
 """Compiles the patterns of a ``.tritonignore`` so that a match takes linear time.
 
-``pathspec`` translates a pattern to a regular expression. Several ``*`` in one name would take exponential
-time where it does not match: ``*a*a*a*ab`` takes seconds for one file. Text between two ``*`` can be taken
-where it is found first, so the expression need not go back to it.
+``pathspec`` translates a pattern to a regular expression. Several ``*`` in one name would take
+exponential time where it does not match: ``*a*a*a*ab`` takes seconds for one file. Text between two
+``*`` can be taken where it is found first, so the expression need not go back to it.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ _OBJECTS, _OTHERS = 50_000, 10
 def rare_collections() -> Iterator[None]:
     """Let the collector look at objects only after many new ones.
 
-    A check creates millions of objects, which live until its end or are in no cycle. By default the collector
-    visits them after every 700 new ones, which takes a sixth of the time of the check.
+    A check creates millions of objects, which live until its end or are in no cycle. By default the
+    collector visits them after every 700 new ones, which takes a sixth of the time of the check.
     """
     before = gc.get_threshold()
     gc.set_threshold(_OBJECTS, _OTHERS, _OTHERS)

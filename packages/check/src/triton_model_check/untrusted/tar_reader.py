@@ -1,8 +1,9 @@
-"""Reads the members of a ``.tar.gz`` from an untrusted source, as a stream and with a bounded effort.
+"""Reads the members of a ``.tar.gz`` from an untrusted source, as a stream and with a bounded
+effort.
 
-The standard library's ``tarfile`` reads headers of any size, never ends at some sparse members, and raises
-errors of many types for damaged headers. This reader knows the formats that tar programs write (v7, ustar,
-GNU and PAX) and rejects what no model archive contains.
+The standard library's ``tarfile`` reads headers of any size, never ends at some sparse members, and
+raises errors of many types for damaged headers. This reader knows the formats that tar programs
+write (v7, ustar, GNU and PAX) and rejects what no model archive contains.
 """
 
 from __future__ import annotations
@@ -49,13 +50,13 @@ class UnpackLimits:
     """Bounds on what an archive may contain.
 
     ``max_bytes``
-        The size of all members. Default: the environment variable ``CONSTRUCTS_TRITON_UNPACK_BYTES``, or
-        1 TiB.
+        The size of all members. Default: the environment variable
+        ``CONSTRUCTS_TRITON_UNPACK_BYTES``, or 1 TiB.
     ``max_members``
         The number of members. Default: 200,000.
     ``max_ratio``
-        How many times larger than the archive its content may be, beyond the first GiB. Default: 200. Weights
-        compress by less than 10 times; only a file of zeros reaches 1,000.
+        How many times larger than the archive its content may be, beyond the first GiB. Default:
+        200. Weights compress by less than 10 times; only a file of zeros reaches 1,000.
     ``budget``
         What it shares with other archives. Default: nothing.
     """
@@ -107,8 +108,8 @@ def read_members(
 ) -> Iterator[ArchiveMember]:
     """Yield the members of a ``.tar.gz`` in constant memory, and verify its checksum at the end.
 
-    ``limits`` are by default those of the environment. ``accept_plain`` also accepts a ``.tar`` without
-    compression.
+    ``limits`` are by default those of the environment. ``accept_plain`` also accepts a ``.tar``
+    without compression.
 
     Raises:
         ArchiveError: it cannot be read, is damaged, or exceeds ``limits``.
@@ -178,8 +179,8 @@ class _Stream:
             self._budget.spend(size=len(data))
         if self._left < 0:
             raise _LimitError(
-                f"unpacks to more than {self._max_bytes} bytes, which is suspicious for its size; if it is "
-                f"yours, set {UNPACK_BYTES_VARIABLE} to the number of bytes to allow"
+                f"unpacks to more than {self._max_bytes} bytes, which is suspicious for its size; "
+                f"if it is yours, set {UNPACK_BYTES_VARIABLE} to the number of bytes to allow"
             )
         return data
 

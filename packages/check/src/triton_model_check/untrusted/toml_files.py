@@ -31,7 +31,9 @@ class TomlFile:
 
     @classmethod
     def read(cls, path: Path) -> TomlFile:
-        """Read a file of at most 64 KiB and 5,000 keys and tables, which is not a link out of its folder."""
+        """Read a file of at most 64 KiB and 5,000 keys and tables,
+        which is not a link out of its folder.
+        """
         try:
             if not is_inside(path, path.parent):
                 raise OSError("it is a link that leaves the folder")
@@ -41,7 +43,8 @@ class TomlFile:
             reason = getattr(error, "strerror", None) or str(error)
             reason = "it is not UTF-8" if is_text else reason.lower()
             raise InvalidValueError(
-                f"{path}: cannot be read ({reason}); write a text file of at most {_MAX_BYTES >> 10} KiB"
+                f"{path}: cannot be read ({reason}); write a text file of at most "
+                f"{_MAX_BYTES >> 10} KiB"
             ) from error
         return cls(path, text, _parse(path, text))
 
@@ -80,7 +83,8 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        # A number of more than 4,300 digits is another ValueError, and lists of lists to any depth the other.
+        # A number of more than 4,300 digits is another ValueError, and lists of lists to any depth
+        # the other.
         is_nested = isinstance(error, RecursionError)
         reason = "it is nested too deeply" if is_nested else str(error).partition(";")[0]
         found = _PLACE.search(reason)
@@ -101,8 +105,8 @@ def _shown(value: object) -> str:
 def _line(text: str, keys: Sequence[str]) -> int:
     """Return the line of a key: that of its first part, then of the next part from there on.
 
-    Python's reader of TOML keeps no places. Of a key that is written in an unusual way, the line is that of
-    the part before it.
+    Python's reader of TOML keeps no places. Of a key that is written in an unusual way, the line is
+    that of the part before it.
     """
     lines = text.split("\n")
     found = 0

@@ -1,9 +1,10 @@
 """Configurations of four AWS posts about Triton on SageMaker, with plain quotes.
 
-Sources, all on the AWS Machine Learning Blog: "Host ML models on Amazon SageMaker using Triton: Python
-backend" (T5), "Run ensemble ML models on Amazon SageMaker" (DALI, Inception, their ensemble), "Run multiple
-deep learning models on GPU with Amazon SageMaker multi-model endpoints" (ResNet), "Achieve hyperscale
-performance for model serving using NVIDIA Triton Inference Server on Amazon SageMaker" (fragments for BERT).
+Sources, all on the AWS Machine Learning Blog: "Host ML models on Amazon SageMaker using Triton:
+Python backend" (T5), "Run ensemble ML models on Amazon SageMaker" (DALI, Inception, their
+ensemble), "Run multiple deep learning models on GPU with Amazon SageMaker multi-model endpoints"
+(ResNet), "Achieve hyperscale performance for model serving using NVIDIA Triton Inference Server on
+Amazon SageMaker" (fragments for BERT).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ instance_group { count: 1 kind: KIND_GPU
 }
 dynamic_batching {
 }
-parameters: { key: "EXECUTION_ENV_PATH", value: {string_value: "$$TRITON_MODEL_DIRECTORY/hf_env.tar.gz"}
+parameters: { key: "EXECUTION_ENV_PATH",
+ value: {string_value: "$$TRITON_MODEL_DIRECTORY/hf_env.tar.gz"}
 }
 """
 

@@ -103,7 +103,8 @@ def test_text_has_the_reasons(write: Write) -> None:
     )
     assert 'unlike "X" and "Y"' in text
     assert text.endswith(
-        "# instance_group is left out, so Triton runs one instance on each GPU, or two on the CPU.\n"
+        "# instance_group is left out, so Triton runs one "
+        "instance on each GPU, or two on the CPU.\n"
     )
     assert max(map(len, lines)) <= 100
 
@@ -169,7 +170,10 @@ def test_warmup_has_zeros_for_every_input(write: Write) -> None:
 
 
 LFS = b"version https://git-lfs.github.com/spec/v1\n"
-TREES_INPUT = 'set input=[ModelInput(name="input__0", data_type="TYPE_FP32", dims=[28])] and backend=FilBackend('
+TREES_INPUT = (
+    'set input=[ModelInput(name="input__0", data_type="TYPE_FP32", '
+    "dims=[28])] and backend=FilBackend("
+)
 FIXED_BATCH = 'got max_batch_size 8, but the first dimension of "X" and "Y" is fixed'
 LFS_HINT = "is a Git LFS pointer, not the file itself; run `git lfs install` and `git lfs pull`"
 NO_BATCHES = "net.onnx: dynamic_batching has no effect, because max_batch_size is 0"
@@ -225,7 +229,7 @@ def test_wrong_warmup_dims(dims: dict[str, list[int]], message: str, write: Writ
         _derive(write(relu()), with_warmup=True, warmup_dims=dims)
 
 
-# --- other formats ----------------------------------------------------------------------------------------
+# --- other formats --------------------------------------------------------------------------------
 
 
 def test_torchscript_needs_tensors() -> None:
@@ -243,7 +247,9 @@ def test_torchscript_needs_tensors() -> None:
 
 
 def test_trees(write: Write) -> None:
-    """The ending decides the type; the FIL backend batches, and gets the threshold that it requires."""
+    """The ending decides the type; the FIL backend batches,
+    and gets the threshold that it requires.
+    """
     inputs = [ModelInput(data_type="TYPE_FP32", dims=[28])]
     fields = {"backend": FilBackend(output_class=True), "input": inputs}
     derived = _derive(write(b'{"learner": {}}', "fraud.json"), fields=fields)

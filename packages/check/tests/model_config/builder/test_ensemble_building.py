@@ -264,12 +264,12 @@ def test_unfinished_ensemble_names_the_lines_of_its_errors() -> None:
     *_, unused, unwritten, unread = str(caught.value).splitlines()
     assert unused.startswith(f'{here}:{first + 4}: ensemble "e": ensemble input "mask" is not')
     assert unwritten == (
-        f'{here}:{first + 6}: ensemble "e": step 2 ("rank") input_map["logits"]: nothing writes tensor "q", '
-        'got tensors "image", "label", "mask" and "p"; map an output of a step to it'
+        f'{here}:{first + 6}: ensemble "e": step 2 ("rank") input_map["logits"]: nothing writes '
+        'tensor "q", got tensors "image", "label", "mask" and "p"; map an output of a step to it'
     )
     assert unread == (
-        f'{here}:{first + 5}: ensemble "e": step 1 ("decode") output_map["pixels"]: ensemble tensor "p" is '
-        "unused; remove the step, or add the tensor to output or to an input_map"
+        f'{here}:{first + 5}: ensemble "e": step 1 ("decode") output_map["pixels"]: ensemble '
+        'tensor "p" is unused; remove the step, or add the tensor to output or to an input_map'
     )
 
 

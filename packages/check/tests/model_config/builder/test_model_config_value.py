@@ -49,7 +49,8 @@ backend: "python"
 input [ { name: "x" data_type: TYPE_FP32 dims: -1 reshape { shape: [ ] } optional: true } ]
 output { name: "y" data_type: TYPE_FP32 dims: [ 1 ] }
 metric_tags { key: "team" value: "ähm" }
-model_metrics { metric_control { metric_identifier { family: "nv_inference_first_response_histogram_ms" } } }
+model_metrics { metric_control {
+  metric_identifier { family: "nv_inference_first_response_histogram_ms" } } }
 instance_group [ {
   count: 2 host_policy: "numa0" rate_limiter { resources { name: "r" global: true count: 1 } } } ]
 """
@@ -116,7 +117,9 @@ def test_with_keeps_the_rest_and_the_original() -> None:
 
 
 def test_read_change_write_loses_only_comments(tmp_path: Path) -> None:
-    """A file that is read, changed and written equals the text with the same change made by hand."""
+    """A file that is read, changed and written equals the text with the
+    same change made by hand.
+    """
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "config.pbtxt").write_text(FILE, encoding="utf-8")
@@ -141,7 +144,9 @@ def test_invalid_file_can_be_read_and_fixed() -> None:
 
 
 def test_equal_configurations_give_equal_text() -> None:
-    """The text does not depend on the order of a map, and spells an ensemble's platform as SageMaker does."""
+    """The text does not depend on the order of a map,
+    and spells an ensemble's platform as SageMaker does.
+    """
     one = PLAIN.with_(parameters={"a": "1", "b": "2"})
     other = PLAIN.with_(parameters={"b": "2", "a": "1"})
     assert one.to_text() == other.to_text()
@@ -154,7 +159,10 @@ def test_equal_configurations_give_equal_text() -> None:
     [
         (
             None,
-            "config.pbtxt: error[layout-config-unreadable]: cannot be read (no such file or directory)",
+            (
+                "config.pbtxt: error[layout-config-unreadable]: "
+                "cannot be read (no such file or directory)"
+            ),
         ),
         (
             "max_batch: 1",

@@ -118,7 +118,7 @@ def test_builder_equals_published_text(built: ModelConfig, text: str) -> None:
     assert parse_model_config(built.to_text()) == wanted
 
 
-# --- the eight configurations of the BERT benchmark -------------------------------------------------------
+# --- the eight configurations of the BERT benchmark -----------------------------------------------
 
 TOKENS = [ModelInput(name=f"INPUT__{n}", data_type="TYPE_INT32", dims=[512]) for n in range(2)]
 BERT = ModelConfig(
@@ -146,7 +146,9 @@ FRAGMENTS: dict[str, tuple[dict[str, Any], str]] = {
 def test_benchmark_is_one_base_and_the_published_fragments(
     backend: PytorchBackend | TensorrtBackend, platform: str, name: str
 ) -> None:
-    """Each of the benchmark's eight configurations is the base with its platform and the printed fragment."""
+    """Each of the benchmark's eight configurations is the base with its platform
+    and the printed fragment.
+    """
     options, fragment = FRAGMENTS[name]
     wanted = f'{BERT.to_text()}\nplatform: "{platform}"\n{fragment}'
     assert BERT.with_(backend=backend, **options).to_message() == parse_model_config(wanted)

@@ -80,7 +80,9 @@ def test_wrong_value_is_refused_by_name(make: Callable[[], object], message: str
 
 
 def test_presence_is_kept() -> None:
-    """``False`` in a choice and an empty message count as set, as in the file; a default is not written."""
+    """``False`` in a choice and an empty message count as set, as in the file;
+    a default is not written.
+    """
     given = ModelWarmup.Input(zero_data=False).to_message()
     assert given.WhichOneof("input_data_type") == "zero_data"
     assert ModelWarmup.Input().to_message() == message_class("ModelWarmup.Input")()

@@ -68,7 +68,9 @@ def _codes(report: Report) -> tuple[list[str], list[str]]:
 def test_comment_ignores_findings_of_its_line_or_of_the_next_field(
     lines: str, found: list[str], ignored: list[str], tmp_path: Path
 ) -> None:
-    """Of the codes in the comment; every other finding is left, and a comment in vain is one too."""
+    """Of the codes in the comment; every other finding is left,
+    and a comment in vain is one too.
+    """
     report = _check(one(f"{HEAD}{lines}\n"), tmp_path)
     assert sorted(_codes(report)[0]) == sorted(found)
     assert sorted(_codes(report)[1]) == sorted(ignored)
@@ -102,7 +104,9 @@ def test_comment_in_a_python_model(tmp_path: Path) -> None:
 
 
 def test_choice_of_models_and_files(tmp_path: Path) -> None:
-    """Patterns of names and of paths; what is ignored is kept apart, what is not selected is dropped."""
+    """Patterns of names and of paths; what is ignored is kept apart,
+    what is not selected is dropped.
+    """
     text = f"{HEAD}{PATH} {GROUP}\n"
     report = _check({**one(text), "bert/config.pbtxt": text, "bert/1/model.py": CLASS}, tmp_path)
     per_model = Choice.of(["text", "instance-count"], per_model={"be*": ["instances"]}).apply(

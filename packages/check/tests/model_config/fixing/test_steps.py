@@ -1,4 +1,6 @@
-"""What the steps of a fix change in a text: only their place, with the comments and the layout around it."""
+"""What the steps of a fix change in a text: only their place,
+with the comments and the layout around it.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,9 @@ def test_step_without_its_place_makes_no_fix(
 
 
 def test_word_of_a_python_file_is_replaced_if_it_is_the_only_one(tmp_path: Path) -> None:
-    """A name that the code uses again, and a name beside its string, are not mistaken for the place."""
+    """A name that the code uses again, and a name beside its string,
+    are not mistaken for the place.
+    """
 
     def python(text: str, remedy: Remedy | None) -> str | None:
         return _fixed(tmp_path, text, remedy, (), "model.py")

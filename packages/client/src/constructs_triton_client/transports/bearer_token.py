@@ -1,4 +1,7 @@
-"""The bearer token of SageMaker's OpenAI path. Source: AWS's ``sagemaker.core.token_generator``, 2.27.0."""
+"""The bearer token of SageMaker's OpenAI path.
+
+Source: AWS's ``sagemaker.core.token_generator``, 2.27.0.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,15 @@ _HOST = "sagemaker.amazonaws.com"
 
 
 def sign_bearer_token(credentials: Any, region: str, valid_seconds: int) -> str:
-    """Return a token, signed with botocore's credentials; errors as ``SageMakerTransport.bearer_token``."""
+    """Return a token, signed with botocore's credentials;
+    errors as ``SageMakerTransport.bearer_token``.
+    """
     from botocore import auth, awsrequest, exceptions  # noqa: PLC0415 - boto3 is imported at the first call
 
     if not 1 <= valid_seconds <= LONGEST_SECONDS:
         raise InvalidValueError(
-            f"valid_seconds: must be from 1 to {LONGEST_SECONDS}, got {valid_seconds}; write 3600 for an hour"
+            f"valid_seconds: must be from 1 to {LONGEST_SECONDS}, "
+            f"got {valid_seconds}; write 3600 for an hour"
         )
     if credentials is None:
         raise exceptions.NoCredentialsError

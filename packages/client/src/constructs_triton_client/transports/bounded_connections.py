@@ -1,8 +1,8 @@
 """Connections that read a bounded number of bytes for one response, in a bounded time.
 
-http.client, with which urllib3 and botocore read, has no bound for interim responses and trailers, and a
-chunk with a negative size has no end. botocore reads the body of an error whole. So everything is counted
-where it arrives from the socket.
+http.client, with which urllib3 and botocore read, has no bound for interim responses and trailers,
+and a chunk with a negative size has no end. botocore reads the body of an error whole. So
+everything is counted where it arrives from the socket.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ MAXIMUM_SECONDS = 3600.0
 def bound_pools(
     pools: Mapping[str, type[HTTPConnectionPool]], reader: BoundedReader
 ) -> dict[str, type[HTTPConnectionPool]]:
-    """Return urllib3's classes of connection pools, by scheme, with connections that are bounded."""
+    """Return urllib3's classes of connection pools, by scheme,
+    with connections that are bounded.
+    """
     response = type("BoundedResponse", (_BoundedResponse,), {"reader": reader})
     return {scheme: _bound_pool(pool, response) for scheme, pool in pools.items()}
 
@@ -36,8 +38,8 @@ def bound_pools(
 def bound_client(client: Any, reader: BoundedReader) -> None:
     """Bound what a boto3 client reads, and pass the parts of a stream on as they arrive.
 
-    botocore has no public access to its connections. Should a later version arrange them differently, bodies
-    are still bounded by ``read_body`` and by the event below.
+    botocore has no public access to its connections. Should a later version arrange them
+    differently, bodies are still bounded by ``read_body`` and by the event below.
     """
     session = getattr(getattr(client, "_endpoint", None), "http_session", None)
     pools = getattr(session, "_pool_classes_by_scheme", {})
@@ -101,7 +103,9 @@ class _ReceivedBytes(RawIOBase):
             self._left = MAXIMUM_ERROR_BYTES
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read from the socket; raises ``InvocationError`` if too much has arrived, or for too long."""
+        """Read from the socket; raises ``InvocationError`` if too much has arrived,
+        or for too long.
+        """
         count: int | None = self._raw.readinto(buffer)
         self._left -= count or 0
         if self._left < 0:
@@ -111,8 +115,8 @@ class _ReceivedBytes(RawIOBase):
             self._deadline = now + MAXIMUM_SECONDS
         elif now > self._deadline:
             raise InvocationError(
-                f"{self._reader.where}: a response may take at most {MAXIMUM_SECONDS:g} s from its first "
-                "byte; send a smaller request"
+                f"{self._reader.where}: a response may take at most {MAXIMUM_SECONDS:g} s from its "
+                "first byte; send a smaller request"
             )
         return count
 
@@ -125,8 +129,8 @@ class _ReceivedBytes(RawIOBase):
         if self._status < 300:
             return self._reader.too_long("got more with the sizes of its chunks")
         return InvocationError(
-            f"{self._reader.where}: an error may have at most {MAXIMUM_ERROR_BYTES} bytes, got more with "
-            f"status {self._status}; see the endpoint's log for the cause",
+            f"{self._reader.where}: an error may have at most {MAXIMUM_ERROR_BYTES} bytes, got "
+            f"more with status {self._status}; see the endpoint's log for the cause",
             status=self._status,
         )
 

@@ -11,7 +11,8 @@ from constructs_triton_core.errors import InvocationError
 MAXIMUM_RESPONSE_BYTES = 1024**3
 # Larger reads take memory from the operating system each time, which is slower.
 _READ_BYTES = 64 * 1024
-# An announced body is read in one piece if possible; the memory for it is reserved before the bytes arrive.
+# An announced body is read in one piece if possible; the memory for it is reserved before the bytes
+# arrive.
 _LARGEST_READ_BYTES = 64 * 1024**2
 
 
@@ -23,7 +24,9 @@ class BoundedReader:
     maximum_bytes: int = MAXIMUM_RESPONSE_BYTES
 
     def check(self, size: int) -> None:
-        """Check the size of a body, announced or read; raises ``InvocationError`` if the body is too long."""
+        """Check the size of a body, announced or read;
+        raises ``InvocationError`` if the body is too long.
+        """
         if size > self.maximum_bytes:
             raise self.too_long(f"got {size}")
 
@@ -37,8 +40,8 @@ class BoundedReader:
     def read_whole(self, read: Callable[[int], bytes], length: int | None) -> bytes:
         """Read a body to its end, in memory of about its size however small its chunks are.
 
-        ``read`` returns up to a number of bytes, and none at the end. A body whose announced ``length``
-        is too long is not read.
+        ``read`` returns up to a number of bytes, and none at the end. A body whose announced
+        ``length`` is too long is not read.
         """
         self.check(length or 0)
         amount, total = min(length or _READ_BYTES, _LARGEST_READ_BYTES), 0
@@ -52,7 +55,9 @@ class BoundedReader:
         return b"".join(pieces)
 
     def iterate_parts(self, response: Any) -> Iterator[bytes]:
-        """Yield the parts of urllib3's ``response`` as soon as they arrive, also if it is not chunked."""
+        """Yield the parts of urllib3's ``response`` as soon as they arrive,
+        also if it is not chunked.
+        """
         # Chunks arrive complete. urllib3 before 2.2 has no read1.
         is_complete = getattr(response, "chunked", False) or not hasattr(response, "read1")
         read = (

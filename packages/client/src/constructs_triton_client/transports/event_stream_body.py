@@ -14,7 +14,8 @@ _SIZE_BYTES = 4
 
 
 class EventStreamBody:
-    """Takes the place of urllib3's response, whose ``stream`` waits for 64 KiB unless the body is chunked.
+    """Takes the place of urllib3's response, whose ``stream`` waits for 64 KiB unless the body is
+    chunked.
 
     Args:
         response: urllib3's response.
@@ -46,7 +47,9 @@ class EventStreamBody:
 
 
 class UnreadBytes:
-    """How much of the current message has not arrived; a message begins with its size in four bytes."""
+    """How much of the current message has not arrived;
+    a message begins with its size in four bytes.
+    """
 
     def __init__(self) -> None:
         self._size = b""

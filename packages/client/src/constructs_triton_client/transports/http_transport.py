@@ -47,15 +47,18 @@ MAXIMUM_CONNECTIONS = 50
 class HttpTransport:
     """Sends requests to a container over plain HTTP.
 
-    A request with ``TargetModel`` goes to ``/models/<TargetModel>/invoke``, any other to ``/invocations``.
-    Requests are not retried. Safe to use from several threads, and from processes after a fork.
+    A request with ``TargetModel`` goes to ``/models/<TargetModel>/invoke``, any other to
+    ``/invocations``. Requests are not retried. Safe to use from several threads, and from processes
+    after a fork.
 
     Args:
-        url: Address of the container, such as ``http://localhost:8080``, or one ending in ``/completions``.
+        url: Address of the container, such as ``http://localhost:8080``, or one ending in
+            ``/completions``.
         read_timeout_seconds: Longest pause within a response, in seconds.
-        maximum_response_bytes: A longer response or stream raises ``InvocationError``, before it is read if
-            its length is announced.
-        invocation: The request to send; its options must be ones that SageMaker passes on to a container.
+        maximum_response_bytes: A longer response or stream raises ``InvocationError``, before it is
+            read if its length is announced.
+        invocation: The request to send; its options must be ones that SageMaker passes on to a
+            container.
 
     Raises:
         InvalidValueError: ``url`` is not an address that starts with ``http://`` or ``https://``.
@@ -95,7 +98,9 @@ class HttpTransport:
             )
 
     def stream(self, invocation: Invocation) -> Iterator[bytes]:
-        """Send the request and yield the bytes of the response as they arrive; errors as ``invoke``."""
+        """Send the request and yield the bytes of the response as they arrive;
+        errors as ``invoke``.
+        """
         with self._open(invocation) as response:
             yield from self._reader.iterate_parts(response)
 
@@ -126,7 +131,8 @@ class HttpTransport:
                     )
                 yield response
             finally:
-                response.close()  # a connection whose body was read to the end is already back in the pool
+                # a connection whose body was read to the end is already back in the pool
+                response.close()
         except ConstructsTritonError:
             raise
         except (

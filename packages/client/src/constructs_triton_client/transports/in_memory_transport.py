@@ -44,8 +44,8 @@ class InMemoryTransport:
     """Answers calls with a function, encoding and decoding the same bytes as an endpoint.
 
     Args:
-        model: Function that takes and returns a mapping of names to arrays. To simulate a failure, raise an
-            ``InvocationError`` in it.
+        model: Function that takes and returns a mapping of names to arrays. To simulate a failure,
+            raise an ``InvocationError`` in it.
         parts: Bytes that ``stream`` yields, in order.
         calls: What was sent, in order. The transport appends to it.
         invocation: The request to answer.
@@ -59,7 +59,8 @@ class InMemoryTransport:
         """Record the call and return the model's outputs.
 
         Raises:
-            InvocationError: the request is raw, or asks for an output that the model did not return.
+            InvocationError: the request is raw, or asks for an output that the model did not
+                return.
         """
         request = decode_request(invocation.body, invocation.content_type)
         self.calls.append(RecordedCall(invocation, request))

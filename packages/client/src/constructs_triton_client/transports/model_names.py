@@ -1,7 +1,8 @@
-"""Finds the archive of a model by the model's name, on an endpoint in AWS and on one of a local run alike.
+"""Finds the archive of a model by the model's name, on an endpoint in AWS and on one of a local run
+alike.
 
-An endpoint does not know its index. The prefix of its archives is in the description of its model, and the
-index is below that prefix. A local run answers with the index itself.
+An endpoint does not know its index. The prefix of its archives is in the description of its model,
+and the index is below that prefix. A local run answers with the index itself.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class ModelNames:
 
     Args:
         transport: Transport of the endpoint.
-        index: Maps model names to archives. Default: the endpoint's own index, which is read for the first
-            name that is not an archive's. A transport other than SageMaker's has none, and names are sent as
-            they are.
+        index: Maps model names to archives. Default: the endpoint's own index, which is read for
+            the first name that is not an archive's. A transport other than SageMaker's has none,
+            and names are sent as they are.
     """
 
     def __init__(self, transport: Transport, index: ModelIndex | None = None) -> None:
@@ -56,7 +57,8 @@ class ModelNames:
             name: Name of a model, or of an archive (``.tar.gz``), which is returned unchanged.
 
         Raises:
-            InvalidValueError: the name is not a string, the endpoint has no model of this name, or no index.
+            InvalidValueError: the name is not a string, the endpoint has no model of this name, or
+                no index.
             InvocationError: the index cannot be read.
         """
         if not isinstance(name, str) or not name:
@@ -73,7 +75,8 @@ class ModelNames:
         return name if self.index is None else self.index.target_model(name)
 
     def resolved(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return parameters of InvokeEndpoint whose ``TargetModel``, if there is one, is an archive.
+        """Return parameters of InvokeEndpoint whose ``TargetModel``, if there is one, is an
+        archive.
 
         Args:
             options: Parameters of InvokeEndpoint.
@@ -89,8 +92,8 @@ class ModelNames:
 def find_index(transport: SageMakerTransport, name: str) -> ModelIndex:
     """Read the index of an endpoint, of the first multi-model variant if it has several.
 
-    Calls DescribeEndpoint, DescribeEndpointConfig and DescribeModel, and reads ``index.json`` from S3. The
-    gateway of a local run is asked for the index instead.
+    Calls DescribeEndpoint, DescribeEndpointConfig and DescribeModel, and reads ``index.json`` from
+    S3. The gateway of a local run is asked for the index instead.
 
     Args:
         transport: Transport of the endpoint.
@@ -113,30 +116,35 @@ def find_index(transport: SageMakerTransport, name: str) -> ModelIndex:
         ):
             raise
         error.args = (
-            f"target_model: the index of endpoint {transport.endpoint_name} may not be read to find "
-            f'"{name}", got {error.model_message}; allow sagemaker:DescribeEndpoint, '
-            "sagemaker:DescribeEndpointConfig, sagemaker:DescribeModel and s3:GetObject of index.json, or "
-            "give the S3 URI of index.json as index",
+            (
+                f"target_model: the index of endpoint {transport.endpoint_name} may not be read to "
+                f'find "{name}", got {error.model_message}; allow sagemaker:DescribeEndpoint, '
+                "sagemaker:DescribeEndpointConfig, sagemaker:DescribeModel and s3:GetObject of "
+                "index.json, or give the S3 URI of index.json as index"
+            ),
         )
         raise
     if index is not None:
         return index
     if prefix is None:
         raise InvalidValueError(
-            f'target_model: endpoint {transport.endpoint_name} is not a multi-model endpoint, got "{name}"; '
-            "remove target_model"
+            f"target_model: endpoint {transport.endpoint_name} is not a multi-model endpoint, got "
+            f'"{name}"; remove target_model'
         )
     raise InvalidValueError(
-        f'target_model: {prefix} has no {INDEX_FILE}, so the archive of "{name}" is unknown; use the name of '
-        "the archive (.tar.gz), or add models with TritonModelRepository or `constructs-triton models add`"
+        f'target_model: {prefix} has no {INDEX_FILE}, so the archive of "{name}" is unknown; use '
+        "the name of the archive (.tar.gz), or add models with TritonModelRepository or "
+        "`constructs-triton models add`"
     )
 
 
-# --- an endpoint in AWS -----------------------------------------------------------------------------------
+# --- an endpoint in AWS ---------------------------------------------------------------------------
 
 
 def _prefix_of(transport: SageMakerTransport) -> str | None:
-    """Return the S3 prefix of the archives of an endpoint; ``None`` if it is not a multi-model endpoint."""
+    """Return the S3 prefix of the archives of an endpoint;
+    ``None`` if it is not a multi-model endpoint.
+    """
 
     def describe(operation: str, **request: str) -> dict[str, Any]:
         return transport.call(operation, service="sagemaker", **request)
@@ -164,11 +172,12 @@ def _read_below(transport: SageMakerTransport, prefix: str) -> ModelIndex | None
         raise
 
 
-# --- a local run ------------------------------------------------------------------------------------------
+# --- a local run ----------------------------------------------------------------------------------
 
 
 def _ask_local_run(transport: SageMakerTransport) -> ModelIndex | dict[str, Any] | None:
-    """Return the index of an endpoint of a local run, or what the run says of an endpoint without one.
+    """Return the index of an endpoint of a local run, or what the run says of an endpoint without
+    one.
 
     ``None`` if the runtime API is not on this machine, or is not that of a local run.
     """

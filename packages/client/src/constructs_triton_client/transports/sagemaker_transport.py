@@ -40,7 +40,8 @@ MAX_POOL_CONNECTIONS = 50
 _MODEL_CODES = {"ModelError", "ModelStreamError"}
 # No body is that long; int() of more digits takes quadratic time.
 _MOST_DIGITS = 18
-# boto3's sessions are not safe to use from several threads, and each client takes 0.1 s of the processor.
+# boto3's sessions are not safe to use from several threads, and each client takes 0.1 s of the
+# processor.
 _CREATION = threading.Lock()
 LOOPBACK_HOSTS = {"127.0.0.1", "::1", "localhost"}
 # botocore requires a Region; a server on this machine ignores it.
@@ -52,12 +53,12 @@ def default_config(
 ) -> Config:
     """Return botocore's configuration for inference.
 
-    The retry mode is "legacy" because it is botocore's only mode that retries every status 429, such as
-    ``ModelNotReadyException`` while a multi-model endpoint loads a model.
+    The retry mode is "legacy" because it is botocore's only mode that retries every status 429,
+    such as ``ModelNotReadyException`` while a multi-model endpoint loads a model.
 
     Args:
-        read_timeout_seconds: Longest pause within a response, in seconds. A container may take 60 s to
-            answer.
+        read_timeout_seconds: Longest pause within a response, in seconds. A container may take 60 s
+            to answer.
         max_attempts: Number of attempts, including the first one.
 
     Raises:
@@ -83,13 +84,15 @@ class SageMakerTransport:
     Args:
         endpoint_name: Name of the SageMaker endpoint.
         session: boto3 session with credentials. Default: a new one, which reads the environment.
-        endpoint_url: Address of the runtime API, for example that of ``constructs-triton local up``. Requests
-            to an address on loopback are not signed, so they need neither a Region nor credentials; S3 is
-            called there too, unless ``AWS_ENDPOINT_URL_S3`` or ``AWS_ENDPOINT_URL`` is set. Default: AWS's.
+        endpoint_url: Address of the runtime API, for example that of ``constructs-triton local
+            up``. Requests to an address on loopback are not signed, so they need neither a Region
+            nor credentials; S3 is called there too, unless ``AWS_ENDPOINT_URL_S3`` or
+            ``AWS_ENDPOINT_URL`` is set. Default: AWS's.
         region_name: Region of the endpoint. Default: that of the session.
         config: botocore's configuration. Default: ``default_config()``.
-        maximum_response_bytes: A longer response, stream or result of an asynchronous inference raises
-            ``InvocationError``. SageMaker's own limits are lower, except for asynchronous inference.
+        maximum_response_bytes: A longer response, stream or result of an asynchronous inference
+            raises ``InvocationError``. SageMaker's own limits are lower, except for asynchronous
+            inference.
         invocation: The request to send.
 
     Raises:
@@ -108,7 +111,8 @@ class SageMakerTransport:
     ) -> None:
         if session is not None and not hasattr(session, "client"):
             raise InvalidValueError(
-                f"session: must be a boto3.Session, got {type(session).__name__}; write boto3.Session()"
+                "session: must be a boto3.Session, "
+                f"got {type(session).__name__}; write boto3.Session()"
             )
         self.endpoint_name = endpoint_name
         self._session = session
@@ -121,7 +125,9 @@ class SageMakerTransport:
         self._clients: dict[tuple[str, int], Any] = {}
 
     def prepare(self) -> None:
-        """Import boto3 and create its client, which the first call otherwise does; errors as ``invoke``."""
+        """Import boto3 and create its client, which the first call otherwise does;
+        errors as ``invoke``.
+        """
         self.client("sagemaker-runtime")
 
     def invoke(self, invocation: Invocation) -> Reply:
@@ -196,12 +202,14 @@ class SageMakerTransport:
         return index
 
     def bearer_token(self, valid_seconds: int = LONGEST_SECONDS) -> str:
-        """Return an API key for SageMaker's OpenAI path. It is signed on your machine; nothing is sent.
+        """Return an API key for SageMaker's OpenAI path. It is signed on your machine; nothing is
+        sent.
 
         Its owner may call this path of each endpoint in the Region that your credentials may call.
 
         Args:
-            valid_seconds: Seconds until it expires, at most 43,200. It expires with temporary credentials.
+            valid_seconds: Seconds until it expires, at most 43,200. It expires with temporary
+                credentials.
 
         Raises:
             InvalidValueError: ``valid_seconds`` is out of range.
@@ -268,8 +276,8 @@ class SageMakerTransport:
         except exceptions.ParamValidationError as error:
             text = " ".join(str(error).split())
             raise InvalidValueError(
-                f"endpoint {self.endpoint_name}: an option is unknown or has the wrong type, got {text}; "
-                f"{_parameter_hint(text)}"
+                f"endpoint {self.endpoint_name}: an option is unknown or has the wrong type, got "
+                f"{text}; {_parameter_hint(text)}"
             ) from None
         except exceptions.ClientError as error:
             raise _from_response(self.endpoint_name, error.response) from error
@@ -287,7 +295,9 @@ class SageMakerTransport:
 
 
 def _parameter_hint(text: str) -> str:
-    """Return the hint for botocore's text about a parameter that is unknown or has the wrong type."""
+    """Return the hint for botocore's text about a parameter that is unknown
+    or has the wrong type.
+    """
     unknown = re.search(r'Unknown parameter in input: "([^"]+)", must be one of: ([\w, ]+)', text)
     otherwise = "use the parameters of boto3's method"
     return did_you_mean(unknown[1], unknown[2].split(", "), otherwise) if unknown else otherwise

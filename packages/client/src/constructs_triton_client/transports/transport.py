@@ -1,6 +1,7 @@
 """The interface between the client and what carries its bytes to the server.
 
-A transport does not know tensors, and the client does not know HTTP, so users can write their own transport.
+A transport does not know tensors, and the client does not know HTTP, so users can write their own
+transport.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class Invocation:
 
     Args:
         body: The encoded request.
-        content_type: ``Content-Type`` of the request; it contains the size of the JSON at the start of
-            ``body``.
+        content_type: ``Content-Type`` of the request; it contains the size of the JSON at the start
+            of ``body``.
         options: Parameters of InvokeEndpoint under its names, such as ``TargetModel``.
     """
 
@@ -40,8 +41,8 @@ class Reply:
 
     Args:
         body: The whole response, not decoded.
-        content_type: ``Content-Type`` of the response; it contains the size of the JSON at the start of
-            ``body``.
+        content_type: ``Content-Type`` of the response; it contains the size of the JSON at the
+            start of ``body``.
         metadata: What InvokeEndpoint returns besides the body, under its names.
     """
 
@@ -64,16 +65,21 @@ class Transport(Protocol):
         ...
 
     def stream(self, invocation: Invocation) -> Iterator[bytes]:
-        """Send the request and yield the bytes of the response in the parts in which they arrive."""
+        """Send the request and yield the bytes of the response in the parts
+        in which they arrive.
+        """
         ...
 
 
 def checked_transport(transport: Transport) -> Transport:
-    """Return a transport; raises ``InvalidValueError`` if it is none, such as the name of an endpoint."""
+    """Return a transport; raises ``InvalidValueError`` if it is none,
+    such as the name of an endpoint.
+    """
     if not hasattr(transport, "invoke"):
         raise InvalidValueError(
-            f"transport: must have a method invoke, got {transport!r:.80}; for an endpoint of SageMaker, "
-            "write TritonClient.for_endpoint(name), for a container TritonClient(HttpTransport(address))"
+            f"transport: must have a method invoke, got {transport!r:.80}; for an endpoint of "
+            "SageMaker, write TritonClient.for_endpoint(name), for a container "
+            "TritonClient(HttpTransport(address))"
         )
     return transport
 

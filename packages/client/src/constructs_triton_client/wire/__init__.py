@@ -1,7 +1,7 @@
 """Encodes and decodes KServe v2 requests and responses, as JSON and as SageMaker's ``binary+json``.
 
-Nothing here does I/O. A client uses ``encode_request`` and ``decode_response``. A server, or a fake server in
-a test, uses ``decode_request`` and ``encode_response``.
+Nothing here does I/O. A client uses ``encode_request`` and ``decode_response``. A server, or a fake
+server in a test, uses ``decode_request`` and ``encode_response``.
 """
 
 from constructs_triton_client.wire.requests import EncodedRequest, encode_request

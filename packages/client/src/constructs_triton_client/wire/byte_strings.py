@@ -1,7 +1,7 @@
 """BYTES tensors: each element is a 4-byte little-endian length, followed by that many bytes.
 
-For speed, the lengths of a whole tensor are written together, and elements of equal length, such as hashes
-and fixed-width codes, are split in one step. Source: KServe v2 binary tensor data extension.
+For speed, the lengths of a whole tensor are written together, and elements of equal length, such as
+hashes and fixed-width codes, are split in one step. Source: KServe v2 binary tensor data extension.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def encode_byte_strings(path: str, array: NDArray[Any]) -> bytes:
     lengths = list(map(len, values))
     if lengths and max(lengths) > _MAXIMUM_LENGTH:
         raise RequestEncodingError(
-            f"{path}: an element may have at most {_MAXIMUM_LENGTH} bytes, got {max(lengths)}; split it"
+            f"{path}: an element may have at most {_MAXIMUM_LENGTH} bytes, "
+            f"got {max(lengths)}; split it"
         )
     # Elements of dtype V4 become bytes objects: the fastest way to create all the prefixes.
     prefixes = np.array(lengths, dtype="<u4").view("V4").tolist()
@@ -43,7 +44,9 @@ def encode_byte_strings(path: str, array: NDArray[Any]) -> bytes:
 
 
 def list_byte_strings(path: str, array: NDArray[Any]) -> list[bytes]:
-    """List the elements of a BYTES tensor as ``bytes`` in row-major order; ``str`` is encoded as UTF-8."""
+    """List the elements of a BYTES tensor as ``bytes`` in row-major order;
+    ``str`` is encoded as UTF-8.
+    """
     values: list[Any] = array.ravel(order="C").tolist()
     types = set(map(type, values))
     if types <= {bytes}:
@@ -64,8 +67,9 @@ def _as_bytes(path: str, index: int, value: object) -> bytes:
     if isinstance(value, str):
         return value.encode()
     raise RequestEncodingError(
-        f"{path} element {index}: a BYTES element must be bytes or str, got {type(value).__name__}; "
-        "convert it to str or bytes, or, if the model expects numbers, use an array of numbers"
+        f"{path} element {index}: a BYTES element must be bytes or str, got "
+        f"{type(value).__name__}; convert it to str or bytes, or, if the model expects numbers, "
+        "use an array of numbers"
     )
 
 
@@ -74,8 +78,8 @@ def decode_byte_strings(
 ) -> NDArray[np.object_]:
     """Decode a BYTES tensor into a flat array of ``count`` ``bytes`` objects.
 
-    ``region`` contains exactly the bytes of this tensor. ``first_byte`` is its position in the body, for
-    error messages.
+    ``region`` contains exactly the bytes of this tensor. ``first_byte`` is its position in the
+    body, for error messages.
     """
     if count * PREFIX_SIZE > len(region):
         raise _size_error(

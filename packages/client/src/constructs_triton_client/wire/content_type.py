@@ -1,7 +1,7 @@
 """The two content types of a request or response, and the JSON size that one of them contains.
 
-Source: triton server ``src/sagemaker_server.cc`` and the KServe v2 binary tensor data extension: a body is
-JSON, or JSON of ``json-header-size`` bytes followed by the tensors' bytes in order.
+Source: triton server ``src/sagemaker_server.cc`` and the KServe v2 binary tensor data extension: a
+body is JSON, or JSON of ``json-header-size`` bytes followed by the tensors' bytes in order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def format_content_type(header_size: int | None) -> str:
     """Return the content type of a body that starts with JSON.
 
     Args:
-        header_size: Bytes of JSON at the start of the body. ``None`` means that the whole body is JSON.
+        header_size: Bytes of JSON at the start of the body. ``None`` means that the whole body is
+            JSON.
     """
     if header_size is None:
         return JSON_CONTENT_TYPE
@@ -32,13 +33,15 @@ def format_content_type(header_size: int | None) -> str:
 
 
 def parse_header_size(content_type: str) -> int | None:
-    """Return the number of bytes of JSON at the start of the body, or ``None`` if all of it is JSON.
+    """Return the number of bytes of JSON at the start of the body, or ``None`` if all of it is
+    JSON.
 
     Args:
         content_type: ``Content-Type`` of a request or response.
 
     Raises:
-        ResponseDecodingError: the content type is the binary one, without a valid ``json-header-size``.
+        ResponseDecodingError: the content type is the binary one, without a valid
+            ``json-header-size``.
     """
     if not content_type.strip().lower().startswith(BINARY_CONTENT_TYPE):
         return None

@@ -1,8 +1,8 @@
 """Maps NumPy dtypes to the datatypes of the wire.
 
 NumPy has no bfloat16. With the optional package ``ml_dtypes`` a BF16 tensor is an array of
-``ml_dtypes.bfloat16``. Without it, a BF16 tensor is a ``uint16`` array of the same bits: the caller declares
-such an input as BF16, and ``InferenceResult.bit_patterns`` lists such outputs.
+``ml_dtypes.bfloat16``. Without it, a BF16 tensor is a ``uint16`` array of the same bits: the caller
+declares such an input as BF16, and ``InferenceResult.bit_patterns`` lists such outputs.
 """
 
 from __future__ import annotations

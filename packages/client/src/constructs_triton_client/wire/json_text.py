@@ -14,7 +14,8 @@ from constructs_triton_core.errors import ResponseDecodingError
 
 _HINT = "the body is corrupt or incomplete, so send the request again"
 
-# Parsed values need up to 25 times the memory of their JSON. Triton accepts requests of this size by default.
+# Parsed values need up to 25 times the memory of their JSON. Triton accepts requests of this size
+# by default.
 MAXIMUM_JSON_BYTES = 64 * 1024**2
 # The possessive quantifiers (*+) read a string once, in constant memory, also if it does not end.
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}]', re.DOTALL)
@@ -22,7 +23,9 @@ _NOT_FINITE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|(NaN|-?Infinity)', re.DOTALL)
 
 
 def build_decoding_error(where: str, what: str, got: str = "") -> ResponseDecodingError:
-    """Build the error of ``where``, a tensor or a byte; ``got`` is the value that was found, if it helps."""
+    """Build the error of ``where``, a tensor or a byte; ``got`` is the value that was found,
+    if it helps.
+    """
     value = f", got {got:.200}" if got else ""
     return ResponseDecodingError(f"{where}: {what}{value}; {_HINT}")
 
@@ -63,10 +66,11 @@ def parse_json(data: bytes | memoryview) -> dict[str, Any]:
 
 
 def measure_json(data: bytes) -> int:
-    """Return the length of the JSON object at the start of ``data``, for a body without a content type.
+    """Return the length of the JSON object at the start of ``data``, for a body without a content
+    type.
 
-    If the object has no end in the first ``MAXIMUM_JSON_BYTES``, the length of ``data`` is returned; parsing
-    it then fails.
+    If the object has no end in the first ``MAXIMUM_JSON_BYTES``, the length of ``data`` is
+    returned; parsing it then fails.
     """
     depth = 0
     for token in _TOKEN.finditer(data, 0, MAXIMUM_JSON_BYTES):
@@ -84,7 +88,8 @@ def _reject_constant(_: str) -> NoReturn:
     raise _NotFiniteError
 
 
-# Created once: with other than default options, json.dumps and json.loads create theirs at each call.
+# Created once: with other than default options, json.dumps and json.loads create theirs at each
+# call.
 _format = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _parse = json.JSONDecoder(parse_constant=_reject_constant).decode
 

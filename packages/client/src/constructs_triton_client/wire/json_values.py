@@ -38,8 +38,8 @@ def list_values(path: str, array: NDArray[Any], datatype: Datatype) -> list[Any]
     if array.dtype.kind == "f" and not (finite := np.isfinite(array.ravel())).all():
         element = int(np.argmin(finite))
         raise RequestEncodingError(
-            f"{path} element {element}: a number in JSON must be finite, got {array.ravel()[element]}; "
-            "remove binary=False"
+            f"{path} element {element}: a number in JSON must be finite, got "
+            f"{array.ravel()[element]}; remove binary=False"
         )
     values: list[Any] = array.ravel().tolist()
     return values
@@ -52,8 +52,8 @@ def _list_strings(path: str, array: NDArray[Any]) -> list[str]:
             strings.append(value.decode())
         except UnicodeDecodeError:
             raise RequestEncodingError(
-                f"{path} element {index}: a string in JSON must be valid UTF-8, got {value[:20]!r}; "
-                "remove binary=False"
+                f"{path} element {index}: a string in JSON must be valid UTF-8, got "
+                f"{value[:20]!r}; remove binary=False"
             ) from None
     return strings
 
@@ -64,8 +64,8 @@ def read_values(
     """Read ``data``, a flat or nested list in the JSON, into a flat array of ``count`` elements.
 
     Raises:
-        ResponseDecodingError: the number of elements is not ``count``, nested lists do not follow ``shape``,
-            or an element has the wrong type or is out of range.
+        ResponseDecodingError: the number of elements is not ``count``, nested lists do not follow
+            ``shape``, or an element has the wrong type or is out of range.
     """
     values = _flatten(path, data, shape)
     if len(values) != count:

@@ -46,8 +46,8 @@ class EncodedRequest:
 
     Args:
         body: The bytes to send.
-        header_size: Bytes of JSON at the start of ``body``; ``None`` if all of it is JSON, 0 if there is no
-            JSON.
+        header_size: Bytes of JSON at the start of ``body``; ``None`` if all of it is JSON, 0 if
+            there is no JSON.
     """
 
     body: bytes
@@ -66,8 +66,9 @@ class RequestedOutput:
     Args:
         name: Name of the output in the model's configuration.
         binary_data: Whether the response has the tensor in binary; otherwise it is in JSON.
-        class_count: If above 0, request this number of the highest scores instead of the tensor. They are a
-            BYTES output of ``value:index:label``; read it with ``InferenceResult.classifications``.
+        class_count: If above 0, request this number of the highest scores instead of the tensor.
+            They are a BYTES output of ``value:index:label``; read it with
+            ``InferenceResult.classifications``.
     """
 
     name: str
@@ -103,8 +104,8 @@ class SequencePosition:
     def __post_init__(self) -> None:
         if self.id in (0, ""):
             raise RequestEncodingError(
-                f"sequence id: must not be 0 or empty, which Triton reads as no sequence, got {self.id!r}; "
-                "use a positive number or a string"
+                "sequence id: must not be 0 or empty, which Triton reads as no sequence, got "
+                f"{self.id!r}; use a positive number or a string"
             )
 
 
@@ -126,24 +127,27 @@ def encode_request(
     An array that is C-contiguous and little-endian is copied only once, into the body.
 
     Args:
-        inputs: Input arrays by name, with the batch axis first if the model has batching. Arrays of ``str``
-            and ``bytes`` become BYTES.
+        inputs: Input arrays by name, with the batch axis first if the model has batching. Arrays of
+            ``str`` and ``bytes`` become BYTES.
         outputs: Outputs to request, by name or as a ``RequestedOutput``. Default: all.
         binary: Whether inputs are sent in binary; otherwise they are in JSON.
-        binary_output: The same for outputs. It does not apply to a ``RequestedOutput``. Default: the value of
-            ``binary``.
-        datatypes: Datatype by input name. Only needed for ``{"X": "BF16"}``, which declares a ``uint16``
-            array as bit patterns of bfloat16. Default: the datatype of each array's dtype.
+        binary_output: The same for outputs. It does not apply to a ``RequestedOutput``. Default:
+            the value of ``binary``.
+        datatypes: Datatype by input name. Only needed for ``{"X": "BF16"}``, which declares a
+            ``uint16`` array as bit patterns of bfloat16. Default: the datatype of each array's
+            dtype.
         id: Id that the response repeats. Default: none.
         sequence: Position in a sequence, for a stateful model. Default: no sequence.
-        priority: Priority level in the dynamic batcher: 1 is the highest, 0 the model's default level.
+        priority: Priority level in the dynamic batcher: 1 is the highest, 0 the model's default
+            level.
         timeout_microseconds: Longest time in the dynamic batcher's queue. The model must set
             ``allow_timeout_override``. Default: the model's timeout.
-        parameters: Further parameters of the request, which the model can read. Names that Triton reserves
-            are an error.
+        parameters: Further parameters of the request, which the model can read. Names that Triton
+            reserves are an error.
 
     Raises:
-        RequestEncodingError: an argument cannot be encoded; the message names the input and the element.
+        RequestEncodingError: an argument cannot be encoded; the message names the input and the
+            element.
     """
     binary_output = binary if binary_output is None else binary_output
     entries, payloads = _encode_inputs(inputs, binary, datatypes or {})
@@ -167,11 +171,12 @@ def encode_request(
 def encode_raw_request(array: NDArray[Any] | bytes) -> EncodedRequest:
     """Encode the bytes of a single input without JSON.
 
-    Triton reads the input's name, datatype and shape from the model's configuration, so at most one dimension
-    may be variable. For a BYTES input the whole body is one element.
+    Triton reads the input's name, datatype and shape from the model's configuration, so at most one
+    dimension may be variable. For a BYTES input the whole body is one element.
 
     Args:
-        array: The values of the model's only input, or their bytes in row-major, little-endian order.
+        array: The values of the model's only input, or their bytes in row-major, little-endian
+            order.
 
     Raises:
         RequestEncodingError: ``array`` is neither ``bytes`` nor an array of numbers.
@@ -181,7 +186,8 @@ def encode_raw_request(array: NDArray[Any] | bytes) -> EncodedRequest:
     datatype = resolve_datatype("raw input", array)
     if datatype.item_size is None:
         raise RequestEncodingError(
-            f"raw input: must be bytes or an array of numbers, got dtype {array.dtype}; pass a bytes object"
+            "raw input: must be bytes or an array of numbers, "
+            f"got dtype {array.dtype}; pass a bytes object"
         )
     return EncodedRequest(bytes(view_bytes(array)), 0)
 
@@ -198,7 +204,8 @@ def _encode_inputs(
         raise _inputs_error(inputs, ", ".join(map(_array_of, tensors)))
     if unknown := sorted(set(datatypes) - set(inputs)):
         raise RequestEncodingError(
-            f'datatypes["{unknown[0]}"]: there is no such input, got {quoted(sorted(inputs))}; remove it'
+            f'datatypes["{unknown[0]}"]: there is no such input, '
+            f"got {quoted(sorted(inputs))}; remove it"
         )
     entries, payloads = [], []
     for name, array in inputs.items():
@@ -218,13 +225,15 @@ def _encode_inputs(
 
 def _inputs_error(got: object, example: str = '"INPUT": array') -> RequestEncodingError:
     return RequestEncodingError(
-        f"inputs: must map names to arrays, got {got!r:.80}; pass a dict such as {{{example}}}, and to "
-        "infer_many a list of such dicts"
+        f"inputs: must map names to arrays, got {got!r:.80}; pass a dict such as {{{example}}}, "
+        "and to infer_many a list of such dicts"
     )
 
 
 def _array_of(entry: dict[str, Any]) -> str:
-    """Return how a tensor of KServe's JSON is written as an array, with its data if they are few."""
+    """Return how a tensor of KServe's JSON is written as an array,
+    with its data if they are few.
+    """
     dtype = getattr(by_datatype(str(entry.get("datatype"))), "dtype", "float32")
     data = repr(entry.get("data"))
     data = data if len(data) < 80 else "DATA"
@@ -251,7 +260,8 @@ def _format_outputs(outputs: Sequence[str | RequestedOutput], binary_data: bool)
     except (TypeError, AttributeError):  # not a name; checking each one first would be slower
         pass
     raise RequestEncodingError(
-        f'outputs: must be a list of names or RequestedOutput, got {outputs!r:.80}; write ["OUTPUT"]'
+        "outputs: must be a list of names or RequestedOutput, "
+        f'got {outputs!r:.80}; write ["OUTPUT"]'
     )
 
 
@@ -275,7 +285,9 @@ def _triton_parameters(
     timeout_microseconds: int | None,
     binary_output: bool,
 ) -> dict[str, Parameter]:
-    """Return the request parameters that Triton defines, in the order in which tritonclient writes them."""
+    """Return the request parameters that Triton defines,
+    in the order in which tritonclient writes them.
+    """
     values: dict[str, Parameter] = {}
     if sequence:
         values |= {
@@ -301,6 +313,7 @@ def _checked(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
             )
         if name in _RESERVED or name.startswith(_RESERVED_PREFIX):
             raise RequestEncodingError(
-                f"parameters: {name!r} is reserved by Triton; use the argument for it, or another name"
+                f"parameters: {name!r} is reserved by Triton; "
+                "use the argument for it, or another name"
             )
     return dict(parameters)

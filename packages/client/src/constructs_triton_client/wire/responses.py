@@ -36,8 +36,8 @@ class Classification(NamedTuple):
 class InferenceResult(Mapping[str, NDArray[Any]]):
     """The outputs of one inference: a mapping of names to arrays, in the order of the response.
 
-    Arrays of numbers are read-only views of the response. They may be unaligned, so copy one before heavy
-    arithmetic. BYTES outputs are object arrays of ``bytes``.
+    Arrays of numbers are read-only views of the response. They may be unaligned, so copy one before
+    heavy arithmetic. BYTES outputs are object arrays of ``bytes``.
 
     Args:
         arrays: Output arrays by name.
@@ -46,8 +46,8 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
         model_version: Version that answered, such as ``"1"``.
         id: The ``id`` of the request; empty if it had none.
         parameters: Parameters that the model returned.
-        latency_seconds: Time from sending the request to reading the whole response, boto3's retries
-            included; ``None`` if no request was sent.
+        latency_seconds: Time from sending the request to reading the whole response, boto3's
+            retries included; ``None`` if no request was sent.
         metadata: What InvokeEndpoint returned besides the body, under its names, such as
             ``InvokedProductionVariant``.
     """
@@ -89,7 +89,8 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
 
     @property
     def bit_patterns(self) -> frozenset[str]:
-        """Names of the BF16 outputs that are ``uint16`` bit patterns because ``ml_dtypes`` is missing.
+        """Names of the BF16 outputs that are ``uint16`` bit patterns because ``ml_dtypes`` is
+        missing.
 
         ``pip install 'constructs-triton-client[bfloat16]'`` installs it.
         """
@@ -100,7 +101,8 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
         )
 
     def classifications(self, name: str) -> list[list[Classification]]:
-        """Return the classes of an output requested with ``class_count``: one list per batch element.
+        """Return the classes of an output requested with ``class_count``: one list per batch
+        element.
 
         Args:
             name: Name of the output.
@@ -125,8 +127,8 @@ def decode_response(body: Buffer, content_type: str) -> InferenceResult:
 
     Args:
         body: The whole response. Arrays of numbers are views of it.
-        content_type: ``ContentType`` that InvokeEndpoint returned; it contains the size of the JSON at the
-            start.
+        content_type: ``ContentType`` that InvokeEndpoint returned; it contains the size of the JSON
+            at the start.
 
     Raises:
         ResponseDecodingError: the response is malformed; the message names the output and the byte.

@@ -1,4 +1,6 @@
-"""The server's direction: decodes requests and encodes responses, also for fake servers in tests."""
+"""The server's direction: decodes requests and encodes responses,
+also for fake servers in tests.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,8 @@ class InferenceRequest:
         outputs: Entries of the JSON member ``outputs``; empty if the request asks for all outputs.
         parameters: Parameters of the request; ``None`` if the request is raw.
         id: Id that the response must repeat; empty if there is none.
-        raw: Body of a request without JSON, whose only input is described in the model's configuration;
-            otherwise ``None``.
+        raw: Body of a request without JSON, whose only input is described in the model's
+            configuration; otherwise ``None``.
         datatypes: KServe v2 datatype of each input, such as ``"FP32"``.
     """
 
@@ -76,7 +78,8 @@ def decode_request(body: Buffer, content_type: str) -> InferenceRequest:
 
     Args:
         body: The whole request. Arrays of numbers are views of it.
-        content_type: ``Content-Type`` of the HTTP request; it contains the size of the JSON at the start.
+        content_type: ``Content-Type`` of the HTTP request; it contains the size of the JSON at the
+            start.
 
     Raises:
         ResponseDecodingError: the request is malformed; the message names the input and the byte.
@@ -118,8 +121,8 @@ def encode_response(
 
     Args:
         outputs: Output arrays by name.
-        request: The request to answer. It determines the id, and which outputs are binary. Default: no id,
-            and all outputs in binary.
+        request: The request to answer. It determines the id, and which outputs are binary. Default:
+            no id, and all outputs in binary.
         model_name: Name of the model in the response.
         model_version: Version of the model in the response.
 

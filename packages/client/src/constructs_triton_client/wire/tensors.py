@@ -30,8 +30,9 @@ def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) 
     if not isinstance(array, np.ndarray):
         raise RequestEncodingError(
             f"{path}: must be a NumPy array, got {type(array).__name__}; "
-            f"{f'{FILE_HINT}; for pixels, ' * any(hasattr(array, name) for name in _FILES)}use numpy.asarray"
-            f"{_ARGUMENTS.get(type(array), ' with a dtype')}, and the model's number of dimensions"
+            f"{f'{FILE_HINT}; for pixels, ' * any(hasattr(array, name) for name in _FILES)}use "
+            f"numpy.asarray{_ARGUMENTS.get(type(array), ' with a dtype')}, "
+            "and the model's number of dimensions"
         )
     found = datatype_of(array)
     if found is not None and stated in (None, found.datatype):
@@ -51,7 +52,9 @@ def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) 
 def encode_tensor(
     path: str, name: str, array: NDArray[Any], datatype: Datatype, *, binary: bool
 ) -> tuple[dict[str, Any], Buffer | None]:
-    """Encode a tensor: its entry in the JSON and, in binary, its bytes (without a copy where possible)."""
+    """Encode a tensor: its entry in the JSON and, in binary,
+    its bytes (without a copy where possible).
+    """
     if not binary:
         entry = describe_tensor(name, array.shape, datatype.datatype)
         return entry | {"data": list_values(path, array, datatype)}, None
@@ -78,10 +81,13 @@ def encode_payload(path: str, array: NDArray[Any], datatype: Datatype) -> tuple[
 
 
 def view_bytes(array: NDArray[Any]) -> memoryview:
-    """Return the array's bytes in row-major, little-endian order; copies only if they are not already so."""
+    """Return the array's bytes in row-major, little-endian order;
+    copies only if they are not already so.
+    """
     if not array.flags.c_contiguous or not array.dtype.isnative:
         array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-    # An array of a dtype that NumPy does not define, such as bfloat16, has no buffer of its own type.
+    # An array of a dtype that NumPy does not define, such as bfloat16, has no buffer of its own
+    # type.
     return array.data if array.dtype.isbuiltin == 1 else array.reshape(-1).view(np.uint8).data
 
 
@@ -89,8 +95,8 @@ def view_bytes(array: NDArray[Any]) -> memoryview:
 class TensorReader:
     """Reads the tensors of one body in order.
 
-    ``offset`` is the byte of ``body`` where the next binary tensor starts. ``role`` is "output" for a
-    response and "input" for a request, for error messages.
+    ``offset`` is the byte of ``body`` where the next binary tensor starts. ``role`` is "output" for
+    a response and "input" for a request, for error messages.
     """
 
     body: memoryview
@@ -98,7 +104,9 @@ class TensorReader:
     role: str = "output"
 
     def read(self, entry: object, index: int) -> tuple[str, Datatype, NDArray[Any]]:
-        """Return name, datatype and array of a tensor; one of numbers is a read-only view of the body."""
+        """Return name, datatype and array of a tensor;
+        one of numbers is a read-only view of the body.
+        """
         if not isinstance(entry, dict):
             raise _entry_error(f"{self.role} {index}", "must be a JSON object", entry)
         name = entry.get("name")
@@ -115,7 +123,9 @@ class TensorReader:
         return name, datatype, _reshape(path, flat, shape)
 
     def read_all(self, entries: list[Any]) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-        """Return the arrays and the datatypes of all tensors by name; no byte of the body may be left."""
+        """Return the arrays and the datatypes of all tensors by name;
+        no byte of the body may be left.
+        """
         arrays: dict[str, NDArray[Any]] = {}
         datatypes: dict[str, str] = {}
         for index, entry in enumerate(entries):
@@ -146,7 +156,8 @@ class TensorReader:
 def _view_array(region: memoryview, datatype: Datatype) -> NDArray[Any]:
     array: NDArray[Any] = np.frombuffer(region, dtype=dtype_of(datatype))
     if datatype.datatype == "BOOL" and array.view(np.uint8).max(initial=0) > 1:
-        # NumPy assumes that the byte of a boolean is 0 or 1; with other bytes its results are wrong.
+        # NumPy assumes that the byte of a boolean is 0 or 1; with other bytes its results are
+        # wrong.
         array = array.view(np.uint8) != 0
     array.flags.writeable = False
     return array

@@ -74,7 +74,9 @@ def region_of(session: boto3.Session) -> str:
 
 
 def _name_pages(events: Any) -> None:
-    """Let the clients of these events name the address that answers with a page, for example a proxy."""
+    """Let the clients of these events name the address that answers with a page,
+    for example a proxy.
+    """
     events.register("after-call", _name_page, unique_id="constructs_triton.pages")
 
 
@@ -90,9 +92,9 @@ def _name_page(http_response: Any, parsed: dict[str, Any], model: Any, **_: obje
     if is_html or (message and message.encode() == body):
         url = urlsplit(http_response.url)
         raise AwsError(
-            f"{model.service_model.service_name}:{model.name}: {url.scheme}://{url.netloc} answered with "
-            f"{'an HTML page' if is_html else 'an unknown text'} of status {http_response.status_code}, "
-            "which is not an answer of AWS",
+            f"{model.service_model.service_name}:{model.name}: {url.scheme}://{url.netloc} "
+            f"answered with {'an HTML page' if is_html else 'an unknown text'} of status "
+            f"{http_response.status_code}, which is not an answer of AWS",
             _ADDRESS_HINT,
         )
 
@@ -148,7 +150,8 @@ def _refusal(service: str, error: Any) -> AwsError:
     details = error.response["Error"]
     code, message = details["Code"], details.get("Message", "")
     if _DENIED.fullmatch(code):
-        # The operation may need another permission, for example kms:Decrypt for an encrypted object.
+        # The operation may need another permission, for example kms:Decrypt for an encrypted
+        # object.
         named = _NAMED_PERMISSION.search(message)
         permission = named[1] if named else permission_of(service, error.operation_name)
         return AwsError(
@@ -222,7 +225,8 @@ class AwsReader:
             raise
 
     def describe(self, what: str, service: str, operation: str, **request: Any) -> dict[str, Any]:
-        """Return the answer about what must exist, such as "endpoint digits", which the errors begin with.
+        """Return the answer about what must exist, such as "endpoint digits", which the errors
+        begin with.
 
         Raises:
             AwsError: it does not exist, or AWS cannot be reached or refuses the call.

@@ -32,14 +32,15 @@ _HINT = "run `npx cdk synth`, and pass the folder that it wrote"
 #: The quota of CloudFormation for an account in a Region.
 MOST_STACKS = 2000
 _TOO_MANY = (
-    f"has more than {MOST_STACKS:,} stacks, nested ones and those of stages included; pass the folder of a "
-    "stage"
+    f"has more than {MOST_STACKS:,} stacks, nested ones and those of stages included; "
+    "pass the folder of a stage"
 )
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """A cloud assembly in a directory. Its methods raise ``TemplateError`` for a file that cannot be read.
+    """A cloud assembly in a directory. Its methods raise ``TemplateError`` for a file that cannot
+    be read.
 
     ``budget`` bounds the evaluation of all its stacks.
     """
@@ -68,7 +69,9 @@ class Assembly:
         yield from self._bounded(self._all_stacks())
 
     def artifacts(self) -> Iterator[tuple[Assembly, str]]:
-        """Yield the assembly and the ID of each stack, first those of this folder, then those of stages."""
+        """Yield the assembly and the ID of each stack, first those of this folder,
+        then those of stages.
+        """
         assemblies = self._bounded(self._with_stages(frozenset()))
         yield from self._bounded(
             (each, artifact) for each in assemblies for artifact in each.stacks()
@@ -90,7 +93,9 @@ class Assembly:
             yield from stage._with_stages(outer | {here})
 
     def _bounded(self, found: Iterable[_Found]) -> Iterator[_Found]:
-        """Stages and nested stacks can share files, so a few files can stand for any number of stacks."""
+        """Stages and nested stacks can share files,
+        so a few files can stand for any number of stacks.
+        """
         for number, each in enumerate(found):
             if number == MOST_STACKS:
                 raise TemplateError(f"{self.directory}: {_TOO_MANY}")
@@ -112,12 +117,16 @@ class Assembly:
         )
 
     def exported(self, name: str, region: str) -> Any:
-        """Return the value of an export of a Region, or ``None`` if no stack of this folder has it."""
+        """Return the value of an export of a Region,
+        or ``None`` if no stack of this folder has it.
+        """
         stack, output = self._exports.get((name, region), (None, ""))
         return None if stack is None else stack.output(output)
 
     def output(self, stack: str, name: str, region: str) -> Any:
-        """Return the output of the stack with this name in a Region, or ``None`` if there is none."""
+        """Return the output of the stack with this name in a Region,
+        or ``None`` if there is none.
+        """
         for each in self._stacks:
             if (each.name, each.region) == (stack, region) and name in each.template.outputs:
                 return each.output(name)
@@ -132,9 +141,11 @@ class Assembly:
         return self._property(artifact, "stackName", artifact)
 
     def construct_paths(self, artifact: str) -> dict[str, str]:
-        """Return the paths of a stack's constructs by logical ID, which the CDK writes beside the template.
+        """Return the paths of a stack's constructs by logical ID, which the CDK writes beside the
+        template.
 
-        They begin with the path of the stack. None are known if the app or someone leaves the file out.
+        They begin with the path of the stack. None are known if the app or someone leaves the file
+        out.
         """
         found = self._artifacts[artifact]
         where = self.directory / (found.get("additionalMetadataFile") or "manifest.json")
@@ -151,7 +162,9 @@ class Assembly:
         }
 
     def environment(self, artifact: str) -> str:
-        """Return the environment of a stack, ``aws://<account>/<Region>``; either may be unknown."""
+        """Return the environment of a stack, ``aws://<account>/<Region>``;
+        either may be unknown.
+        """
         environment: str = self._artifacts[artifact].get("environment") or ""
         return environment
 
@@ -212,7 +225,8 @@ class Assembly:
 
 
 def read_stacks(path: Path, wanted: Sequence[str] | None) -> list[SynthesizedStack]:
-    """Return the stacks of an assembly's folder, or of one template: those with the wanted names, or all.
+    """Return the stacks of an assembly's folder, or of one template: those with the wanted names,
+    or all.
 
     Raises:
         InvalidValueError: there is no stack with a name.

@@ -1,4 +1,6 @@
-"""The endpoints of a stack with their configurations, models and containers, and their scalable targets."""
+"""The endpoints of a stack with their configurations, models and containers,
+and their scalable targets.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,8 @@ _STARTUP_TIMEOUT = "ContainerStartupHealthCheckTimeoutInSeconds"
 class DeclaredContainer:
     """The container of a model or of an inference component, whose logical ID is then ``model``.
 
-    ``archive_url`` is the URL of an archive, or the prefix of those of a multi-model container. ``files_url``
-    is the prefix of an uncompressed model.
+    ``archive_url`` is the URL of an archive, or the prefix of those of a multi-model container.
+    ``files_url`` is the prefix of an uncompressed model.
     """
 
     model: str
@@ -73,7 +75,9 @@ class DeclaredContainer:
         execution_role: str | None = None,
         is_marked_other: bool = False,
     ) -> DeclaredContainer:
-        """Read properties in the form of CloudFormation, which is also that of ``DescribeModel``."""
+        """Read properties in the form of CloudFormation,
+        which is also that of ``DescribeModel``.
+        """
         source = (properties.get("ModelDataSource") or {}).get("S3DataSource") or {}
         compression, url = source.get("CompressionType"), source.get("S3Uri")
         return cls(
@@ -132,7 +136,9 @@ class DeclaredComponent:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredEndpoint:
-    """An endpoint. ``name`` is its ``EndpointName``, or its logical ID; ``config`` is its configuration."""
+    """An endpoint. ``name`` is its ``EndpointName``, or its logical ID;
+    ``config`` is its configuration.
+    """
 
     logical_id: str
     name: str
@@ -180,7 +186,8 @@ def declared_endpoints(
     """Yield the endpoints of a stack, or only those with a name.
 
     With ``is_complete``, what an endpoint needs must be in the stack and known before a deployment.
-    Otherwise values that are known only at deployment are as declared, and other stacks may have the rest.
+    Otherwise values that are known only at deployment are as declared, and other stacks may have
+    the rest.
     """
     reader = _Reader(stack, is_complete)
     for logical_id, each in endpoint_names(stack).items():
@@ -189,7 +196,9 @@ def declared_endpoints(
 
 
 def scalable_targets(stack: SynthesizedStack) -> list[DeclaredTarget]:
-    """Return the scalable targets of a stack; values that only a deployment decides are as declared."""
+    """Return the scalable targets of a stack; values that only a deployment
+    decides are as declared.
+    """
     return [DeclaredTarget(each, stack.known_properties(each)) for each in stack.created(*_TARGETS)]
 
 
@@ -200,7 +209,9 @@ def containers_of(model: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def instance_types_of(variant: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the instance types of a variant of a configuration, in order of priority; none if serverless."""
+    """Return the instance types of a variant of a configuration, in order of priority;
+    none if serverless.
+    """
     pools = sorted(variant.get("InstancePools") or (), key=lambda pool: int(pool["Priority"]))
     if pools:
         return tuple(pool["InstanceType"] for pool in pools)
@@ -296,8 +307,8 @@ class _Reader:
         if not self.is_complete:
             return {}
         raise TemplateError(
-            f"{self.stack.name}/{wanted_by}: no {resource_type} of this stack has the name {name!r}; "
-            "define the endpoint, its configuration and its models in the same stack"
+            f"{self.stack.name}/{wanted_by}: no {resource_type} of this stack has the name "
+            f"{name!r}; define the endpoint, its configuration and its models in the same stack"
         )
 
     def _properties(self, logical_id: str) -> dict[str, Any]:

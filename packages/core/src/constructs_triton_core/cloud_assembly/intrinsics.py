@@ -1,10 +1,11 @@
 """Evaluates CloudFormation's intrinsic functions and conditions.
 
-What only a deployment decides comes from a ``Resolver``: placeholders if nothing is deployed, the values of
-a simulated account in a rehearsal.
+What only a deployment decides comes from a ``Resolver``: placeholders if nothing is deployed, the
+values of a simulated account in a rehearsal.
 
-A template of 3 kB can stand for any amount of work: 50 conditions that each use the one before twice, or
-names that join the name before four times. So everything is evaluated once, and work and results are counted.
+A template of 3 kB can stand for any amount of work: 50 conditions that each use the one before
+twice, or names that join the name before four times. So everything is evaluated once, and work and
+results are counted.
 """
 
 from __future__ import annotations
@@ -36,15 +37,16 @@ _NO_VALUE: Final = object()
 class TemplateBudgetError(InvalidValueError):
     """Evaluating a template would take too long, or never end.
 
-    It is no ``TemplateError``, which readers ignore where a value may be unknown before a deployment.
+    It is no ``TemplateError``, which readers ignore where a value may be unknown before a
+    deployment.
     """
 
 
 class EvaluationBudget:
     """The steps that evaluating the templates of one assembly, or of one operation, may take.
 
-    A step is a value or a resource that is looked at, a tenth of the call of a function, or 50 characters of
-    a result: one or two microseconds.
+    A step is a value or a resource that is looked at, a tenth of the call of a function, or 50
+    characters of a result: one or two microseconds.
     """
 
     __slots__ = ("_left",)
@@ -57,7 +59,8 @@ class EvaluationBudget:
         self._left -= steps
         if self._left < 0:
             raise TemplateBudgetError(
-                f"its references take more than {_MOST_STEPS:,} steps to follow; {_HINT}, or split the stack"
+                f"its references take more than {_MOST_STEPS:,} steps to follow; "
+                f"{_HINT}, or split the stack"
             )
 
     def expect_text(self, what: str, characters: int) -> None:
@@ -150,7 +153,8 @@ class Resolver(Protocol):
 class Evaluator:
     """Evaluates the values of one template; an unknown intrinsic function is an error.
 
-    The values of ``resolver`` must stay the same. ``budget`` is that of all evaluators of one operation.
+    The values of ``resolver`` must stay the same. ``budget`` is that of all evaluators of one
+    operation.
     """
 
     def __init__(
@@ -353,7 +357,9 @@ def text_of(value: Any) -> str:
 
 
 def number_of(value: Any) -> Any:
-    """Return a number, which CloudFormation also accepts as a string; leave other values as they are."""
+    """Return a number, which CloudFormation also accepts as a string;
+    leave other values as they are.
+    """
     try:
         return parse_bounded_json(value) if isinstance(value, str) else value
     except ValueError:

@@ -1,8 +1,9 @@
 """Values of a template that nothing has deployed.
 
-There are no physical names. A resource's ``Ref`` is the name in its properties or, if there is none, its
-logical ID. An attribute is ``<logical ID>.<attribute>``. Both are stable: two properties that refer to the
-same bucket or model have the same value, also if they are in different stacks of one app.
+There are no physical names. A resource's ``Ref`` is the name in its properties or, if there is
+none, its logical ID. An attribute is ``<logical ID>.<attribute>``. Both are stable: two properties
+that refer to the same bucket or model have the same value, also if they are in different stacks of
+one app.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from constructs_triton_core.errors import TemplateError
 
 __all__ = ["PLACEHOLDER_ACCOUNT", "PLACEHOLDER_REGION", "Placeholders"]
 
-#: Region and account of an environment-agnostic stack; the account is the example of AWS documentation.
+#: Region and account of an environment-agnostic stack; the account is the example of AWS
+#: documentation.
 PLACEHOLDER_REGION = "us-east-1"
 PLACEHOLDER_ACCOUNT = "123456789012"
 
@@ -34,7 +36,8 @@ _NAME_PROPERTIES = {
     "AWS::SageMaker::Model": "ModelName",
     ADOPTED_TYPE: "EndpointName",
 }
-#: The type whose ``Ref`` is its ARN. Templates take the name from the ARN, because it is no attribute.
+#: The type whose ``Ref`` is its ARN. Templates take the name from the ARN, because it is no
+#: attribute.
 _COMPONENT = "AWS::SageMaker::InferenceComponent"
 _COMPONENT_NAME_LIMIT = 63
 #: The hashes at the end of a logical ID: that of this package's components, and that of the CDK.
@@ -43,7 +46,10 @@ _LISTS = ("CommaDelimitedList", "List<")
 
 
 class StackOutputs(Protocol):
-    """The outputs of the stacks of an app. ``None`` stands for an output that the app does not have."""
+    """The outputs of the stacks of an app.
+
+    ``None`` stands for an output that the app does not have.
+    """
 
     def exported(self, name: str, region: str) -> Any:
         """Return the value of an export of a Region."""
@@ -56,8 +62,8 @@ class StackOutputs(Protocol):
 class Placeholders:
     """The resolver of a stack that is not deployed.
 
-    ``parameters`` are the values that a parent stack passes to a nested stack. ``outputs`` are those of the
-    other stacks of the app. ``budget`` bounds the evaluation of all of them.
+    ``parameters`` are the values that a parent stack passes to a nested stack. ``outputs`` are
+    those of the other stacks of the app. ``budget`` bounds the evaluation of all of them.
     """
 
     template: Template
@@ -74,7 +80,9 @@ class Placeholders:
         return Evaluator(self.template, self, self.budget)
 
     def ref(self, name: str) -> Any:
-        """Return a pseudo parameter, the name of a resource, or the value or default of a parameter."""
+        """Return a pseudo parameter, the name of a resource,
+        or the value or default of a parameter.
+        """
         pseudo = self._pseudo_parameters()
         if name in pseudo:
             return pseudo[name]
@@ -154,5 +162,8 @@ class Placeholders:
         return resource is not None and resource.type == _COMPONENT
 
     def _component_arn(self, logical_id: str) -> str:
-        prefix = f"arn:{self._pseudo_parameters()['AWS::Partition']}:sagemaker:{self.region}:{self.account}"
+        prefix = (
+            f"arn:{self._pseudo_parameters()['AWS::Partition']}"
+            f":sagemaker:{self.region}:{self.account}"
+        )
         return f"{prefix}:inference-component/{self.name_of(logical_id)}"

@@ -43,7 +43,9 @@ class DeclaredPolicy:
 
 
 def scaling_policies(stack: SynthesizedStack) -> list[DeclaredPolicy]:
-    """Return the scaling policies of a stack; values that only a deployment decides are as declared."""
+    """Return the scaling policies of a stack; values that only a deployment
+    decides are as declared.
+    """
     targets = {each.logical_id: each for each in scalable_targets(stack)}
     alarms = _alarms_by_action(stack)
     policies = {each: stack.known_properties(each) for each in stack.created(*_POLICIES)}
@@ -72,6 +74,8 @@ def limited_quotient(total: str, number: str, limit: int) -> str:
 
 
 def limit_of_quotient(expression: str) -> int | None:
-    """Return the limit of an expression of ``limited_quotient``; ``None`` for any other expression."""
+    """Return the limit of an expression of ``limited_quotient``;
+    ``None`` for any other expression.
+    """
     found = _LIMITED.match(expression)
     return None if found is None else int(found[1])

@@ -1,7 +1,8 @@
-"""The form of what is read of a cloud assembly, so that a file of another form is an error with its place.
+"""The form of what is read of a cloud assembly, so that a file of another form is an error with its
+place.
 
-A form is an object with members, a list of one form, or one of the words below. Members that are not read
-have any form. A name that ends in ``!`` is required, and ``*`` is every member.
+A form is an object with members, a list of one form, or one of the words below. Members that are
+not read have any form. A name that ends in ``!`` is required, and ``*`` is every member.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ __all__ = ["ADOPTED_TYPE", "PROPERTIES", "TEMPLATE"]
 ADOPTED_TYPE = "Custom::TritonAdoptedEndpoint"
 """An endpoint that existed before its stack, a custom resource with the properties of an endpoint.
 
-``constructs_triton_functions`` declares the same type, because its modules import nothing of this package.
+``constructs_triton_functions`` declares the same type, because its modules import nothing of this
+package.
 """
 
 STRING, SCALAR, NUMBER = "a string", "a string or a number", "a number"

@@ -34,7 +34,8 @@ _HINT = "run `npx cdk synth` again"
 class FileAsset:
     """A file, or a folder that is zipped, that the CDK uploads.
 
-    ``path`` is ``None`` if a program makes it. ``destinations`` have a bucket and a key for each place.
+    ``path`` is ``None`` if a program makes it. ``destinations`` have a bucket and a key for each
+    place.
     """
 
     display_name: str
@@ -76,9 +77,10 @@ class AssetManifest:
 class SynthesizedStack:
     """A template with its assets. ``name`` is the stack's name, which messages contain.
 
-    ``names`` are all names by which it can be selected. ``manifests`` have its assets, and may have those of
-    other stacks. ``parameters`` are the values that a parent stack passes to a nested stack. ``outputs`` are
-    those of the other stacks of the app. ``budget`` bounds the evaluation of all of them.
+    ``names`` are all names by which it can be selected. ``manifests`` have its assets, and may have
+    those of other stacks. ``parameters`` are the values that a parent stack passes to a nested
+    stack. ``outputs`` are those of the other stacks of the app. ``budget`` bounds the evaluation of
+    all of them.
     """
 
     name: str
@@ -103,7 +105,8 @@ class SynthesizedStack:
     def read(cls, path: Path, name: str | None = None) -> SynthesizedStack:
         """Read a template such as ``cdk.out/Shop.template.json`` and the assets beside it.
 
-        Its assets include those of stages in the same app, because a pipeline of the CDK names them too.
+        Its assets include those of stages in the same app, because a pipeline of the CDK names them
+        too.
         """
         return cls(name or path.name.partition(".")[0], Template.read(path), list(_manifests(path)))
 
@@ -160,7 +163,9 @@ class SynthesizedStack:
         return {str(evaluate(each["Name"])): name for name, each in exported.items()}
 
     def created(self, *types: str) -> list[str]:
-        """Return the logical IDs of the resources of these types, without those of a false condition."""
+        """Return the logical IDs of the resources of these types,
+        without those of a false condition.
+        """
         with self._located(types[0]):
             self.budget.spend(len(self.template.resources))
         return [
@@ -226,7 +231,8 @@ class SynthesizedStack:
     ) -> Iterator[SynthesizedStack]:
         """Yield its nested stacks, and theirs; ``directory`` is the folder of their templates.
 
-        ``read`` returns the template in a file. ``outer`` are the templates that they are nested in.
+        ``read`` returns the template in a file. ``outer`` are the templates that they are nested
+        in.
         """
         for logical_id in self.created("AWS::CloudFormation::Stack"):
             file = self.template.resources[logical_id].metadata.get("aws:asset:path")

@@ -84,7 +84,8 @@ class Template:
         """Read a template that ``cdk synth`` wrote.
 
         Raises:
-            TemplateError: the file cannot be read, or a part of it has another form than in a template.
+            TemplateError: the file cannot be read, or a part of it has another form than in a
+                template.
         """
         return cls(read_checked(path, TEMPLATE, _HINT))
 
@@ -102,7 +103,8 @@ class Template:
             return tuple(sorter.static_order())
         except CycleError as error:
             raise TemplateError(
-                f"Circular dependency between resources: {error.args[1]}; remove a reference or DependsOn"
+                f"Circular dependency between resources: {error.args[1]}; "
+                "remove a reference or DependsOn"
             ) from None
 
 
@@ -149,7 +151,9 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def substitutions(text: str) -> Iterator[re.Match[str]]:
-    """Yield the names in the text of ``Fn::Sub``, each after an exclamation mark if it is a literal."""
+    """Yield the names in the text of ``Fn::Sub``,
+    each after an exclamation mark if it is a literal.
+    """
     # Behind the last brace, every beginning of a name would be searched to the end of the text.
     return _SUBSTITUTION.finditer(text, 0, text.rfind("}") + 1)
 

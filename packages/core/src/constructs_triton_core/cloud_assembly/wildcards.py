@@ -10,7 +10,8 @@ __all__ = ["matches_wildcards"]
 
 
 def matches_wildcards(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
-    """Return whether ``*`` (any characters) and ``?`` (one character) of an IAM pattern make it the text.
+    """Return whether ``*`` (any characters) and ``?`` (one character) of an IAM pattern make it the
+    text.
 
     The time grows with the lengths of pattern and text alone.
     """
@@ -19,5 +20,6 @@ def matches_wildcards(pattern: str, text: str, *, ignore_case: bool = False) -> 
 
 @lru_cache(maxsize=1024)
 def _expression(pattern: str, flags: int) -> re.Pattern[str]:
-    # Python's own translation never tries an asterisk again, unlike ".*". It has sets too, unlike IAM.
+    # Python's own translation never tries an asterisk again, unlike ".*". It has sets too, unlike
+    # IAM.
     return re.compile(translate(pattern.replace("[", "[[]")), flags)

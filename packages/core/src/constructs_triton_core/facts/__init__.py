@@ -1,4 +1,6 @@
-"""What AWS and NVIDIA publish and two packages need: JSON files with sources, and typed look-ups."""
+"""What AWS and NVIDIA publish and two packages need: JSON files with sources,
+and typed look-ups.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ __all__ = ["facts_of"]
 
 
 def facts_of(package: str) -> Callable[[str], dict[str, Any]]:
-    """Return a function that reads ``<name>.json`` in a package, once; do not change what it returns."""
+    """Return a function that reads ``<name>.json`` in a package, once;
+    do not change what it returns.
+    """
 
     @cache
     def load(name: str) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""What is encrypted in S3, SNS, CloudWatch Logs and on volumes, and who uses it with which permissions.
+"""What is encrypted in S3, SNS, CloudWatch Logs and on volumes, and who uses it with which
+permissions.
 
 The constructs grant from this list, the rehearsal asks for it, and a test compares the two.
 ``encrypted_data.json`` has it with the sources.

@@ -1,6 +1,7 @@
 """Actions that SageMaker calls with an execution role, for endpoints and for jobs.
 
-Source: SageMaker developer guide, execution role permissions of CreateModel, processing and training jobs.
+Source: SageMaker developer guide, execution role permissions of CreateModel, processing and
+training jobs.
 """
 
 from __future__ import annotations
@@ -32,5 +33,6 @@ NETWORK_ACTIONS = (
     ),
     *("ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs"),
 )
-"""To attach containers to a VPC. AWS lists them without a resource, and the role of a model needs all of them
-(SageMaker developer guide, "Give batch transform jobs access to resources in your Amazon VPC")."""
+"""To attach containers to a VPC. AWS lists them without a resource, and the role of a model needs
+all of them (SageMaker developer guide, "Give batch transform jobs access to resources in your
+Amazon VPC")."""

@@ -36,13 +36,12 @@ class OtherText(NamedTuple):
 class Failure:
     """One entry of the catalogue.
 
-    ``where`` is where the message occurs. ``pattern`` recognizes it, and ``example`` is such a message.
-    ``other_texts`` are the messages of releases that word it differently.
-    ``causes`` are ordered by likelihood. ``{name}`` in ``causes`` and ``fix`` is a group of the pattern, or
-    one of ``unknown_values``.
-    ``keywords`` are this library's properties, checks and commands that help. ``evidence`` says how the
-    message is known. With ``is_refusal`` Triton writes the message when it refuses a request, before a model
-    runs.
+    ``where`` is where the message occurs. ``pattern`` recognizes it, and ``example`` is such a
+    message. ``other_texts`` are the messages of releases that word it differently. ``causes`` are
+    ordered by likelihood. ``{name}`` in ``causes`` and ``fix`` is a group of the pattern, or one of
+    ``unknown_values``. ``keywords`` are this library's properties, checks and commands that help.
+    ``evidence`` says how the message is known. With ``is_refusal`` Triton writes the message when
+    it refuses a request, before a model runs.
     """
 
     id: str
@@ -59,7 +58,9 @@ class Failure:
     is_refusal: bool = False
 
     def filled(self, values: Mapping[str, str] | None = None) -> tuple[list[str], str]:
-        """Return the causes and the fix with the values of a message (default: those of the example)."""
+        """Return the causes and the fix with the values of a message (default:
+        those of the example).
+        """
         found = self.pattern.search(self.example) if values is None else None
         names = {
             **dict.fromkeys(self.pattern.groupindex, "unknown"),
@@ -74,7 +75,10 @@ class Failure:
 
 @cache
 def known_failures() -> tuple[Failure, ...]:
-    """Return the catalogue. The first entry whose pattern matches a message is the message's entry."""
+    """Return the catalogue.
+
+    The first entry whose pattern matches a message is the message's entry.
+    """
     return tuple(map(_failure, load("failures")["failures"]))
 
 
@@ -95,7 +99,9 @@ def fix_of(id: str) -> str:
 
 
 def unknown_values() -> Mapping[str, str]:
-    """Return what a text has in the place of a value that a message cannot contain, while it is unknown."""
+    """Return what a text has in the place of a value that a message cannot contain,
+    while it is unknown.
+    """
     values: Mapping[str, str] = load("failures")["values"]
     return values
 

@@ -1,8 +1,9 @@
-"""Where inference components exist and may scale to zero instances, and how calls of them are refused.
+"""Where inference components exist and may scale to zero instances, and how calls of them are
+refused.
 
-The lists and their sources are in ``inference_components.json``. Sources of the header and the messages:
-botocore's service model of sagemaker-runtime; messages that the service has been seen to send
-(aws-samples/sagemaker-genai-hosting-examples, BerriAI/litellm#37766,
+The lists and their sources are in ``inference_components.json``. Sources of the header and the
+messages: botocore's service model of sagemaker-runtime; messages that the service has been seen to
+send (aws-samples/sagemaker-genai-hosting-examples, BerriAI/litellm#37766,
 aws-samples/amazon-kendra-langchain-extensions#64).
 """
 
@@ -21,16 +22,18 @@ __all__ = [
 
 COMPONENT_HEADER = "X-Amzn-SageMaker-Inference-Component"
 HEADER_REQUIRED = (
-    "Inference Component Name header is required for endpoints to which you plan to deploy inference "
-    "components. Please include Inference Component Name header or consider using SageMaker models."
+    "Inference Component Name header is required for endpoints to which you plan to deploy "
+    "inference components. Please include Inference Component "
+    "Name header or consider using SageMaker models."
 )
 HEADER_NOT_ALLOWED = (
-    "Inference Component Name header is not allowed for endpoints to which you dont plan to deploy inference "
-    "components. Please remove the Inference Component Name header and try again."
+    "Inference Component Name header is not allowed for endpoints to which you dont plan to deploy "
+    "inference components. Please remove the Inference Component Name header and try again."
 )
 NO_CAPACITY = (
-    "Inference Component has no capacity to process this request. ApplicationAutoScaling may be in-progress "
-    "(if configured) or try to increase the capacity by invoking UpdateInferenceComponentRuntimeConfig API."
+    "Inference Component has no capacity to process this request. ApplicationAutoScaling may be "
+    "in-progress (if configured) or try to increase the capacity by invoking "
+    "UpdateInferenceComponentRuntimeConfig API."
 )
 
 

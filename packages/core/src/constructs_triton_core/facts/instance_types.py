@@ -1,7 +1,7 @@
 """SageMaker's instance types for hosting: GPUs, memory, local disk and architecture.
 
-The table and its sources are in ``instance_types.json``. ``InstanceType.of`` also accepts types that are
-newer than the table; their hardware is then not known.
+The table and its sources are in ``instance_types.json``. ``InstanceType.of`` also accepts types
+that are newer than the table; their hardware is then not known.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class InstanceType:
     """One instance type; an attribute that is ``None`` is not known, and no check uses it.
 
     ``gpus``
-        Number of NVIDIA GPUs. ``0`` for CPU types and for other accelerators, which AWS's Triton images do
-        not use.
+        Number of NVIDIA GPUs. ``0`` for CPU types and for other accelerators, which AWS's Triton
+        images do not use.
     ``gpu_memory_mib``
         Memory of **each** GPU, in MiB.
     ``compute_capability``
@@ -68,7 +68,8 @@ class InstanceType:
     def of(cls, name: str) -> InstanceType:
         """Return the type of that name, for example ``InstanceType.of("ml.g5.xlarge")``.
 
-        A CDK token, or an ``ml.`` name that is not in the table, is accepted with ``is_known=False``.
+        A CDK token, or an ``ml.`` name that is not in the table, is accepted with
+        ``is_known=False``.
 
         Args:
             name: Name with ``ml.``, or a CDK token.
@@ -95,14 +96,17 @@ class InstanceType:
     def has_gpu(self) -> bool:
         """Whether the type has NVIDIA GPUs. It decides between the GPU and the CPU image.
 
-        For a type that is not in the table, the letter of the family decides: AWS's NVIDIA families start
-        with ``g`` or ``p``. A CDK token counts as a type without GPUs.
+        For a type that is not in the table, the letter of the family decides: AWS's NVIDIA families
+        start with ``g`` or ``p``. A CDK token counts as a type without GPUs.
         """
         return self.gpus > 0 if self.gpus is not None else bool(_NVIDIA_FAMILY.match(self.family))
 
     @property
     def supports_volume_size(self) -> bool | None:
-        """Whether ``VolumeSizeInGB`` may be set: not on types with local NVMe. ``None`` if not known."""
+        """Whether ``VolumeSizeInGB`` may be set: not on types with local NVMe.
+
+        ``None`` if not known.
+        """
         return None if self.local_storage_gb is None else self.local_storage_gb == 0
 
     @property
@@ -137,8 +141,8 @@ def _look_up(name: str) -> InstanceType:
 def _is_misspelt(name: str) -> bool:
     """Whether an unknown name is a known one with a typing error, and not a type that is new.
 
-    A new family resembles a known one as much as a misspelt family does. So only these count: a size that AWS
-    cannot mean, and a known name with letters in another order.
+    A new family resembles a known one as much as a misspelt family does. So only these count: a
+    size that AWS cannot mean, and a known name with letters in another order.
     """
     _, family, size = name.split(".")
     known = [known.split(".") for known in instance_type_names()]

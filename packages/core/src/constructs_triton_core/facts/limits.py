@@ -1,7 +1,7 @@
 """Names, lengths, patterns, ranges and timeouts of the SageMaker and Application Auto Scaling APIs.
 
-``shape`` is the source of a limit: the shape in botocore's service model, ``sagemaker`` unless it says
-otherwise. ``dev/facts_check.py`` compares the two.
+``shape`` is the source of a limit: the shape in botocore's service model, ``sagemaker`` unless it
+says otherwise. ``dev/facts_check.py`` compares the two.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ ENVIRONMENT_KEY = TextLimit(
     "EnvironmentKey",
 )
 ENVIRONMENT_VALUE = TextLimit(1024, shape="EnvironmentValue")
-# API reference, ContainerDefinition: all keys and values together, also over all containers of a pipeline.
+# API reference, ContainerDefinition: all keys and values together, also over all containers of a
+# pipeline.
 ENVIRONMENT_TOTAL_BYTES = RangeLimit(0, 32 * 1024, "bytes")
 
 # The endpoint configuration.
@@ -107,7 +108,8 @@ ASYNC_CONCURRENCY_PER_INSTANCE = RangeLimit(
     1, 1000, "invocations", "MaxConcurrentInvocationsPerInstance"
 )
 
-# Inference components. The first copy cannot be left out: SageMaker refuses a copy count of 0 at creation.
+# Inference components. The first copy cannot be left out: SageMaker refuses a copy count of 0 at
+# creation.
 INFERENCE_COMPONENT_NAME = TextLimit(
     63, _HYPHENATED, _HYPHENATED_WORDS, 1, "InferenceComponentName"
 )
@@ -141,7 +143,8 @@ LINEAR_STEP_SIZE_PERCENT = RangeLimit(10, 50, "percent of the fleet")
 ROLLING_BATCH_SIZE_PERCENT = RangeLimit(5, 50, "percent of the fleet")
 COPIES_BATCH_SIZE_PERCENT = RangeLimit(5, 50, "percent of the copies")
 
-# Application Auto Scaling. An asynchronous endpoint may have no instances, and a component no copies.
+# Application Auto Scaling. An asynchronous endpoint may have no instances, and a component no
+# copies.
 MIN_CAPACITY_REAL_TIME = RangeLimit(1, None, "instances")
 MIN_CAPACITY_ASYNC = RangeLimit(0, None, "instances")
 MIN_CAPACITY_COMPONENT = RangeLimit(0, None, "copies")

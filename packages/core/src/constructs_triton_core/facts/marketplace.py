@@ -1,4 +1,6 @@
-"""Model packages of AWS Marketplace, by the accounts that own them; ``marketplace.json`` has the source."""
+"""Model packages of AWS Marketplace, by the accounts that own them;
+``marketplace.json`` has the source.
+"""
 
 from __future__ import annotations
 

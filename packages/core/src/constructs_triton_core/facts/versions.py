@@ -13,7 +13,8 @@ _SIMILAR = re.compile(r"(\d\d)\.(0?[1-9]|1[0-2])(?!\d)")
 
 
 def parse_version(version: str, property: str = "version") -> tuple[int, int]:
-    """Return year and month of a version such as ``"26.05"``; they sort in the order of the releases.
+    """Return year and month of a version such as ``"26.05"``; they sort in the order of the
+    releases.
 
     Raises:
         InvalidValueError: the version is not ``YY.MM``. ``property`` is its name in the message.
@@ -28,7 +29,10 @@ def parse_version(version: str, property: str = "version") -> tuple[int, int]:
 
 
 def _suggested(version: str) -> str:
-    """Return the release that was probably meant, in quotes. ``25.1`` may have been the number 25.10."""
+    """Return the release that was probably meant, in quotes.
+
+    ``25.1`` may have been the number 25.10.
+    """
     match = _SIMILAR.search(version)
     if match is None:
         return '"26.05"'

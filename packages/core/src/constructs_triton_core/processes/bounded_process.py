@@ -1,7 +1,8 @@
-"""Calls a function on foreign bytes in another process, within limits on its processor time and memory.
+"""Calls a function on foreign bytes in another process, within limits on its processor time and
+memory.
 
-Some files can only be read by C++ code, which may take any time and memory for a small file and cannot be
-interrupted from Python. The system ends the process when it exceeds a limit.
+Some files can only be read by C++ code, which may take any time and memory for a small file and
+cannot be interrupted from Python. The system ends the process when it exceeds a limit.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ _MOST_FAILURES = (
 class BoundedProcess:
     """A process that calls one function with the bytes of each request.
 
-    It is started by the first request and serves all others. A request that exceeds its limits ends it; after
-    five of them, no other request is answered.
+    It is started by the first request and serves all others. A request that exceeds its limits ends
+    it; after five of them, no other request is answered.
 
     Args:
         function: The function, as ``"package.module:name"``. It takes bytes and returns bytes.
         environment: Returns the variables of the process. Default: those for foreign data.
-        bare_packages: Packages of which the function uses only modules, so that their ``__init__`` is not
-            run. A package follows the one that contains it.
+        bare_packages: Packages of which the function uses only modules, so that their ``__init__``
+            is not run. A package follows the one that contains it.
     """
 
     def __init__(
@@ -97,7 +98,9 @@ class BoundedProcess:
 
     @contextmanager
     def _ending_it(self) -> Iterator[None]:
-        """End the process after an error, also after Ctrl-C: its answer is not that of the next request."""
+        """End the process after an error, also after Ctrl-C:
+        its answer is not that of the next request.
+        """
         try:
             yield
         except (EOFError, OSError):

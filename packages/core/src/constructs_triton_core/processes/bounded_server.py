@@ -36,7 +36,9 @@ def read_exactly(stream: IO[bytes], length: int) -> bytes:
 
 
 def serve(function: Callable[[bytes], bytes], requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Call ``function`` with each request and write the answers, until a call needs too much memory."""
+    """Call ``function`` with each request and write the answers,
+    until a call needs too much memory.
+    """
     with suppress(EOFError):
         while True:
             seconds, memory_bytes, length = REQUEST.unpack(read_exactly(requests, REQUEST.size))
@@ -51,7 +53,10 @@ def serve(function: Callable[[bytes], bytes], requests: IO[bytes], answers: IO[b
 def _call(
     function: Callable[[bytes], bytes], request: bytes, seconds: float, memory_bytes: int
 ) -> bytes | None:
-    """Return the answer, or ``None`` if there is not enough memory. The system ends what takes too long."""
+    """Return the answer, or ``None`` if there is not enough memory.
+
+    The system ends what takes too long.
+    """
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     if memory_bytes:
@@ -89,7 +94,9 @@ def _import_bare(name: str) -> None:
 
 
 def _main(name: str, bare_packages: str, *path: str) -> None:
-    """Answer the requests on standard input; what the function prints does not reach the answers."""
+    """Answer the requests on standard input; what the function prints does
+    not reach the answers.
+    """
     sys.path[:] = path
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

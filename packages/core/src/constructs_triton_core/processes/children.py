@@ -1,9 +1,9 @@
 """Starts child processes, and ends them with this one.
 
-Each child has a session of its own, so Ctrl-C reaches this process alone, which then ends the child. A small
-shell, the keeper, ends a child whose parent was killed: the keeper reads a pipe that only the parent can
-write to, and which the system closes with the parent. Unlike Linux's signal on the death of a parent, it
-works on all systems, and in programs with threads.
+Each child has a session of its own, so Ctrl-C reaches this process alone, which then ends the
+child. A small shell, the keeper, ends a child whose parent was killed: the keeper reads a pipe that
+only the parent can write to, and which the system closes with the parent. Unlike Linux's signal on
+the death of a parent, it works on all systems, and in programs with threads.
 
 Nothing that a child prints reaches the terminal. The caller reads it and prints it with
 ``untrusted.terminal``.
@@ -46,7 +46,8 @@ _PASSED = frozenset(
         *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),
     }
 )
-# Languages, the coverage of tests, and the settings of the CDK's bindings, such as which Node.js they start.
+# Languages, the coverage of tests, and the settings of the CDK's bindings, such as which Node.js
+# they start.
 _PASSED_PREFIXES = ("LC_", "COVERAGE_PROCESS_", "JSII_")
 # They are set for the Python that runs this program. A tool in Python may have another version.
 _NOT_INHERITED = frozenset(
@@ -73,7 +74,8 @@ def foreign_environment(**more: str) -> dict[str, str]:
 
 
 def own_environment(**more: str) -> dict[str, str]:
-    """Return the environment of a tool or server of the user, with proxies, certificates and indexes.
+    """Return the environment of a tool or server of the user, with proxies, certificates and
+    indexes.
 
     Args:
         **more: Further variables.
@@ -100,8 +102,8 @@ kill -s KILL -- "-$group"
 def python_command(program: str, *arguments: str) -> list[str]:
     """Return the command that runs a program in Python with the import path of this process.
 
-    The current folder is not on the path, so that none of its files takes the place of a module, unless a
-    package of this project is imported from there.
+    The current folder is not on the path, so that none of its files takes the place of a module,
+    unless a package of this project is imported from there.
 
     Args:
         program: Statements. ``sys`` is imported.
@@ -174,8 +176,8 @@ class Child(subprocess.Popen[AnyStr]):
     Args:
         command: The program and its arguments.
         environment: All of its variables: see ``environments``.
-        is_kept: Whether a keeper ends it with this process. Not for a program that ends by itself when its
-            standard input closes, and needs time for that.
+        is_kept: Whether a keeper ends it with this process. Not for a program that ends by itself
+            when its standard input closes, and needs time for that.
         **options: Those of ``subprocess.Popen``. The standard streams are closed by default.
     """
 
@@ -279,9 +281,11 @@ def run_child(
 
 
 def forked(function: Callable[[], int]) -> int:
-    """Call a function in a copy of this process, which has one thread, and return the copy's process ID.
+    """Call a function in a copy of this process, which has one thread, and return the copy's
+    process ID.
 
-    The exit code of the copy is the function's result, or 1 after an exception, whose traceback it prints.
+    The exit code of the copy is the function's result, or 1 after an exception, whose traceback it
+    prints.
     """
     pid = os.fork()
     if pid:

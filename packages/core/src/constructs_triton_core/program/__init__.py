@@ -1,1 +1,3 @@
-"""What every command shares: its exit codes, the parser of its arguments, and the end after a bug."""
+"""What every command shares: its exit codes, the parser of its arguments,
+and the end after a bug.
+"""

@@ -54,7 +54,9 @@ def _in_range(type_: type[NumericT], limit: RangeLimit, place: str, text: str) -
 def pair_argument(
     form: str, example: str, value_type: Any = str
 ) -> Callable[[str], tuple[str, Any]]:
-    """Return what reads a string and a value with an equals sign between them, such as NAME=PATH."""
+    """Return what reads a string and a value with an equals sign between them,
+    such as NAME=PATH.
+    """
 
     def read(text: str) -> tuple[str, Any]:
         name, _, value = text.partition("=")
@@ -83,7 +85,9 @@ _COMMON: dict[str, dict[str, Any]] = {
 
 
 def add_common(parser: argparse._ActionsContainer, *flags: str, **changes: Any) -> None:
-    """Declare options that mean the same in every command, with what this command changes of them."""
+    """Declare options that mean the same in every command,
+    with what this command changes of them.
+    """
     for flag in flags:
         parser.add_argument(flag, **{**_COMMON[flag], **changes})
 

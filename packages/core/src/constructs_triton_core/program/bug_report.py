@@ -43,7 +43,10 @@ def write_bug_report(error: BaseException, program: str, words: Sequence[str]) -
 def _lines(error: BaseException, program: str, words: Sequence[str]) -> Iterator[str]:
     yield f"{program} {shlex.join(words)}"
     yield ""
-    yield f"Python {sys.version.split()[0]} on {platform.system()} {platform.release()} {platform.machine()}"
+    yield (
+        f"Python {sys.version.split()[0]} on {platform.system()} "
+        f"{platform.release()} {platform.machine()}"
+    )
     for name in _PACKAGES:
         yield f"{name} {_version(name)}"
     yield ""

@@ -1,7 +1,7 @@
 """The exit codes of every command, and which error has which.
 
-A script or a CI job decides by the code alone. After 1, what was looked at has to change; after 2, how the
-command was called, or where it runs.
+A script or a CI job decides by the code alone. After 1, what was looked at has to change; after 2,
+how the command was called, or where it runs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class FoundWrongError(ConstructsTritonError):
     """What a command looked at is wrong, for results whose own error is about a value."""
 
 
-#: Errors of a model, an archive or an answer. Every other error is about arguments, files or the machine.
+#: Errors of a model, an archive or an answer. Every other error is about arguments, files or the
+#: machine.
 _WRONG = (
     ArchiveError,
     ContainerExitError,
@@ -70,7 +71,9 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def combined_code(codes: Iterable[int]) -> int:
-    """Return the exit code of a command that looked at several things: what is wrong counts most."""
+    """Return the exit code of a command that looked at several things:
+    what is wrong counts most.
+    """
     return min((code for code in codes if code != EXIT_SUCCESS), default=EXIT_SUCCESS)
 
 

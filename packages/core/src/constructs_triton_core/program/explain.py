@@ -1,4 +1,5 @@
-"""The command ``explain`` of every program: what the code of a finding means, and how to fix what it reports.
+"""The command ``explain`` of every program: what the code of a finding means, and how to fix what
+it reports.
 
 The codes are those of all installed packages, and of the catalogue of failures.
 """
@@ -28,8 +29,9 @@ _CATALOGUES = ("triton_model_check.reporting.explained", "cdk_rehearse.updates.c
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Explain a code that a check, a rehearsal or a diagnosis prints in brackets: what it means and why, "
-        "an example, and how to fix it. With the beginning of codes or a group, list its codes."
+        "Explain a code that a check, a rehearsal or a diagnosis prints in brackets: what it means "
+        "and why, an example, and how to fix it. "
+        "With the beginning of codes or a group, list its codes."
     )
     parser.add_argument(
         "code", metavar="CODE", help="a code, such as text-enum, or a group of codes"
@@ -83,7 +85,9 @@ def _entries() -> Iterator[tuple[str, Entry]]:
         yield (
             failure.id,
             {
-                "title": f"{first[:1].upper() if first.split()[0].isalpha() else first[:1]}{first[1:]}.",
+                "title": (
+                    f"{first[:1].upper() if first.split()[0].isalpha() else first[:1]}{first[1:]}."
+                ),
                 "message": failure.example,
                 "where": failure.where,
                 "other causes": "; or ".join(others),

@@ -20,7 +20,9 @@ _COMMAND = re.compile(r"\s+(constructs-triton|--)")
 
 
 class HelpFormatter(argparse.HelpFormatter):
-    """Fills the paragraphs of descriptions, and keeps indented lines, which are examples and tables."""
+    """Fills the paragraphs of descriptions, and keeps indented lines,
+    which are examples and tables.
+    """
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         lines = (f"{indent}{line}".rstrip() for line in textwrap.dedent(text).splitlines())
@@ -79,7 +81,9 @@ def _wrapped(text: str, width: int, first: str, others: str) -> list[str]:
 
 
 def short_usage(parser: argparse.ArgumentParser) -> str:
-    """Return the command with its required options and positional arguments; the list has the others."""
+    """Return the command with its required options and positional arguments;
+    the list has the others.
+    """
     grouped = {
         id(each) for group in parser._mutually_exclusive_groups for each in group._group_actions
     }
@@ -121,7 +125,9 @@ class WrongArgumentsError(Exception):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that takes no abbreviated options, because a new option could change what one stands for."""
+    """A parser that takes no abbreviated options, because a new option could
+    change what one stands for.
+    """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **{"formatter_class": HelpFormatter, **settings})
@@ -139,7 +145,9 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override] # argparse declares two overloads
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Name the option that was probably meant, before argparse reports what is missing without it."""
+        """Name the option that was probably meant, before argparse reports what
+        is missing without it.
+        """
         words = list(sys.argv[1:] if args is None else args)
         has_actions = any(isinstance(each, argparse._SubParsersAction) for each in self._actions)
         # The options behind the name of an action belong to the action.
@@ -162,7 +170,9 @@ class CommandParser(argparse.ArgumentParser):
         self.error(f"argument {name}: there is no such option; {hint}")
 
     def error(self, message: str) -> NoReturn:
-        """Raise the error in place of ending the process, so that ``main`` can print it as JSON too."""
+        """Raise the error in place of ending the process,
+        so that ``main`` can print it as JSON too.
+        """
         raise WrongArgumentsError(self, message)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -1,7 +1,7 @@
 """The shell of a program with commands: its help, the errors of its commands, and its exit codes.
 
-A command is a module with ``add_arguments(parser)`` and ``run(arguments) -> int``. Only the module of the
-requested command is imported, so ``--help`` is fast.
+A command is a module with ``add_arguments(parser)`` and ``run(arguments) -> int``. Only the module
+of the requested command is imported, so ``--help`` is fast.
 """
 
 from __future__ import annotations
@@ -66,10 +66,11 @@ class Program(NamedTuple):
         name: Its name, which is also that of its distribution.
         description: What it does, for the help.
         examples: Command lines with a word on each, for the help.
-        groups: Its commands by the headings of the help. A name of two words is a command whose first word
-            is a command too, as ``cost`` and ``cost prices``; the help of the first one describes it.
-        default: The command that runs if the first word names none. If there is no other, its help is that of
-            the program. Default: the word is an error.
+        groups: Its commands by the headings of the help. A name of two words is a command whose
+            first word is a command too, as ``cost`` and ``cost prices``; the help of the first one
+            describes it.
+        default: The command that runs if the first word names none. If there is no other, its help
+            is that of the program. Default: the word is an error.
     """
 
     name: str
@@ -84,7 +85,9 @@ class Program(NamedTuple):
         return {name: command for group in self.groups.values() for name, command in group.items()}
 
     def main(self, argv: Sequence[str] | None = None) -> int:
-        """Run one command and return its exit code: see ``constructs_triton_core.program.exit_codes``."""
+        """Run one command and return its exit code:
+        see ``constructs_triton_core.program.exit_codes``.
+        """
         words = self._with_command(sys.argv[1:] if argv is None else argv)
         with ending_with_signals():
             try:
@@ -149,7 +152,8 @@ class Program(NamedTuple):
         except errors.InvalidValueError as error:
             _name_option(error, {each.dest: each.option_strings[-1] for each in _options(parser)})
             raise
-        sys.stdout.flush()  # here, because an error that Python meets when it exits cannot be caught
+        # here, because an error that Python meets when it exits cannot be caught
+        sys.stdout.flush()
         return code
 
     def _missing(self, command: Command, error: ModuleNotFoundError) -> Exception:
@@ -158,7 +162,8 @@ class Program(NamedTuple):
         if not command.extra or package not in _OPTIONAL:
             return error
         return errors.MissingDependencyError(
-            f"{package.replace('_', '-')} is not installed; run `pip install '{self.name}[{command.extra}]'`"
+            f"{package.replace('_', '-')} is not installed; run `pip install "
+            f"'{self.name}[{command.extra}]'`"
         )
 
     def _end_after_bug(self, error: Exception, words: Sequence[str]) -> int:
@@ -169,8 +174,8 @@ class Program(NamedTuple):
         except OSError:
             raise error from None  # without a file, the traceback has to be printed
         message = (
-            f"{words[0]}: ended with an error of {self.name} itself ({type(error).__name__}); remove what "
-            f"others must not see from {path}, and attach this file to a report"
+            f"{words[0]}: ended with an error of {self.name} itself ({type(error).__name__}); "
+            f"remove what others must not see from {path}, and attach this file to a report"
         )
         _report(print_error, message)
         return _fail(error, words, message)
@@ -204,7 +209,9 @@ class Program(NamedTuple):
         return parser
 
     def _named(self, words: Sequence[str]) -> Iterable[str]:
-        """The commands that need a parser, which takes as long to create as to import a small module."""
+        """The commands that need a parser, which takes as long to create as to
+        import a small module.
+        """
         if not words or words[0] in _OWN_OPTIONS:
             return ()  # the description lists the commands
         is_known = words[0] in self.commands
@@ -231,7 +238,9 @@ class Program(NamedTuple):
 
 @contextmanager
 def _no_collections() -> Iterator[None]:
-    """Do not look for garbage, which takes a tenth of the time: modules and parsers live until the end."""
+    """Do not look for garbage, which takes a tenth of the time:
+    modules and parsers live until the end.
+    """
     gc.disable()
     try:
         yield
@@ -279,7 +288,9 @@ def _fail(error: Exception, words: Sequence[str], message: str = "") -> int:
 
 
 def _close_output() -> None:
-    """Write what is left of the output, or drop it: Python would report the error again when it exits."""
+    """Write what is left of the output, or drop it:
+    Python would report the error again when it exits.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -294,12 +305,13 @@ def _where(error: OSError, words: Sequence[str]) -> str:
 
 @contextmanager
 def ending_with_signals() -> Iterator[None]:
-    """Raise SystemExit with 128 and the number of the signal, as shells do, in place of ending at once.
+    """Raise SystemExit with 128 and the number of the signal, as shells do, in place of ending at
+    once.
 
     What the command has begun is then deleted, as after Ctrl-C.
 
-    A second signal ends the process at once. What the caller of the process ignores stays ignored, such as
-    SIGHUP under nohup.
+    A second signal ends the process at once. What the caller of the process ignores stays ignored,
+    such as SIGHUP under nohup.
     """
     can_handle = threading.current_thread() is threading.main_thread()
     usual = [

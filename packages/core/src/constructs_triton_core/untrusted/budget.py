@@ -6,4 +6,6 @@ __all__ = ["OverBudgetError"]
 
 
 class OverBudgetError(ValueError):
-    """A file may be correct, but reading it would take more time or memory than its size justifies."""
+    """A file may be correct, but reading it would take more time or memory
+    than its size justifies.
+    """

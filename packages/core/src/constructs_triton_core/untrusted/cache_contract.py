@@ -1,13 +1,14 @@
-"""What all caches on disk have in common, so that a damaged entry or one of another user is never used.
+"""What all caches on disk have in common, so that a damaged entry or one of another user is never
+used.
 
-- A cache is a folder of the user with mode 0700. If it belongs to another user, or others may write it, it is
-  not used.
+- A cache is a folder of the user with mode 0700. If it belongs to another user, or others may write
+  it, it is not used.
 - A file appears in a cache only when it is complete.
 - A small value is one file, which begins with the digest of the rest.
-- Larger files have a seal beside them: a small value with the digest and the state of each file. A file of at
-  most 16 KiB is compared by its content at each use. A larger one is read only if its inode, size,
-  modification or change time differs, or if it was read within two seconds of its modification: the clock of
-  a file system may have this resolution.
+- Larger files have a seal beside them: a small value with the digest and the state of each file. A
+  file of at most 16 KiB is compared by its content at each use. A larger one is read only if its
+  inode, size, modification or change time differs, or if it was read within two seconds of its
+  modification: the clock of a file system may have this resolution.
 - An entry that does not match counts as missing.
 
 Standard library only: it is below everything that has a cache.
@@ -46,7 +47,9 @@ __all__ = [
 SMALL_BYTES = 16 << 10
 """A file up to this size is compared by its content at each use."""
 _SETTLED_NS = 2_000_000_000
-"""A file that was read sooner after its modification may have changed again without another time."""
+"""A file that was read sooner after its modification may have changed again
+without another time.
+"""
 DRAFT_PREFIX = ".constructs-triton-"
 """Beginning of the names of files and folders that are not complete."""
 
@@ -59,7 +62,7 @@ _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 _warned: set[Path] = set()
 
 
-# --- folders ----------------------------------------------------------------------------------------------
+# --- folders --------------------------------------------------------------------------------------
 
 
 def own_folder(
@@ -71,10 +74,12 @@ def own_folder(
         root: The folder of all caches.
         name: Name of the folder in it. Default: the root itself.
         create: Whether to create them.
-        is_optional: Whether the command goes on without this cache, so that a warning is printed, once.
+        is_optional: Whether the command goes on without this cache, so that a warning is printed,
+            once.
 
     Raises:
-        OSError: it does not exist, cannot be created, belongs to another user, or others may write it.
+        OSError: it does not exist, cannot be created, belongs to another user, or others may write
+            it.
     """
     for each in (root, root / name) if name else (root,):
         if create:
@@ -92,8 +97,8 @@ def _warn(folder: Path, problem: str) -> None:
 
         _warned.add(folder)
         print_note(
-            f"warning: {folder}: {problem}, so this cache is not used; set CONSTRUCTS_TRITON_CACHE_DIR to a "
-            "folder that only you can write"
+            f"warning: {folder}: {problem}, so this cache is not used; set "
+            "CONSTRUCTS_TRITON_CACHE_DIR to a folder that only you can write"
         )
 
 
@@ -112,7 +117,7 @@ def _problem(status: os.stat_result) -> str:
     return "other users may write it" if is_shared or status.st_mode & stat.S_IWOTH else ""
 
 
-# --- small values -----------------------------------------------------------------------------------------
+# --- small values ---------------------------------------------------------------------------------
 
 
 def write_value(path: Path, value: Any) -> None:
@@ -152,11 +157,13 @@ def _digest(content: bytes) -> bytes:
     return hashlib.sha256(content).hexdigest().encode()
 
 
-# --- larger files -----------------------------------------------------------------------------------------
+# --- larger files ---------------------------------------------------------------------------------
 
 
 def is_settled(changed_ns: int, read_ns: int) -> bool:
-    """Whether a file that changed at one time and was read at another would show a change after that."""
+    """Whether a file that changed at one time and was read at another would
+    show a change after that.
+    """
     return changed_ns + _SETTLED_NS < read_ns
 
 
@@ -167,7 +174,9 @@ def sha256_of(path: Path) -> str:
 
 
 def set_time_back(path: Path) -> None:
-    """Set the modification time of a complete file to 1980, so that every later write shows in it."""
+    """Set the modification time of a complete file to 1980,
+    so that every later write shows in it.
+    """
     os.utime(path, ns=(_OLD_NS, _OLD_NS))
 
 
@@ -208,7 +217,9 @@ def _state(path: Path) -> tuple[int, int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The digests of the files of an entry by name, the key of the entry, and what the cache notes of it."""
+    """The digests of the files of an entry by name, the key of the entry,
+    and what the cache notes of it.
+    """
 
     key: str
     note: Any
@@ -276,7 +287,8 @@ class Seal:
         Args:
             paths: The files by name.
             digest_of: The digest that the seal has.
-            outside: Names of the files that are not in the cache, so that others may own and write them.
+            outside: Names of the files that are not in the cache, so that others may own and write
+                them.
 
         Raises:
             OSError: a file does not exist, or cannot be read.
@@ -291,7 +303,8 @@ class Seal:
         return replace(self, files={**self.files, **files})
 
     def moved(self, paths: Mapping[str, Path], note: Any) -> Seal:
-        """Return the seal of files that this program has renamed, linked or copied, and has not read again.
+        """Return the seal of files that this program has renamed, linked or copied, and has not
+        read again.
 
         Raises:
             OSError: a file does not exist.

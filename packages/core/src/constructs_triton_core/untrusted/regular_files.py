@@ -44,7 +44,9 @@ _TYPES = {
 
 
 def file_type(mode: int) -> str | None:
-    """Return ``"a named pipe"``, ``"a device"`` or ``"a socket"``; ``None`` for files and folders."""
+    """Return ``"a named pipe"``, ``"a device"`` or ``"a socket"``;
+    ``None`` for files and folders.
+    """
     return _TYPES.get(stat.S_IFMT(mode))
 
 

@@ -1,8 +1,8 @@
 """Prints lines that may contain text of files, names and servers.
 
-All output of the command line goes through this module. Each string that is passed is one line. A line break
-or an escape sequence inside it is shown and not sent, so a file name can neither move the cursor nor forge a
-line of the output or a command for a CI service.
+All output of the command line goes through this module. Each string that is passed is one line. A
+line break or an escape sequence inside it is shown and not sent, so a file name can neither move
+the cursor nor forge a line of the output or a command for a CI service.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ __all__ = [
 ]
 
 Line = str | Sequence[str | tuple[str, str]]
-"""A line as one string, or as pieces. A piece with a style is a tuple of the text and the parameters of
-ECMA-48's "select graphic rendition": ``"1"`` for bold, ``"2"`` for dim, ``"1;31"`` for bold red."""
+"""A line as one string, or as pieces. A piece with a style is a tuple of the text and the
+parameters of ECMA-48's "select graphic rendition": ``"1"`` for bold, ``"2"`` for dim, ``"1;31"``
+for bold red."""
 
 #: Threads print at the same time, such as those that prepare the servers of a local run.
 _PRINTING = threading.Lock()
@@ -49,7 +50,9 @@ def print_lines(*lines: Line, end: str = "\n") -> None:
 
 
 def print_note(*lines: Line) -> None:
-    """Print each line on standard error, where it does not mix with a result that another program reads."""
+    """Print each line on standard error, where it does not mix with a result
+    that another program reads.
+    """
     _print(sys.stderr, lines)
 
 
@@ -80,7 +83,8 @@ def print_table(
     """Print a table on standard output; long cells are wrapped.
 
     Args:
-        columns: Headings of columns. A tuple also has the justification, ``"left"`` (default) or ``"right"``.
+        columns: Headings of columns. A tuple also has the justification, ``"left"`` (default) or
+            ``"right"``.
         rows: Cells of each row.
         title: Title above the table.
         highlighted: Index of a row that is shown in bold green.
@@ -116,7 +120,8 @@ def print_table(
 
 
 def _unbroken(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[bool]:
-    """Return which columns are not wrapped: those of names and numbers, if the words of the others fit.
+    """Return which columns are not wrapped: those of names and numbers, if the words of the others
+    fit.
 
     rich narrows the widest columns first, and a name that is broken cannot be copied.
     """
@@ -164,7 +169,10 @@ _CLEAR = "\r\x1b[2K"
 
 @contextmanager
 def show_work(description: str) -> Iterator[None]:
-    """Show what is done and the elapsed time on standard error, if it is a terminal. The line disappears."""
+    """Show what is done and the elapsed time on standard error, if it is a terminal.
+
+    The line disappears.
+    """
     if not sys.stderr.isatty():
         yield
         return

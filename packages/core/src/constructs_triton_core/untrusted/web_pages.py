@@ -1,8 +1,8 @@
 """Recognizes requests to this machine that a foreign web page has caused.
 
-A web page cannot read from loopback by itself, but a browser sends its requests there: with the page's own
-host name if that name resolves to 127.0.0.1 (DNS rebinding), and from any page with its ``Origin``. A picture
-or a link has no ``Origin``; browsers mark it with ``Sec-Fetch-Site``.
+A web page cannot read from loopback by itself, but a browser sends its requests there: with the
+page's own host name if that name resolves to 127.0.0.1 (DNS rebinding), and from any page with its
+``Origin``. A picture or a link has no ``Origin``; browsers mark it with ``Sec-Fetch-Site``.
 """
 
 from __future__ import annotations

@@ -48,15 +48,17 @@ def obstacles(
     """Why a stack may not update an endpoint: each is the end of an error message."""
     if _STACK_TAG in tags:
         yield (
-            f"belongs to stack {tags[_STACK_TAG]}, which would delete it; change the model in that stack, or "
-            "keep the endpoint with RemovalPolicy.RETAIN and remove it from that stack first"
+            f"belongs to stack {tags[_STACK_TAG]}, which would delete it; change the model in that "
+            "stack, or keep the endpoint with RemovalPolicy.RETAIN "
+            "and remove it from that stack first"
         )
     elif endpoint["EndpointStatus"] != "InService":
         yield f"must be in service, got {endpoint['EndpointStatus']}; repair it first"
     elif gone := missing_parts(sagemaker, endpoint["EndpointConfigName"]):
         yield (
-            f"{' and '.join(gone)} of the running endpoint no longer exist, so a failed deployment could not "
-            "return to them; create them again with the same names, or create a new endpoint"
+            f"{' and '.join(gone)} of the running endpoint no longer exist, so a failed deployment "
+            "could not return to them; create them again with the same names, "
+            "or create a new endpoint"
         )
     else:
         names = endpoint["EndpointConfigName"], properties["EndpointConfigName"]
@@ -79,11 +81,14 @@ def _lost_variants(running: Described, wanted: Described) -> Iterator[str]:
         if "ServerlessConfig" in variant:
             yield f"variant {name} is serverless; create a new endpoint, and move the callers"
         elif "ModelName" not in variant:
-            yield f"variant {name} hosts inference components; create a new endpoint, and move the callers"
+            yield (
+                f"variant {name} hosts inference components; "
+                "create a new endpoint, and move the callers"
+            )
         elif name not in new:
             yield (
-                f"variant {name} would be removed, with its scaling, alarms and callers that name it; "
-                f'set variant_name="{name}", got {", ".join(new)}'
+                f"variant {name} would be removed, with its scaling, alarms and callers that name "
+                f'it; set variant_name="{name}", got {", ".join(new)}'
             )
 
 
@@ -107,6 +112,6 @@ def _lost_settings(running: Described, wanted: Described) -> Iterator[str]:
         yield f"it is {kind} endpoint, and its callers would need another API call; {fix}"
     if "KmsKeyId" in running and "KmsKeyId" not in wanted:
         yield (
-            f"its storage volumes are encrypted with {running['KmsKeyId']}; set encryption_key to this key, "
-            "or to another one"
+            f"its storage volumes are encrypted with {running['KmsKeyId']}; set encryption_key to "
+            "this key, or to another one"
         )

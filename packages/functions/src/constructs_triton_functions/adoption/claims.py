@@ -1,8 +1,8 @@
 """The claims on an endpoint: which resource of which stack adopted it, and what it was before.
 
-They are one parameter in the Parameter Store, because CloudFormation passes nothing of that kind to the
-deletion of a resource whose creation failed. The last claim is in force. There are several only while a
-deployment moves the endpoint to another construct of the same stack.
+They are one parameter in the Parameter Store, because CloudFormation passes nothing of that kind to
+the deletion of a resource whose creation failed. The last claim is in force. There are several only
+while a deployment moves the endpoint to another construct of the same stack.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _KEPT_CONFIGS = 10
 class Claim:
     """What an endpoint was before a resource adopted it.
 
-    ``stack_id`` and ``logical_id`` identify the resource. ``scaling`` are descriptions of the variants, as
-    :meth:`Scaling.describe` returns them. ``configs`` are the configurations that the resource asked for.
+    ``stack_id`` and ``logical_id`` identify the resource. ``scaling`` are descriptions of the
+    variants, as :meth:`Scaling.describe` returns them. ``configs`` are the configurations that the
+    resource asked for.
     """
 
     stack_id: str
@@ -74,13 +75,15 @@ class Claims:
         )
 
     def read_for(self, stack_id: str) -> list[Claim]:
-        """Read the claims; refuse a second stack, which would update the endpoint against the first one."""
+        """Read the claims; refuse a second stack, which would update the endpoint
+        against the first one.
+        """
         claims = self.read()
         others = sorted({each.stack_id for each in claims if each.stack_id != stack_id})
         if others:
             raise CustomResourceError(
-                f"stack {others[0]} has adopted this endpoint already; remove the construct there first. If "
-                "that stack no longer has it, delete the record with `aws ssm delete-parameter --name "
-                f"{self.parameter}`, then deploy again"
+                f"stack {others[0]} has adopted this endpoint already; remove the construct there "
+                "first. If that stack no longer has it, delete the record with `aws ssm "
+                f"delete-parameter --name {self.parameter}`, then deploy again"
             )
         return claims

@@ -1,20 +1,23 @@
 """Entry point of the function that updates an endpoint which existed before the stack.
 
-``Custom::TritonAdoptedEndpoint`` takes the place and the properties of ``AWS::SageMaker::Endpoint``:
+``Custom::TritonAdoptedEndpoint`` takes the place and the properties of
+``AWS::SageMaker::Endpoint``:
 
 create
     Checks that the update harms no caller, and records what the endpoint is now. Then it calls
     ``UpdateEndpoint`` and waits. Nothing is changed before all checks have passed.
 update
-    Calls ``UpdateEndpoint`` if the configuration changes, and waits. It fails if SageMaker did not keep the
-    update, so that CloudFormation rolls back. A rollback is an update to the old configuration.
+    Calls ``UpdateEndpoint`` if the configuration changes, and waits. It fails if SageMaker did not
+    keep the update, so that CloudFormation rolls back. A rollback is an update to the old
+    configuration.
 delete
-    Never deletes the endpoint. It returns it to the configuration that it had before, with its scaling and
-    tags: after a deployment that failed, or with ``RemovalPolicy.DESTROY``. CloudFormation deletes the
-    configuration of the stack after that. An endpoint that was given a third configuration by hand keeps it.
+    Never deletes the endpoint. It returns it to the configuration that it had before, with its
+    scaling and tags: after a deployment that failed, or with ``RemovalPolicy.DESTROY``.
+    CloudFormation deletes the configuration of the stack after that. An endpoint that was given a
+    third configuration by hand keeps it.
 
-An update may take longer than a function may run, so the function invokes itself for the rest. Each step is
-safe to repeat.
+An update may take longer than a function may run, so the function invokes itself for the rest. Each
+step is safe to repeat.
 """
 
 from __future__ import annotations
@@ -37,8 +40,8 @@ from .update import KEEP_COUNTS, Adopted
 _RESERVED_SECONDS = 60.0
 """Kept of a run's time, to invoke the function again or to send the response."""
 _TOO_LATE = (
-    "is still being updated after 45 minutes, and CloudFormation waits for an hour; shorten the waits of "
-    "deployment"
+    "is still being updated after 45 minutes, and CloudFormation waits for an hour; "
+    "shorten the waits of deployment"
 )
 
 
@@ -79,7 +82,9 @@ def _response(event: Event, adopted: Adopted, physical_id: str) -> Response:
 
 
 def _policies(event: Event, adopted: Adopted) -> str:
-    """The policies that those of the stack replace; empty if another construct of the stack had it before."""
+    """The policies that those of the stack replace;
+    empty if another construct of the stack had it before.
+    """
     claims = Claims(adopted.name).read()
     if not claims or not claims[0].is_of(event):
         return ""
@@ -121,8 +126,8 @@ def _existing(adopted: Adopted) -> dict[str, Any] | None:
         if not is_missing(error):
             raise
         raise CustomResourceError(
-            "does not exist in this account and Region; correct endpoint_name, or remove adopt_existing to "
-            "create it"
+            "does not exist in this account and Region; correct endpoint_name, or remove "
+            "adopt_existing to create it"
         ) from error
 
 
@@ -151,8 +156,8 @@ def _update(event: Event, adopted: Adopted) -> bool:
     properties, old = event["ResourceProperties"], event["OldResourceProperties"]
     if old["EndpointName"] != adopted.name:
         raise CustomResourceError(
-            f"takes the place of {old['EndpointName']}, which would be left without its stack; keep "
-            "endpoint_name, and add a construct with another id for this endpoint"
+            f"takes the place of {old['EndpointName']}, which would be left without its stack; "
+            "keep endpoint_name, and add a construct with another id for this endpoint"
         )
     claims = Claims(adopted.name)
     found = claims.read_for(event["StackId"])
@@ -180,7 +185,8 @@ def _release(event: Event, adopted: Adopted) -> bool:
         return True  # its creation failed before it changed anything
     mine = found.pop(numbers[0])
     if numbers[0] < len(found):
-        # Another construct of the stack has adopted the endpoint since, and returns to what this one found.
+        # Another construct of the stack has adopted the endpoint since, and returns to what this
+        # one found.
         successor = found[numbers[0]]
         found[numbers[0]] = replace(
             mine, logical_id=successor.logical_id, configs=successor.configs
@@ -216,9 +222,10 @@ def _expect_returnable(adopted: Adopted, config: str) -> None:
     gone = missing_parts(adopted.sagemaker, config)
     if gone:
         raise CustomResourceError(
-            f"cannot return to what it was before the stack, because {' and '.join(gone)} no longer exist. "
-            "Create them again with the same names, or delete the endpoint with `aws sagemaker "
-            f"delete-endpoint --endpoint-name {adopted.name}`, then delete the stack again"
+            f"cannot return to what it was before the stack, because {' and '.join(gone)} no "
+            "longer exist. Create them again with the same names, or delete the endpoint with `aws "
+            f"sagemaker delete-endpoint --endpoint-name {adopted.name}`, "
+            "then delete the stack again"
         )
 
 

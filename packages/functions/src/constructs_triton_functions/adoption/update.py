@@ -41,8 +41,8 @@ _PAUSE_SECONDS = 10.0
 class Adopted:
     """An endpoint that the function updates.
 
-    ``is_time_up`` returns whether this run must end. ``sent`` is the configuration that an earlier run of
-    the same request has asked for.
+    ``is_time_up`` returns whether this run must end. ``sent`` is the configuration that an earlier
+    run of the same request has asked for.
     """
 
     name: str
@@ -74,11 +74,12 @@ class Adopted:
     def bring_to(
         self, config: str, settings: Mapping[str, Any], *, deregisters: bool = False
     ) -> bool:
-        """Update the endpoint to a configuration; return ``False`` if the time of this run is up before.
+        """Update the endpoint to a configuration; return ``False`` if the time of this run is up
+        before.
 
-        ``settings`` has further members of the request. ``deregisters`` deregisters the variants that
-        SageMaker does not change while they are registered for scaling. It waits for an update in
-        progress, also one by hand.
+        ``settings`` has further members of the request. ``deregisters`` deregisters the variants
+        that SageMaker does not change while they are registered for scaling. It waits for an update
+        in progress, also one by hand.
 
         Raises:
             CustomResourceError: SageMaker did not keep the update.
@@ -101,7 +102,9 @@ class Adopted:
         return False
 
     def restore_scaling(self, saved: Iterable[Mapping[str, Any]], config: str) -> None:
-        """Register what is missing of the saved scaling, for the variants that a configuration has."""
+        """Register what is missing of the saved scaling,
+        for the variants that a configuration has.
+        """
         scaling, present = Scaling(), self.variant_ids(config)
         for each in saved:
             if each["ResourceId"] in present:

@@ -1,7 +1,7 @@
 """Copies model archives, or the files of models, to the S3 prefix that an endpoint loads them from.
 
-``handler.py`` is the entry point of the Lambda function. The command line places models with the same
-modules.
+``handler.py`` is the entry point of the Lambda function. The command line places models with the
+same modules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What a custom resource places below its prefix: archives, or the files of an uncompressed model."""
+"""What a custom resource places below its prefix: archives,
+or the files of an uncompressed model.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from .pruning import prune, prune_folders
 
 @dataclass(frozen=True)
 class Task:
-    """A part of the work that can be done at the same time as the others; ``label`` names it in errors."""
+    """A part of the work that can be done at the same time as the others;
+    ``label`` names it in errors.
+    """
 
     label: str
     run: Callable[[], None]
@@ -35,7 +39,9 @@ class Content(Protocol):
         ...
 
     def others(self, placement: Placement) -> list[str]:
-        """The objects that other deployments or programs placed, and that endpoints of this one may load."""
+        """The objects that other deployments or programs placed,
+        and that endpoints of this one may load.
+        """
         ...
 
     def names(self, owner: str) -> Mapping[str, str]:
@@ -101,7 +107,8 @@ class _Files:
         return [Task(label, run) for label, run in files.steps()]
 
     def others(self, placement: Placement) -> list[str]:
-        # An endpoint loads one folder. A later deployment may return to another, whose key is forgotten then.
+        # An endpoint loads one folder. A later deployment may return to another, whose key is
+        # forgotten then.
         if not (placement.encryption.is_changed or placement.encryption.left_keys):
             return []
         found = objects_below(placement.client, placement.bucket, placement.prefix)

@@ -1,9 +1,9 @@
 """Which KMS key the objects below a prefix must have, and what has to be encrypted again.
 
-S3 leaves existing objects as they are when the default encryption of their bucket changes (S3 user guide,
-"Specifying server-side encryption with AWS KMS"). The roles that read them lose the permission for the old
-key at the end of the deployment, so the function copies what has another key onto itself. It does not use
-UpdateObjectEncryption, which cannot return to S3-managed keys.
+S3 leaves existing objects as they are when the default encryption of their bucket changes (S3 user
+guide, "Specifying server-side encryption with AWS KMS"). The roles that read them lose the
+permission for the old key at the end of the deployment, so the function copies what has another key
+onto itself. It does not use UpdateObjectEncryption, which cannot return to S3-managed keys.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ class DecryptionError(CustomResourceError):
 class Encryption:
     """The encryption of the objects below a prefix.
 
-    ``key`` is the ARN of their KMS key; ``None`` leaves the encryption of new objects to the bucket.
-    ``left_keys`` are the KMS keys that they must no longer have. ``uses_managed_keys`` encrypts new objects
-    with S3-managed keys. ``is_changed`` is whether this operation changes ``key``.
+    ``key`` is the ARN of their KMS key; ``None`` leaves the encryption of new objects to the
+    bucket. ``left_keys`` are the KMS keys that they must no longer have. ``uses_managed_keys``
+    encrypts new objects with S3-managed keys. ``is_changed`` is whether this operation changes
+    ``key``.
     """
 
     key: str | None = None
@@ -38,9 +39,12 @@ class Encryption:
 
     @classmethod
     def of(cls, properties: SyncProperties, old: SyncProperties | None) -> Encryption:
-        """The encryption after a change of the properties; ``old`` is ``None`` for a new resource."""
+        """The encryption after a change of the properties;
+        ``old`` is ``None`` for a new resource.
+        """
         left = set(properties.previous_encryption_keys)
-        # A bucket policy may demand the header. A bucket of others may encrypt with a key that is not known.
+        # A bucket policy may demand the header. A bucket of others may encrypt with a key that is
+        # not known.
         uses_managed_keys = properties.creates_bucket
         if old is not None and old.destination_bucket == properties.destination_bucket:
             left |= {old.encryption_key} if old.encryption_key else set()
@@ -89,13 +93,13 @@ def denied_message(bucket: str, key: str, found: Mapping[str, Any]) -> str:
     encryption_key = found.get("SSEKMSKeyId")
     if not encryption_key:
         return (
-            f"s3://{bucket}/{key}: S3 denies access; allow s3:GetObject for this function in the policy of "
-            "the bucket"
+            f"s3://{bucket}/{key}: S3 denies access; "
+            "allow s3:GetObject for this function in the policy of the bucket"
         )
     return (
-        f"s3://{bucket}/{key}: cannot be decrypted, its KMS key is {encryption_key}; nothing was changed. "
-        "Set previous_encryption_keys=[kms.Key.from_key_arn(self, "
-        f'"PreviousKey", "{encryption_key}")] on the TritonModelRepository'
+        f"s3://{bucket}/{key}: cannot be decrypted, its KMS key is {encryption_key}; nothing was "
+        'changed. Set previous_encryption_keys=[kms.Key.from_key_arn(self, "PreviousKey", '
+        f'"{encryption_key}")] on the TritonModelRepository'
     )
 
 

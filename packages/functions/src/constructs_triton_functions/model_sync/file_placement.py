@@ -1,7 +1,8 @@
-"""Places the files of an uncompressed model: large ones are copied inside S3, small ones come from a zip.
+"""Places the files of an uncompressed model: large ones are copied inside S3, small ones come from
+a zip.
 
-The zip is not compressed and the manifest says where each file is in it, so a part of the zip is enough to
-place some of the files. A file that is already in place is not placed again.
+The zip is not compressed and the manifest says where each file is in it, so a part of the zip is
+enough to place some of the files. A file that is already in place is not placed again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ Step = tuple[str, Callable[[], None]]
 
 
 class FilePlacement:
-    """Places the files of ``manifest`` below ``folder``, which is relative to the prefix of ``placement``."""
+    """Places the files of ``manifest`` below ``folder``,
+    which is relative to the prefix of ``placement``.
+    """
 
     def __init__(
         self, placement: Placement, source_bucket: str, folder: str, manifest: FileManifest
@@ -122,9 +125,9 @@ class FilePlacement:
         placement = self._placement
         if len(content) != file.size_bytes or zlib.crc32(content) != file.crc32:
             raise SyncError(
-                f"s3://{self._source_bucket}/{self._manifest.zip_key}: the content of {file.path} must have "
-                f"CRC-32 {file.crc32:08x}, got {zlib.crc32(content):08x}; delete the "
-                "object"
+                f"s3://{self._source_bucket}/{self._manifest.zip_key}: the content of {file.path} "
+                f"must have CRC-32 {file.crc32:08x}, "
+                f"got {zlib.crc32(content):08x}; delete the object"
             )
         placement.client.put_object(
             Bucket=placement.bucket,

@@ -1,13 +1,14 @@
-"""Entry point of the function that places models in S3: ``Custom::TritonModelSync`` and ``...ModelFiles``.
+"""Entry point of the function that places models in S3: ``Custom::TritonModelSync`` and
+``...ModelFiles``.
 
-The function needs nothing but boto3 and the standard library. No archive and no large file passes through it:
-S3 itself copies from the CDK's asset bucket to the prefix. When the 15 minutes of a run are almost over, the
-function invokes itself with the work that is left. It stops early enough to report a reason within the hour
-that CloudFormation waits.
+The function needs nothing but boto3 and the standard library. No archive and no large file passes
+through it: S3 itself copies from the CDK's asset bucket to the prefix. When the 15 minutes of a run
+are almost over, the function invokes itself with the work that is left. It stops early enough to
+report a reason within the hour that CloudFormation waits.
 
-An update never deletes what it no longer lists: a running endpoint, or one that a failed deployment rolls
-back to, may load it at any time. Such an archive, or folder of files, is noted in ``index.json``. A later
-deployment prunes it if ``PruneAfterSeconds`` is set.
+An update never deletes what it no longer lists: a running endpoint, or one that a failed deployment
+rolls back to, may load it at any time. Such an archive, or folder of files, is noted in
+``index.json``. A later deployment prunes it if ``PruneAfterSeconds`` is set.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ LAST_START_SECONDS = 90.0
 
 @dataclass(frozen=True)
 class Progress:
-    """What a run passes to the next: the first task that may be unfinished, and the unfinished uploads."""
+    """What a run passes to the next: the first task that may be unfinished,
+    and the unfinished uploads.
+    """
 
     started_at: float
     cursor: int = 0
@@ -89,7 +92,9 @@ def _respond(event: Event, context: Any, physical_id: str) -> Response | None:
 
 
 def _continue(event: Event, context: Any, left: Progress) -> None:
-    """Invoke the function again for the rest, if that run is sure to end while CloudFormation waits."""
+    """Invoke the function again for the rest, if that run is sure to end while
+    CloudFormation waits.
+    """
     reason = (
         "not everything was done within an hour, CloudFormation's limit; divide the models between "
         "several repositories if this happens again"
@@ -125,8 +130,11 @@ def _delete(event: Event, context: Any, physical_id: str, progress: Progress) ->
 
 
 def _properties_to_delete(event: Event, physical_id: str) -> SyncProperties | None:
-    """The properties; ``None`` if they cannot be read, which must not keep a stack from being deleted."""
-    # A failed create leaves its objects too. RemoveOnDelete is set only if the repository created the bucket.
+    """The properties; ``None`` if they cannot be read,
+    which must not keep a stack from being deleted.
+    """
+    # A failed create leaves its objects too. RemoveOnDelete is set only if the repository created
+    # the bucket.
     try:
         return SyncProperties.from_cloudformation(event["ResourceProperties"])
     except (KeyError, ValueError):
@@ -172,10 +180,11 @@ def _old_properties(event: Event) -> SyncProperties | None:
 def _examine(
     event: Event, content: Content, placement: Placement
 ) -> tuple[list[str], CustomResourceError | None]:
-    """Check before the first write that everything can be read; returns the objects of others, and a refusal.
+    """Check before the first write that everything can be read; returns the objects of others, and
+    a refusal.
 
-    A rollback is an update, too. It returns to content that is in place, so an index that cannot be read is
-    no reason to fail it, and is left as it is.
+    A rollback is an update, too. It returns to content that is in place, so an index that cannot be
+    read is no reason to fail it, and is left as it is.
     """
     try:
         read_index(placement.client, placement.bucket, placement.prefix)
@@ -195,9 +204,9 @@ def _others_to_encrypt(content: Content, placement: Placement) -> list[str]:
         others = content.others(placement)
     except ClientError as error:
         raise DecryptionError(
-            f"s3://{placement.bucket}/{placement.prefix}: cannot be listed ({error}), so objects with the "
-            "previous KMS key cannot be found; nothing was changed. Set previous_encryption_keys=[<previous "
-            "key>] on the TritonModelRepository"
+            f"s3://{placement.bucket}/{placement.prefix}: cannot be listed ({error}), so objects "
+            "with the previous KMS key cannot be found; nothing was changed. Set "
+            "previous_encryption_keys=[<previous key>] on the TritonModelRepository"
         ) from error
     placement.expect_decryption(others)
     return others
@@ -222,7 +231,8 @@ def _read_manifest(client: Any, properties: SyncProperties) -> bytes:
     if digest != properties.manifest_digest:
         url = f"s3://{properties.source_bucket}/{properties.manifest_key}"
         raise SyncError(
-            f"{url}: SHA-256 must be {properties.manifest_digest}, got {digest}; publish the assets again"
+            f"{url}: SHA-256 must be {properties.manifest_digest}, "
+            f"got {digest}; publish the assets again"
         )
     return body
 
@@ -230,7 +240,9 @@ def _read_manifest(client: Any, properties: SyncProperties) -> bytes:
 def _run_tasks(
     tasks: list[Task], placement: Placement, cursor: int, context: Any, noun: str
 ) -> int:
-    """Run the tasks from ``cursor`` on, several at a time; returns the index of the first unfinished one."""
+    """Run the tasks from ``cursor`` on, several at a time;
+    returns the index of the first unfinished one.
+    """
     executor = ThreadPoolExecutor(CONCURRENT_TASKS)
 
     def run(task: Task) -> None:
@@ -287,21 +299,22 @@ def _finish(placement: Placement, properties: SyncProperties, content: Content) 
 def _next_step(event: Event) -> str:
     """What the person who deploys does after a failure, at the end of its reason.
 
-    A function does not know whether an update is a rollback. CloudFormation refuses every update in the state
-    UPDATE_ROLLBACK_FAILED until the rollback has been continued.
+    A function does not know whether an update is a rollback. CloudFormation refuses every update in
+    the state UPDATE_ROLLBACK_FAILED until the rollback has been continued.
     """
     if event["RequestType"] == "Delete":
         return "then delete the stack again"
     if event["RequestType"] == "Update":
         return (
-            "then deploy again, or run cdk rollback (aws cloudformation continue-update-rollback) if the "
-            "stack is in UPDATE_ROLLBACK_FAILED"
+            "then deploy again, or run cdk rollback (aws cloudformation continue-update-rollback) "
+            "if the stack is in UPDATE_ROLLBACK_FAILED"
         )
     properties = event["ResourceProperties"]
     if str(properties.get("RemoveOnDelete", "false")).lower() == "true":
         return "then deploy again"
     bucket = properties.get("DestinationBucket")
     return (
-        f"then deploy again. What was placed stays in the bucket {bucket}; if this stack created it, the "
-        f"next attempt creates another, so delete this one: aws s3 rb --force s3://{bucket}"
+        f"then deploy again. What was placed stays in the bucket {bucket}; if this stack created "
+        "it, the next attempt creates another, so delete this one: "
+        f"aws s3 rb --force s3://{bucket}"
     )

@@ -1,8 +1,9 @@
 """``index.json`` beside the archives: the target model of each logical name.
 
-Deployments and the command line may write it at the same time. Each writes only over the version that it has
-read, and reads again if another was faster. Two fields are for these writers only: ``deployed`` says which
-deployment a name belongs to, ``retired`` since when an archive has had no name.
+Deployments and the command line may write it at the same time. Each writes only over the version
+that it has read, and reads again if another was faster. Two fields are for these writers only:
+``deployed`` says which deployment a name belongs to, ``retired`` since when an archive has had no
+name.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ class DamagedIndexError(SyncError):
 class Index:
     """The names of the models below a prefix.
 
-    ``target_models`` maps logical names to target models, and ``deployed`` maps those that belong to a
-    deployment to its owner. ``retired`` maps archives without a name to the Unix time when they lost it.
+    ``target_models`` maps logical names to target models, and ``deployed`` maps those that belong
+    to a deployment to its owner. ``retired`` maps archives without a name to the Unix time when
+    they lost it.
     """
 
     target_models: Mapping[str, str] = field(default_factory=dict)
@@ -51,7 +53,9 @@ class Index:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Index:
-        """Read an index; raises ``ValueError`` if the text is not JSON, or not an index of this version."""
+        """Read an index; raises ``ValueError`` if the text is not JSON,
+        or not an index of this version.
+        """
         try:
             value = json.loads(text)
         except RecursionError as error:
@@ -77,8 +81,8 @@ class Index:
     def with_deployment(self, owner: str, target_models: Mapping[str, str], now: float) -> Index:
         """The index after a deployment that has exactly the names of ``target_models``.
 
-        Names that the deployment had before and no longer has are removed. Names that belong to others are
-        kept, unless the deployment has them too.
+        Names that the deployment had before and no longer has are removed. Names that belong to
+        others are kept, unless the deployment has them too.
         """
         lost = {
             name for name, whose in self.deployed.items() if whose == owner
@@ -181,8 +185,8 @@ def _read(client: Any, bucket: str, key: str) -> tuple[Index, Any]:
 def _get(client: Any, bucket: str, key: str) -> Any:
     """The object; ``None`` if it does not exist.
 
-    Without permission to list the bucket S3 returns 403 for a missing key too, but HeadObject finds an object
-    that cannot be decrypted.
+    Without permission to list the bucket S3 returns 403 for a missing key too, but HeadObject finds
+    an object that cannot be decrypted.
     """
     try:
         with denied_means_missing():

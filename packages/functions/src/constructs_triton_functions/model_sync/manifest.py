@@ -32,8 +32,9 @@ _SHORT_DIGEST = 8
 class ListedArchive:
     """One archive: the model's logical name, the key of its source, and its name below the prefix.
 
-    ``size_bytes`` is ``None`` if the archive was not on the machine that made the list. ``given_bucket`` is
-    an index into the resource's ``GivenBuckets``; ``None`` is the bucket of the CDK assets.
+    ``size_bytes`` is ``None`` if the archive was not on the machine that made the list.
+    ``given_bucket`` is an index into the resource's ``GivenBuckets``; ``None`` is the bucket of the
+    CDK assets.
     """
 
     name: str
@@ -47,8 +48,8 @@ class ListedArchive:
 class ListedFile:
     """One file: its path below ``/opt/ml/model``, its size, and where its content is.
 
-    The content of a large file is the object ``source_key``. That of a small file is in the zip, from
-    ``offset`` on, and has the checksum ``crc32``.
+    The content of a large file is the object ``source_key``. That of a small file is in the zip,
+    from ``offset`` on, and has the checksum ``crc32``.
     """
 
     path: str
@@ -79,7 +80,8 @@ class Manifest(_Listing):
     """All archives that belong below one prefix.
 
     As JSON: ``{"version": 1, "archives": [{"Name": "resnet", "SourceKey": "<digest>.tar.gz",
-    "TargetModel": "resnet-3f9c2a1b.tar.gz", "SizeBytes": 123}]}``, with ``GivenBucket`` if there is one.
+    "TargetModel": "resnet-3f9c2a1b.tar.gz", "SizeBytes": 123}]}``, with ``GivenBucket`` if there is
+    one.
     """
 
     archives: tuple[ListedArchive, ...]
@@ -112,9 +114,9 @@ class Manifest(_Listing):
 class FileManifest(_Listing):
     """All files that belong below one prefix, and the key of the zip with the small ones.
 
-    As JSON: ``{"version": 1, "zip": "<digest>.zip", "files": [{"Path": "resnet/1/model.onnx", "SizeBytes":
-    9000000, "SourceKey": "<digest>.modelfile"}, {"Path": "resnet/config.pbtxt", "SizeBytes": 123, "Offset":
-    49, "Crc32": 3735928559}]}``.
+    As JSON: ``{"version": 1, "zip": "<digest>.zip", "files": [{"Path": "resnet/1/model.onnx",
+    "SizeBytes": 9000000, "SourceKey": "<digest>.modelfile"}, {"Path": "resnet/config.pbtxt",
+    "SizeBytes": 123, "Offset": 49, "Crc32": 3735928559}]}``.
     """
 
     files: tuple[ListedFile, ...]

@@ -1,7 +1,7 @@
 """Copies one archive below a prefix inside S3, in parts if it is large, and verifies the copy.
 
-An archive that is already in place, with the same source key and size, is not copied again. A run that was
-interrupted is therefore resumed by running it again.
+An archive that is already in place, with the same source key and size, is not copied again. A run
+that was interrupted is therefore resumed by running it again.
 """
 
 from __future__ import annotations
@@ -81,11 +81,12 @@ class Source:
 class Placement:
     """Places archives below ``prefix`` of ``bucket`` for ``owner``.
 
-    ``is_time_up`` is called before each part of a large copy. ``uploads`` maps keys to the ids of unfinished
-    multipart uploads. Pass them to the next run, and it continues with the parts that are missing.
-    ``encryption`` is that of the objects. With a ``refusal``, new content raises it. Content in place may
-    still be encrypted again, unless the key changes and other objects cannot be. Both ways to write raise
-    ``SyncError`` if the copy is not as expected, and ``OutOfTimeError`` between two parts.
+    ``is_time_up`` is called before each part of a large copy. ``uploads`` maps keys to the ids of
+    unfinished multipart uploads. Pass them to the next run, and it continues with the parts that
+    are missing. ``encryption`` is that of the objects. With a ``refusal``, new content raises it.
+    Content in place may still be encrypted again, unless the key changes and other objects cannot
+    be. Both ways to write raise ``SyncError`` if the copy is not as expected, and
+    ``OutOfTimeError`` between two parts.
     """
 
     client: Any
@@ -115,7 +116,9 @@ class Placement:
             self._place(Source(self.bucket, key), key, found["Metadata"])
 
     def expect_decryption(self, target_models: Iterable[str]) -> None:
-        """Check, before anything is written, that the role may decrypt objects to encrypt them again."""
+        """Check, before anything is written, that the role may decrypt objects
+        to encrypt them again.
+        """
         by_key: dict[str, tuple[str, Any]] = {}
         for target_model in target_models:
             found = self.client.head_object(Bucket=self.bucket, Key=self.prefix + target_model)
@@ -164,8 +167,9 @@ class Placement:
     def _verify_encryption(self, placed: Mapping[str, Any], url: str) -> None:
         if not self.encryption.is_applied(placed):
             raise SyncError(
-                f"{url}: the bucket still encrypts new objects with {placed.get('SSEKMSKeyId')}; set "
-                "encryption_key on the bucket that you pass as bucket, or change its default encryption"
+                f"{url}: the bucket still encrypts new objects with {placed.get('SSEKMSKeyId')}; "
+                "set encryption_key on the bucket that you pass as bucket, "
+                "or change its default encryption"
             )
 
     def _copy(
@@ -295,7 +299,9 @@ def _verify_copy(origin: Mapping[str, Any], placed: Mapping[str, Any], url: str)
 
 
 def _checksums(found: Mapping[str, Any]) -> dict[str, str]:
-    """Checksums of the whole content; those of parts, and MD5 of encrypted objects, are left out."""
+    """Checksums of the whole content; those of parts, and MD5 of encrypted objects,
+    are left out.
+    """
     sums = {
         name: str(found[name]) for name in _CHECKSUMS if name in found and "-" not in found[name]
     }

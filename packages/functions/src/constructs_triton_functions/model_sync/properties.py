@@ -26,8 +26,8 @@ class SyncProperties:
     ``source_bucket``
         Bucket of the CDK assets.
     ``manifest_key``, ``manifest_digest``
-        Key of the list of archives, or files, in that bucket, and the SHA-256 of the list. See ``Manifest``
-        and ``FileManifest``.
+        Key of the list of archives, or files, in that bucket, and the SHA-256 of the list. See
+        ``Manifest`` and ``FileManifest``.
     ``destination_bucket``
         Bucket of the model repository.
     ``prefix``

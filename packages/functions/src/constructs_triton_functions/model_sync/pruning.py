@@ -1,4 +1,6 @@
-"""Deletes archives and folders: those without a name for long enough, or everything below a prefix."""
+"""Deletes archives and folders: those without a name for long enough,
+or everything below a prefix.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ def prune(placement: Placement, target_models: Iterable[str]) -> list[str]:
 
 
 def prune_folders(placement: Placement, folders: Iterable[str]) -> list[str]:
-    """Delete folders of files without a name that ``placement``'s owner has placed; returns those deleted.
+    """Delete folders of files without a name that ``placement``'s owner has placed; returns those
+    deleted.
 
     What is left when time runs out is deleted by a later deployment.
     """
@@ -59,7 +62,9 @@ def prune_folders(placement: Placement, folders: Iterable[str]) -> list[str]:
 
 
 def _prune_folder(placement: Placement, folder: str) -> bool:
-    """Delete the objects of a folder; returns whether the owner has placed them and all are deleted."""
+    """Delete the objects of a folder; returns whether the owner has placed
+    them and all are deleted.
+    """
     client, bucket = placement.client, placement.bucket
     pages = client.get_paginator("list_objects_v2").paginate(
         Bucket=bucket, Prefix=placement.prefix + folder
@@ -82,7 +87,8 @@ def _prune_folder(placement: Placement, folder: str) -> bool:
 def empty_prefix(
     client: Any, bucket: str, prefix: str, is_time_up: Callable[[], bool], others: str = ""
 ) -> bool:
-    """Delete every version of every object below the prefix; returns whether there was time for all.
+    """Delete every version of every object below the prefix; returns whether there was time for
+    all.
 
     Objects below the prefix ``others`` are kept (default: none).
     """

@@ -1,6 +1,7 @@
 """Deregisters variants from auto scaling while a deployment changes their instances.
 
-``handler.py`` is the entry point of the Lambda function. It explains how the resources work together.
+``handler.py`` is the entry point of the Lambda function. It explains how the resources work
+together.
 """
 
 from __future__ import annotations

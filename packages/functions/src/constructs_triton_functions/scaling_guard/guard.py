@@ -38,11 +38,12 @@ def handle_guard(event: Event, physical_id: str) -> Response:
 
 
 def _new_id(event: Event, physical_id: str) -> str:
-    """The id after the request. The gate's is constant, and the sweeper's changes with its properties.
+    """The id after the request. The gate's is constant, and the sweeper's changes with its
+    properties.
 
-    CloudFormation treats a changed id as a replacement: in the cleanup phase it deletes the id that is no
-    longer used. After a rollback that is the new one. Equal properties give equal ids, so a rollback that
-    updates the sweeper leads back to the previous id.
+    CloudFormation treats a changed id as a replacement: in the cleanup phase it deletes the id that
+    is no longer used. After a rollback that is the new one. Equal properties give equal ids, so a
+    rollback that updates the sweeper leads back to the previous id.
     """
     if event["RequestType"] == "Delete":
         return physical_id
@@ -94,8 +95,8 @@ def _deregister_all(scaling: Scaling, resource_ids: Iterable[str]) -> None:
 
 def _reject(event: Event, _: RecordStore, __: Record) -> None:
     raise ScalingError(
-        f"the record of this deployment is missing in the Parameter Store, for {event['LogicalResourceId']}; "
-        "nothing was deregistered; deploy again"
+        "the record of this deployment is missing in the Parameter Store, for "
+        f"{event['LogicalResourceId']}; nothing was deregistered; deploy again"
     )
 
 

@@ -1,27 +1,32 @@
 """Entry point of the function that lets a deployment change the instances of scaled variants.
 
-SageMaker rejects the update of an endpoint while a variant that is removed, or whose instance type changes,
-is registered with Application Auto Scaling (SageMaker developer guide, "Update endpoints that use automatic
-scaling"). Four types of custom resources work together. One function handles all of them:
+SageMaker rejects the update of an endpoint while a variant that is removed, or whose instance type
+changes, is registered with Application Auto Scaling (SageMaker developer guide, "Update endpoints
+that use automatic scaling"). Four types of custom resources work together. One function handles all
+of them:
 
 ``Custom::TritonScalingSweeper``
-    Is updated first, and its physical id changes with its properties. CloudFormation therefore deletes one
-    of its two ids in the cleanup phase: the old one after success, the new one after a rollback.
+    Is updated first, and its physical id changes with its properties. CloudFormation therefore
+    deletes one of its two ids in the cleanup phase: the old one after success, the new one after a
+    rollback.
 ``Custom::TritonScalingGate``
-    Is updated after the sweeper and before the endpoint. Its physical id is constant, so CloudFormation also
-    updates it in a rollback. It compares the running instance types with those in the template, and
-    deregisters exactly the variants whose instance type changes and the variants that are removed.
+    Is updated after the sweeper and before the endpoint. Its physical id is constant, so
+    CloudFormation also updates it in a rollback. It compares the running instance types with those
+    in the template, and deregisters exactly the variants whose instance type changes and the
+    variants that are removed.
 ``Custom::TritonScalableTarget``, ``Custom::TritonScalingPolicy``
-    Are updated after the endpoint. They take the properties of the ``AWS::ApplicationAutoScaling`` types, and
-    the variant's instance type. When it changes, they are updated too, and so registered again.
+    Are updated after the endpoint. They take the properties of the ``AWS::ApplicationAutoScaling``
+    types, and the variant's instance type. When it changes, they are updated too, and so registered
+    again.
 
 CloudFormation's own types cannot do this. They are not updated when only the endpoint changes.
-CloudFormation also identifies a policy by its ARN, and that policy no longer exists once its target has been
-deregistered.
+CloudFormation also identifies a policy by its ARN, and that policy no longer exists once its target
+has been deregistered.
 
-**Rollback.** A deployment may fail after the gate's update and before the update of targets and policies.
-Then CloudFormation does not update those two. The Parameter Store keeps what the gate deregistered, and the
-deletion of the sweeper's new id registers what is missing again. ``transitions.py`` lists what happens when.
+**Rollback.** A deployment may fail after the gate's update and before the update of targets and
+policies. Then CloudFormation does not update those two. The Parameter Store keeps what the gate
+deregistered, and the deletion of the sweeper's new id registers what is missing again.
+``transitions.py`` lists what happens when.
 """
 
 from __future__ import annotations
@@ -54,9 +59,9 @@ def _target(event: Event, physical_id: str) -> Response:
     is_foreign = event["RequestType"] == "Create" and not properties.get("PreviousPolicies")
     if is_foreign and scaling.target(resource_id) is not None:
         raise ScalingError(
-            f"{resource_id} is already registered for scaling by something else, which would deregister it "
-            "when it is deleted; deploy once without the scaling of this variant and with "
-            "endpoint.retain_instance_counts(), then with the scaling"
+            f"{resource_id} is already registered for scaling by something else, which would "
+            "deregister it when it is deleted; deploy once without the scaling of this variant and "
+            "with endpoint.retain_instance_counts(), then with the scaling"
         )
     try:
         scaling.register(
@@ -78,7 +83,9 @@ def _target_id(resource_id: str) -> str:
 
 
 def _is_replaced_by_native(event: Event, target_id: str) -> bool:
-    """Whether the stack has CloudFormation's own target instead of this one: the guard was removed."""
+    """Whether the stack has CloudFormation's own target instead of this one:
+    the guard was removed.
+    """
     native = ("AWS::ApplicationAutoScaling::ScalableTarget", target_id)
     resources = stack_resources(event["StackId"])
     return native in [(each["ResourceType"], each.get("PhysicalResourceId")) for each in resources]

@@ -16,8 +16,9 @@ from . import PARAMETER_FOLDER
 class Record:
     """What one deployment has deregistered.
 
-    ``sweeper_id`` is the physical id that the deployment gave to the sweeper, ``request_id`` the request that
-    did so. ``saved`` holds descriptions of variants, in the form of :meth:`Scaling.describe`.
+    ``sweeper_id`` is the physical id that the deployment gave to the sweeper, ``request_id`` the
+    request that did so. ``saved`` holds descriptions of variants, in the form of
+    :meth:`Scaling.describe`.
     """
 
     sweeper_id: str

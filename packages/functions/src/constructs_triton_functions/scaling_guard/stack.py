@@ -31,8 +31,9 @@ def stack_resources(stack_id: str) -> Iterator[dict[str, Any]]:
 def endpoint_name(stack_id: str, logical_id: str) -> str | None:
     """The name of the stack's endpoint, or ``None`` if it has not been created yet.
 
-    The ARN has the name in lower case. SageMaker finds it in any case, and returns it as it was given, as the
-    identifiers of scalable targets contain it. Source: API reference, CreateEndpoint, EndpointName.
+    The ARN has the name in lower case. SageMaker finds it in any case, and returns it as it was
+    given, as the identifiers of scalable targets contain it. Source: API reference, CreateEndpoint,
+    EndpointName.
     """
     for each in stack_resources(stack_id):
         if each["LogicalResourceId"] == logical_id and each.get("PhysicalResourceId"):

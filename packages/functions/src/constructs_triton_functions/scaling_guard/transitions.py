@@ -1,9 +1,9 @@
 """Which request of CloudFormation makes the guard do what.
 
-CloudFormation rolls back a custom resource in one of two ways: it sends an Update with the old properties,
-or, when the physical id changed, no Update at all. A request may also arrive twice, or late. The table lists
-all requests on which the guard acts. Every other request is answered without doing anything. The diagram in
-``dev/project/scaling_guard.md`` shows the same rules.
+CloudFormation rolls back a custom resource in one of two ways: it sends an Update with the old
+properties, or, when the physical id changed, no Update at all. A request may also arrive twice, or
+late. The table lists all requests on which the guard acts. Every other request is answered without
+doing anything. The diagram in ``dev/project/scaling_guard.md`` shows the same rules.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Action(StrEnum):
     BEGIN = "begin"
     """Start an empty record. A record of an earlier deployment is overwritten."""
     DEREGISTER = "deregister"
-    """Save the variants that would make SageMaker reject the endpoint's update, then deregister them."""
+    """Save the variants that would make SageMaker reject the endpoint's update,
+    then deregister them.
+    """
     DEREGISTER_AGAIN = "deregister again"
     """Deregister what would make SageMaker reject the endpoint's rollback, without saving it."""
     REJECT = "reject"
@@ -53,7 +55,8 @@ class Action(StrEnum):
 Trigger = tuple[str, str, Phase, bool]
 """Type of the resource, request type, phase, and whether the record belongs to the request.
 
-A record belongs to the Update of the sweeper that started it, and to requests with that sweeper's new id.
+A record belongs to the Update of the sweeper that started it, and to requests with that sweeper's
+new id.
 """
 
 ACTIONS: dict[Trigger, Action] = {

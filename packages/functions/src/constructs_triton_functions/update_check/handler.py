@@ -1,11 +1,12 @@
 """Entry point of the function that checks which configuration an endpoint runs.
 
-When an update fails, SageMaker can return the endpoint to its old configuration and report it as in service.
-If CloudFormation took that for success, it would delete the old configuration, which is then still in use.
-The check fails the deployment instead, so that CloudFormation rolls it back.
+When an update fails, SageMaker can return the endpoint to its old configuration and report it as in
+service. If CloudFormation took that for success, it would delete the old configuration, which is
+then still in use. The check fails the deployment instead, so that CloudFormation rolls it back.
 
-In a rollback CloudFormation sends an update with the old properties. It succeeds when the endpoint runs the
-old configuration. The physical id never changes, and a request may be handled twice: the check only reads.
+In a rollback CloudFormation sends an update with the old properties. It succeeds when the endpoint
+runs the old configuration. The physical id never changes, and a request may be handled twice: the
+check only reads.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def _check(event: Event, physical_id: str) -> Response:
 
 
 def _settled(name: str, wanted: str) -> dict[str, Any]:
-    """The endpoint when it runs the configuration, or when waiting longer would not change the result."""
+    """The endpoint when it runs the configuration,
+    or when waiting longer would not change the result.
+    """
     sagemaker = make_client("sagemaker")
     begun, reads = time.monotonic(), 0
     while True:

@@ -1,6 +1,7 @@
 """Sends recorded requests to an endpoint at the end of a deployment, and compares the responses.
 
-``handler.py`` is the entry point of the Lambda function. The command ``verify`` uses ``comparison.py`` too.
+``handler.py`` is the entry point of the Lambda function. The command ``verify`` uses
+``comparison.py`` too.
 """
 
 from __future__ import annotations

@@ -37,9 +37,9 @@ _FORMATS = {
 def differences(body: bytes, content_type: str, expected: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return how a response differs from the expected outputs, one sentence for each output.
 
-    Each expected output has ``name``, ``datatype``, ``shape``, ``content`` (its bytes on the wire in Base64),
-    ``absolute_tolerance`` and ``relative_tolerance``. A value is equal if it differs by at most the absolute
-    tolerance plus the relative tolerance times the expected value.
+    Each expected output has ``name``, ``datatype``, ``shape``, ``content`` (its bytes on the wire
+    in Base64), ``absolute_tolerance`` and ``relative_tolerance``. A value is equal if it differs by
+    at most the absolute tolerance plus the relative tolerance times the expected value.
     """
     try:
         outputs = _read_response(body, content_type)

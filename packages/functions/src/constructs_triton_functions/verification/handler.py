@@ -1,10 +1,10 @@
 """Entry point of the function that sends recorded requests to an endpoint after a deployment.
 
-A wrong response fails the deployment, so that CloudFormation rolls it back. While it rolls back, nothing is
-sent: the requests of the old state must not make the rollback fail.
+A wrong response fails the deployment, so that CloudFormation rolls it back. While it rolls back,
+nothing is sent: the requests of the old state must not make the rollback fail.
 
-The requests are sent one after the other. One that is throttled, or whose model is still loading, is sent up
-to ten times with pauses; other errors are final.
+The requests are sent one after the other. One that is throttled, or whose model is still loading,
+is sent up to ten times with pauses; other errors are final.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def _expect_equal(properties: Mapping[str, Any]) -> None:
         more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         raise CustomResourceError(
             f"endpoint {properties['EndpointName']}: responses differ from the recorded ones: "
-            f"{'; '.join(found[:_SHOWN])}{more}; compare with `constructs-triton verify`, then fix the model "
-            "or record the requests again"
+            f"{'; '.join(found[:_SHOWN])}{more}; compare with `constructs-triton verify`, then fix "
+            "the model or record the requests again"
         )
 
 

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
-_SHOWN = "what is replaced and deleted, which data is lost, what happens if a step fails, and the way back"
+_SHOWN = (
+    "what is replaced and deleted, which data is lost, "
+    "what happens if a step fails, and the way back"
+)
 
 
 def add_arguments(
@@ -32,20 +35,22 @@ def add_arguments(
     extra: str = "",
     fleet: str = argparse.SUPPRESS,
 ) -> None:
-    """Declare the arguments; the texts are what it shows, what it needs, and the help of ``--fleet``."""
+    """Declare the arguments; the texts are what it shows, what it needs,
+    and the help of ``--fleet``.
+    """
     parser.description = (
-        "Deploy OLD and then NEW in a simulated AWS account on this machine, and print the steps in order: "
-        f"{shown}. Nothing is changed in AWS. {extra}The command `explain CODE` explains the code of a "
-        "problem. Exit code 1 if the update has an error, 2 if OLD or NEW cannot be read or OLD cannot be "
-        "deployed."
+        "Deploy OLD and then NEW in a simulated AWS account on this machine, and print the steps "
+        f"in order: {shown}. Nothing is changed in AWS. {extra}The command `explain CODE` explains "
+        "the code of a problem. Exit code 1 if the update has an error, 2 if OLD or NEW cannot be "
+        "read or OLD cannot be deployed."
     )
     kinds = "a folder that `npx cdk synth` wrote, a template in JSON or YAML, or `none`"
     parser.add_argument("versions", metavar="OLD NEW", nargs="*", help=f"each is {kinds}")
     parser.add_argument(
         "--deployed",
         metavar="STACK",
-        help="read OLD from AWS: template and parameters of this stack (cloudformation:GetTemplate, "
-        "DescribeStacks); give only NEW",
+        help="read OLD from AWS: template and parameters of this stack "
+        "(cloudformation:GetTemplate, DescribeStacks); give only NEW",
     )
     add_common(parser, "--stack", dest="stacks", default=[], action="append")
     _add_deployed_state(parser, fleet)
@@ -65,16 +70,21 @@ def add_arguments(
     parser.add_argument(
         "--serve",
         action="store_true",
-        help="rehearse nothing; run the simulated account until Ctrl-C, in one Region (default: us-east-1), "
-        "and print the environment variables that connect `cdk`, `aws` and boto3 to it",
+        help=(
+            "rehearse nothing; run the simulated account until Ctrl-C, in one Region (default: "
+            "us-east-1), and print the environment variables "
+            "that connect `cdk`, `aws` and boto3 to it"
+        ),
     )
     parser.add_argument(
         "--acknowledge",
         action="append",
         default=[],
         metavar="CODE[@PLACE]",
-        help="do not count this problem, for example rehearse-leftover@Orders; the place is what the report "
-        "prints before it, such as a construct, logical ID or stack; repeatable",
+        help=(
+            "do not count this problem, for example rehearse-leftover@Orders; the place is what "
+            "the report prints before it, such as a construct, logical ID or stack; repeatable"
+        ),
     )
     add_common(parser, "--region", "--profile", "--json")
 
@@ -107,7 +117,10 @@ def _add_deployed_state(parser: argparse.ArgumentParser, fleet: str) -> None:
         type=pair_argument("NAME=VALUE", "Stage=production"),
         default=[],
         metavar="NAME=VALUE",
-        help="value of a template parameter (default: that of --deployed, or of the template); repeatable",
+        help=(
+            "value of a template parameter (default: that of --deployed, "
+            "or of the template); repeatable"
+        ),
     )
 
 

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 def read_deployed(session: boto3.Session, stack: str) -> tuple[str, dict[str, str]]:
     """Read the template of a stack after its transforms, and the values of its parameters by name.
 
-    It uses ``cloudformation:GetTemplate`` and ``DescribeStacks``. Without permission for the second there are
-    no values. Of a parameter with ``NoEcho``, AWS returns asterisks.
+    It uses ``cloudformation:GetTemplate`` and ``DescribeStacks``. Without permission for the second
+    there are no values. Of a parameter with ``NoEcho``, AWS returns asterisks.
 
     Args:
         session: boto3 session with the Region and credentials.
         stack: Name or ARN of the stack.
 
     Raises:
-        AwsError: the stack does not exist or accepts no update, the credentials may not read it, or AWS
-            cannot be reached.
+        AwsError: the stack does not exist or accepts no update, the credentials may not read it, or
+            AWS cannot be reached.
     """
     reader, request = AwsReader(session), {"StackName": stack, "TemplateStage": "Processed"}
     body = reader.describe(f"stack {stack}", "cloudformation", "get_template", **request)[

@@ -35,8 +35,8 @@ def serve(*, as_json: bool, region: str | None) -> NoReturn:
         else:
             print_lines(*_shell_lines(account.variables()))
             print_note(
-                f"A simulated AWS account is running, in {account.api.region} only. Paste these lines into "
-                "another terminal, then run `npx cdk bootstrap` and `npx cdk deploy`.",
+                f"A simulated AWS account is running, in {account.api.region} only. Paste these "
+                "lines into another terminal, then run `npx cdk bootstrap` and `npx cdk deploy`.",
                 *([_MODELS.format(local_up)] if find_spec("constructs_triton") else []),
                 "Everything in the account is lost when you press Ctrl-C.",
             )

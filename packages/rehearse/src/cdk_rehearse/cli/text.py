@@ -139,7 +139,9 @@ def _instances(found: Rehearsal) -> Iterator[str]:
     peaks, added = Counter[tuple[str, str]](), set[tuple[str, str]]()
     for each in found.instances:
         kind = f" ({each.instance_type})" if each.instance_type else ""
-        yield f"{each.endpoint}: {each.before} before, {each.peak} at most, {each.after} after{kind}"
+        yield (
+            f"{each.endpoint}: {each.before} before, {each.peak} at most, {each.after} after{kind}"
+        )
         places = {
             (kind, each.environment): count for kind, count in each.peak_by_type.items() if kind
         }
@@ -161,7 +163,10 @@ def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
         yield f"deploying OLD again afterwards {_result(found.way_back, named)}{end}"
     if found.deletion is not None:
         left = _list_of(found.deletion.leftovers, named)
-        yield f"deleting NEW later {_result(found.deletion, named)}{f', and leaves {left}' if left else ''}"
+        yield (
+            f"deleting NEW later {_result(found.deletion, named)}"
+            f"{f', and leaves {left}' if left else ''}"
+        )
 
 
 def _result(operation: Operation, named: Named) -> str:
@@ -171,7 +176,9 @@ def _result(operation: Operation, named: Named) -> str:
 
 
 def _shortened(notes: Sequence[str]) -> Iterator[str]:
-    """Name only the services of the types that are not simulated if there are more than four types."""
+    """Name only the services of the types that are not simulated if there
+    are more than four types.
+    """
     services = [match[1] for match in map(_TYPE.match, notes) if match]
     if len(services) > 4:
         names = ", ".join(dict.fromkeys(services))

@@ -24,7 +24,10 @@ from constructs_triton_core.processes.children import (
     python_command,
 )
 
-_PROGRAM = "from cdk_rehearse.custom_resources.fork_server import main; main(int(sys.argv[1]), sys.argv[2])"
+_PROGRAM = (
+    "from cdk_rehearse.custom_resources.fork_server import main; "
+    "main(int(sys.argv[1]), sys.argv[2])"
+)
 _LIMITS, _LENGTH, _PID = struct.Struct(">Q"), struct.Struct(">Q"), struct.Struct(">i")
 
 

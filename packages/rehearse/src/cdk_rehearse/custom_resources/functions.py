@@ -171,7 +171,8 @@ class Functions:
     def _runnable(self, function: Any) -> tuple[str, dict[str, str]]:
         """The handler of a function, and the variables of its template that it gets.
 
-        The functions of this library read none. Other functions do not get the names of Lambda's own.
+        The functions of this library read none. Other functions do not get the names of Lambda's
+        own.
         """
         handler = library_handler(function.code_bytes)
         if handler is not None:
@@ -186,7 +187,9 @@ class Functions:
         }
 
     def _write_logs(self, function: Any, text: str, credentials: RoleCredentials) -> None:
-        """Write logs with the function's role, as Lambda does; without permission there is no log."""
+        """Write logs with the function's role, as Lambda does;
+        without permission there is no log.
+        """
         logs = self._logs_client(credentials)
         place = {"logGroupName": function.logs_group_name, "logStreamName": f"run/{uuid4().hex}"}
         events = [{"timestamp": _now(), "message": line} for line in text.splitlines() if line]
@@ -207,7 +210,9 @@ class Functions:
 
 @cache
 def _unpacked(code: bytes) -> Path:
-    """The folder of a function's code, in which Python keeps the compiled modules for the next call."""
+    """The folder of a function's code, in which Python keeps the compiled
+    modules for the next call.
+    """
     folder = Path(tempfile.mkdtemp(prefix="simulated-function-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     zipfile.ZipFile(io.BytesIO(code)).extractall(folder)

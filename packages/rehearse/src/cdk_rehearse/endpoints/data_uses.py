@@ -1,8 +1,8 @@
 """What a role does with encrypted data, and which further keys its policies allow for this data.
 
-Objects keep the key with which they were written. A role that may decrypt with a key that no data has now may
-do so for objects from before an earlier change of the key, as ``previous_encryption_keys`` of the constructs
-allow it.
+Objects keep the key with which they were written. A role that may decrypt with a key that no data
+has now may do so for objects from before an earlier change of the key, as
+``previous_encryption_keys`` of the constructs allow it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _OF_ARCHIVES = re.compile(r"DecryptModel\d*")
 class Use:
     """What a role, or a service, does with data of an endpoint; logs have none.
 
-    ``place`` is the ARN of an object below the prefix, of the topic or the log group, or the endpoint's name.
+    ``place`` is the ARN of an object below the prefix, of the topic or the log group, or the
+    endpoint's name.
     ``is_own``: the role is the execution role. ``has_previous_key``: new data gets another key.
     """
 
@@ -46,7 +47,10 @@ class Use:
 
 @dataclass(frozen=True)
 class DataReading:
-    """Whether a role may use data after a step. ``waits`` is whether it was written before the update."""
+    """Whether a role may use data after a step.
+
+    ``waits`` is whether it was written before the update.
+    """
 
     moment: Step
     use: Use
@@ -57,7 +61,8 @@ class DataReading:
 def previous_uses(present: Sequence[Use], documents: Iterable[Mapping[str, Any]]) -> Iterator[Use]:
     """Yield what one role reads under each key that its policies name and that no data has now.
 
-    ``present`` is what it does now. The keys of ``models`` are current, but models are encrypted again.
+    ``present`` is what it does now. The keys of ``models`` are current, but models are encrypted
+    again.
     """
     current = {each.key for each in present if each.key}
     for statement, keys in _decrypting(documents):
@@ -83,7 +88,9 @@ def _concerns(use: Use, statement: Mapping[str, Any], current: set[str]) -> bool
 def _decrypting(
     documents: Iterable[Mapping[str, Any]],
 ) -> Iterator[tuple[Mapping[str, Any], set[str]]]:
-    """The statements that allow decryption with their keys; those that differ only in their keys are one."""
+    """The statements that allow decryption with their keys;
+    those that differ only in their keys are one.
+    """
     found: dict[str, tuple[Mapping[str, Any], set[str]]] = {}
     for document in documents:
         given = document["Statement"]

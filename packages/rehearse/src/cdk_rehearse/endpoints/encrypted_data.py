@@ -1,8 +1,9 @@
 """Who uses data that is encrypted with a KMS key, and whether they still may after each step.
 
-Everything comes from the resources of the stacks: the endpoint configurations say where an endpoint writes,
-buckets and topics have keys, and the policies of roles say who reads and writes there. S3 does not encrypt
-existing objects again when the key of a bucket changes, so what was written before a step keeps its key.
+Everything comes from the resources of the stacks: the endpoint configurations say where an endpoint
+writes, buckets and topics have keys, and the policies of roles say who reads and writes there. S3
+does not encrypt existing objects again when the key of a bucket changes, so what was written before
+a step keeps its key.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class EncryptedDataUses:
     _before: tuple[Use, ...] = field(default_factory=tuple)
 
     def remember(self) -> None:
-        """Keep in mind what can be used now: something may wait under its key, or under a previous key."""
+        """Keep in mind what can be used now: something may wait under its key,
+        or under a previous key.
+        """
         present = tuple(self._uses_of_data())
         previous = [
             each for each in self._under_previous_keys(present) if not self._key_refusal(each)
@@ -73,7 +76,8 @@ class EncryptedDataUses:
             yield DataReading(moment, use, True, self._key_refusal(use))
 
     def _lost(self, present: Sequence[Use]) -> Iterator[Use]:
-        """What no policy allows any more to a role that exists, though the endpoint still uses the place.
+        """What no policy allows any more to a role that exists, though the endpoint still uses the
+        place.
 
         Policies alone say who else uses a place, and where an asynchronous endpoint reads requests.
         """
@@ -115,7 +119,9 @@ class EncryptedDataUses:
         yield from self._uses_of_data()
 
     def _uses_of_data(self) -> Iterator[Use]:
-        """Yield the uses besides those of models, whose objects :class:`Fleets` reads one by one."""
+        """Yield the uses besides those of models,
+        whose objects :class:`Fleets` reads one by one.
+        """
         api, backend = self.access.api, self._sagemaker
         service = f"logs.{api.region}.amazonaws.com"
         for group in api.backend("logs").groups.values():
@@ -194,7 +200,9 @@ class EncryptedDataUses:
                 yield candidate
 
     def _request_places(self, role: str) -> list[str]:
-        """Where an asynchronous endpoint reads requests: the configuration does not say, its role does."""
+        """Where an asynchronous endpoint reads requests: the configuration does not say,
+        its role does.
+        """
         models = tuple(self._model_arns(self._sagemaker._models))
         patterns = allowed_resources(self.access.policies.stored(role), "s3:GetObject")
         prefixes = [each[:-1] for each in patterns if each.startswith(_S3) and each.endswith("*")]
@@ -279,6 +287,8 @@ class EncryptedDataUses:
 
 
 def _of_upload(use: Use) -> dict[str, str]:
-    """The condition keys of uploads (API: ProductionVariantCoreDumpConfig; inferred for other data)."""
+    """The condition keys of uploads (API: ProductionVariantCoreDumpConfig;
+    inferred for other data).
+    """
     header = "s3:x-amz-server-side-encryption"
     return {header: "aws:kms", **({f"{header}-aws-kms-key-id": use.key} if use.key else {})}

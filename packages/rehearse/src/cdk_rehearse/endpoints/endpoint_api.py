@@ -1,14 +1,15 @@
 """Endpoints as SageMaker treats them: creation, updates, and what they keep from being deleted.
 
-* ``UpdateEndpoint``, which moto lacks, with the rules for retained variant properties and for variants under
-  auto scaling (SageMaker API reference: UpdateEndpoint; developer guide: update endpoints that use automatic
-  scaling).
-* Instances are launched with the role as it is. Rollback alarms must exist (inferred: the API reference of
-  AutoRollbackConfig only says "alarms in your account").
+* ``UpdateEndpoint``, which moto lacks, with the rules for retained variant properties and for
+  variants under auto scaling (SageMaker API reference: UpdateEndpoint; developer guide: update
+  endpoints that use automatic scaling).
+* Instances are launched with the role as it is. Rollback alarms must exist (inferred: the API
+  reference of AutoRollbackConfig only says "alarms in your account").
 * A model or configuration that an endpoint uses cannot be deleted (inferred). The API reference of
-  DeleteEndpointConfig forbids it, but SageMaker deletes it (hashicorp/terraform-provider-aws issue 48997).
-* EC2 refuses to delete subnets and security groups in which an endpoint has network interfaces (API reference
-  of EC2, "DeleteSecurityGroup", and its error code ``DependencyViolation``).
+  DeleteEndpointConfig forbids it, but SageMaker deletes it (hashicorp/terraform-provider-aws issue
+  48997).
+* EC2 refuses to delete subnets and security groups in which an endpoint has network interfaces (API
+  reference of EC2, "DeleteSecurityGroup", and its error code ``DependencyViolation``).
 """
 
 from __future__ import annotations
@@ -174,7 +175,8 @@ def _batch(size: Mapping[str, Any], count: int) -> int:
 
 
 def _by_type(variants: list[dict[str, Any]], config: Any) -> Counter[str]:
-    """The instances of each instance type, which only the configuration names; of a new variant, the initial.
+    """The instances of each instance type, which only the configuration names; of a new variant,
+    the initial.
 
     An instance of any instance pool may start, so each type counts for all instances.
     """
@@ -200,7 +202,10 @@ def _scale(
     endpoint_name: str,
     desired_weights_and_capacities: list[Any],
 ) -> str:
-    """Keep what a request leaves out. Moto replaces it with nothing; auto scaling names only the count."""
+    """Keep what a request leaves out.
+
+    Moto replaces it with nothing; auto scaling names only the count.
+    """
     endpoint = backend.endpoints.get(endpoint_name)
     variants = [] if endpoint is None else endpoint.production_variants
     present = {
@@ -239,8 +244,10 @@ def _refuse_scaled_variants(
     ]
     if refused:
         raise ValidationError(
-            message=f'The variant(s) "{refused}" must be deregistered as scalable targets with AWS Auto '
-            "Scaling before they can be removed or have their instance type updated."
+            message=(
+                f'The variant(s) "{refused}" must be deregistered as scalable targets with AWS '
+                "Auto Scaling before they can be removed or have their instance type updated."
+            )
         )
 
 
@@ -267,7 +274,9 @@ def _delete_network(
 
 
 def _networks(fleets: Fleets, config_name: str) -> Iterator[list[str]]:
-    """The subnets and security groups of a configuration for components, and of the models of others."""
+    """The subnets and security groups of a configuration for components,
+    and of the models of others.
+    """
     own = [fleets.model(name).vpc_config for name in fleets.models_of(config_name)]
     for each in filter(None, (fleets.kept_members(config_name).get("VpcConfig"), *own)):
         yield from (each.get("Subnets", []), each.get("SecurityGroupIds", []))

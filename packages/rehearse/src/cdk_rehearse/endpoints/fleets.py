@@ -1,8 +1,9 @@
 """The instances of endpoints: which configurations run, and what each needs when it is launched.
 
-An instance can be launched at any time: by an update, by its rollback, by scaling out, or to replace a
-broken host. It then reads the model data and the image of its own configuration, with the role as it is at
-that moment. During an update both fleets exist, until CloudFormation begins its cleanup.
+An instance can be launched at any time: by an update, by its rollback, by scaling out, or to
+replace a broken host. It then reads the model data and the image of its own configuration, with the
+role as it is at that moment. During an update both fleets exist, until CloudFormation begins its
+cleanup.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class Fleets:
     drops: list[Drop] = field(default_factory=list)
     """Steps that made a scaled fleet smaller."""
     peaks: dict[str, Peak] = field(default_factory=dict)
-    """The most instances of each endpoint that was updated since the last step, both fleets together."""
+    """The most instances of each endpoint that was updated since the last step,
+    both fleets together.
+    """
     deployments: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """The ``DeploymentConfig`` of each endpoint, which moto forgets."""
     late_log_groups: set[str] = field(default_factory=set)
@@ -61,7 +64,9 @@ class Fleets:
 
     @property
     def losses(self) -> Sequence[str]:
-        """The readings that were refused: moments at which an instance could not have been launched."""
+        """The readings that were refused: moments at which an instance could
+        not have been launched.
+        """
         return [str(each) for each in self.readings if each.refusal]
 
     def forget(self) -> None:
@@ -70,7 +75,9 @@ class Fleets:
             record.clear()
 
     def launch(self, config_name: str) -> None:
-        """Launch an instance of each variant; raises ``PermissionError`` as :meth:`launch_container`."""
+        """Launch an instance of each variant; raises ``PermissionError`` as
+        :meth:`launch_container`.
+        """
         for model in self.models_of(config_name):
             self.launch_model(model)
 
@@ -79,7 +86,9 @@ class Fleets:
         self.launch_container(self._described(name))
 
     def launch_container(self, described: Mapping[str, Any]) -> None:
-        """Launch what a model describes; raises ``PermissionError`` if the role may not read all of it."""
+        """Launch what a model describes; raises ``PermissionError`` if the role
+        may not read all of it.
+        """
         for need in self.check.needs_at_start(described):
             need.expect()
 
@@ -105,7 +114,8 @@ class Fleets:
     def _create_log_group(self, user: str, model: str) -> None:
         """Create the log group of what is in service, if its role may; it outlives the endpoint.
 
-        CloudFormation creates that of a template meanwhile, so this one comes at the end of an operation.
+        CloudFormation creates that of a template meanwhile, so this one comes at the end of an
+        operation.
         """
         place = user.replace("inference component ", "InferenceComponents/")
         group = f"/aws/sagemaker/{place.replace('endpoint ', 'Endpoints/')}"
@@ -161,7 +171,9 @@ class Fleets:
         self._leaving[endpoint_name] = old
 
     def end_update(self, endpoint_name: str) -> None:
-        """Stop the old fleet of one endpoint: what updated it waits until the update is complete."""
+        """Stop the old fleet of one endpoint: what updated it waits until
+        the update is complete.
+        """
         self._leaving.pop(endpoint_name, None)
 
     def begin_cleanup(self) -> None:
@@ -177,7 +189,9 @@ class Fleets:
                     yield name, config
 
     def end_logs(self, log_group: str, models: Iterable[str]) -> None:
-        """Note whether the roles of these models may still create their log group, at its last event."""
+        """Note whether the roles of these models may still create their log group,
+        at its last event.
+        """
         self.late_log_groups.discard(log_group)
         if self._may_create(log_group, models):
             self.late_log_groups.add(log_group)
@@ -219,7 +233,9 @@ class Fleets:
         return kept
 
     def expect_alarms(self, deployment: Mapping[str, Any], roles: Iterable[str]) -> None:
-        """Raise ``PermissionError`` if a rollback alarm does not exist or a role may not describe it."""
+        """Raise ``PermissionError`` if a rollback alarm does not exist or a
+        role may not describe it.
+        """
         alarms = self.api.backend("cloudwatch").alarms
         named = deployment.get("AutoRollbackConfiguration", {}).get("Alarms", [])
         for name in [each["AlarmName"] for each in named]:

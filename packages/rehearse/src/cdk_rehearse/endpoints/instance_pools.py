@@ -1,7 +1,8 @@
 """The instance types of variants: what SageMaker refuses, can start, and reports while they run.
 
 The errors of instances that cannot start are those that users reported: the known failures
-``insufficient-capacity`` and ``quota-instances``. Only a vendor's guide says that each type needs its quota.
+``insufficient-capacity`` and ``quota-instances``. Only a vendor's guide says that each type needs
+its quota.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _MOST = 5
 def check_pools(variants: list[Mapping[str, Any]]) -> None:
     """Check the pools of ``CreateEndpointConfig``.
 
-    Source: SageMaker developer guide, "Deploy to multiple instance types with instance pools". What SageMaker
-    does with equal priorities or the same type twice is not known, so both are refused.
+    Source: SageMaker developer guide, "Deploy to multiple instance types with instance pools". What
+    SageMaker does with equal priorities or the same type twice is not known, so both are refused.
     """
     for variant in variants:
         pools = variant.get("InstancePools")
@@ -50,7 +51,8 @@ def validate_others(
 def variants_with_pools(config: Any, described: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the variants of DescribeEndpoint with the number of instances of each type.
 
-    The simulated account has capacity for the first of them. ``config`` is ``None`` if it is deleted.
+    The simulated account has capacity for the first of them. ``config`` is ``None`` if it is
+    deleted.
     """
     declared = {each["VariantName"]: each for each in config.production_variants} if config else {}
     return [
@@ -83,7 +85,8 @@ def has_capacity(behaviour: Behaviour, variant: Mapping[str, Any]) -> bool:
 def expect_instances(fleets: Fleets, config: Any, added: Mapping[str, int]) -> None:
     """Raise SageMaker's error if instances of a configuration cannot start beside those that run.
 
-    ``added`` has the instances that start, by type; an instance of any pool may start, so each type has all.
+    ``added`` has the instances that start, by type; an instance of any pool may start, so each type
+    has all.
     """
     behaviour, present = fleets.api.behaviour, Counter[str]()
     for each in fleets.sizes(Step("start", "now")):
@@ -91,14 +94,15 @@ def expect_instances(fleets: Fleets, config: Any, added: Mapping[str, int]) -> N
     for kind, limit in behaviour.quotas.items():
         if added.get(kind) and present[kind] + added[kind] > limit:
             raise _LimitError(
-                f"The account-level service limit '{kind} for endpoint usage' is {limit} Instances, with "
-                f"current utilization of {present[kind]} Instances and a request delta of {added[kind]} "
-                "Instances."
+                f"The account-level service limit '{kind} for endpoint usage' is {limit} "
+                f"Instances, with current utilization of {present[kind]} Instances and a request "
+                f"delta of {added[kind]} Instances."
             )
     variants = [
         each for each in config.production_variants if any(map(added.get, instance_types_of(each)))
     ]
     if not all(has_capacity(behaviour, each) for each in variants):
         raise PermissionError(
-            "Unable to provision requested ML compute capacity due to InsufficientInstanceCapacity error."
+            "Unable to provision requested ML compute capacity "
+            "due to InsufficientInstanceCapacity error."
         )

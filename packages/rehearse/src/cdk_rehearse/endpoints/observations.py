@@ -1,4 +1,5 @@
-"""What SageMaker answers of endpoints beyond moto: instance pools, queue, deployment, tags of CloudFormation.
+"""What SageMaker answers of endpoints beyond moto: instance pools, queue, deployment, tags of
+CloudFormation.
 
 CloudFormation tags what it creates (CloudFormation user guide: resource tags).
 """

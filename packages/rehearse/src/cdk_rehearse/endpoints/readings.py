@@ -1,4 +1,6 @@
-"""What was seen of the endpoints at each step of an operation: who may read what, and the fleets' sizes."""
+"""What was seen of the endpoints at each step of an operation: who may read what,
+and the fleets' sizes.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,12 @@ from ..steps import Step
 
 @dataclass(frozen=True)
 class Reading:
-    """Whether an instance that is launched after a step could read one object, the prefix or the image.
+    """Whether an instance that is launched after a step could read one object, the prefix or the
+    image.
 
-    ``endpoint`` is ``endpoint NAME`` or ``inference component NAME``. ``config`` is empty for a component; an
-    update has the old one and the new one. ``refusal`` is why the object cannot be read; empty if it can.
+    ``endpoint`` is ``endpoint NAME`` or ``inference component NAME``. ``config`` is empty for a
+    component; an update has the old one and the new one. ``refusal`` is why the object cannot be
+    read; empty if it can.
     """
 
     moment: Step
@@ -30,7 +34,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Count:
-    """The instances of a variant after a step; ``initial_count`` is that of the configuration that runs."""
+    """The instances of a variant after a step; ``initial_count`` is that of the
+    configuration that runs.
+    """
 
     moment: Step
     endpoint: str
@@ -42,7 +48,9 @@ class Count:
 
 @dataclass(frozen=True)
 class Peak:
-    """The most instances of an endpoint during one step; those of each type need not run together."""
+    """The most instances of an endpoint during one step;
+    those of each type need not run together.
+    """
 
     total: int
     by_type: Mapping[str, int]

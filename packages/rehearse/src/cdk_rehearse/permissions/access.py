@@ -1,10 +1,12 @@
 """Enforces IAM: the deployed policies decide what a role's credentials may do.
 
-moto counts requests and enforces everything or nothing, and knows no conditions. This module enforces
-the policies of a role for the sessions of :meth:`Access.assume`. The administrator's requests pass.
+moto counts requests and enforces everything or nothing, and knows no conditions. This module
+enforces the policies of a role for the sessions of :meth:`Access.assume`. The administrator's
+requests pass.
 
-Source: IAM user guide, "Policy evaluation logic". A Deny in any policy wins. A permissions boundary limits
-what the role's policies grant, and what the policy of a resource grants to the ARN of the role.
+Source: IAM user guide, "Policy evaluation logic". A Deny in any policy wins. A permissions boundary
+limits what the role's policies grant, and what the policy of a resource grants to the ARN of the
+role.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from .role_policies import RolePolicies
 from .s3_needs import Need, S3Needs
 from .service_needs import service_needs
 
-#: The HTTP status of AccessDeniedException: 400 in the JSON protocols of AWS, 403 in its REST protocols.
+#: The HTTP status of AccessDeniedException: 400 in the JSON protocols of AWS, 403 in its REST
+#: protocols.
 _JSON_STATUS = {
     **dict.fromkeys(("application-autoscaling", "ecr", "logs", "sagemaker", "ssm"), 400),
     "lambda": 403,
@@ -76,9 +79,11 @@ class Access:
         self.resource_policies = ResourcePolicies(self.api, self._decide)
 
     def assume(self, role_arn: str, *, service: str, context: Mapping[str, str]) -> RoleCredentials:
-        """Assume a role as a service; raises ``StackError`` if its trust policy does not allow that.
+        """Assume a role as a service; raises ``StackError`` if its trust policy does not allow
+        that.
 
-        The first credentials of a role are used again: they do not expire, and its policies are read later.
+        The first credentials of a role are used again: they do not expire, and its policies are
+        read later.
         """
         self.expect_trust(role_arn, service=service, context=context)
         if role_arn in self._by_role:

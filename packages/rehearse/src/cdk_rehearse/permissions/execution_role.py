@@ -1,4 +1,6 @@
-"""Checks with the execution role what an instance needs to start: model data, image, network interfaces."""
+"""Checks with the execution role what an instance needs to start: model data, image,
+network interfaces.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class ExecutionRoleCheck:
     api: ServiceApi
     access: Access
     knows_models: bool = True
-    """Whether the models exist in S3; of a template alone they do not, and nothing is said of readers."""
+    """Whether the models exist in S3; of a template alone they do not,
+    and nothing is said of readers.
+    """
 
     def expect_model_data(self, model: Mapping[str, Any]) -> None:
         """Raise ``PermissionError`` if the role may not read the data of a container."""
@@ -55,7 +59,9 @@ class ExecutionRoleCheck:
             need.expect()
 
     def needs_at_start(self, model: Mapping[str, Any]) -> Iterator[Need]:
-        """What an instance needs to start: a network, and the data and the image of each container."""
+        """What an instance needs to start: a network,
+        and the data and the image of each container.
+        """
         yield from self._data_needs(model)
         if (network := model.get("VpcConfig")) and self._known(model):
             expect = partial(self._expect_network, model["ExecutionRoleArn"], network)
@@ -64,7 +70,9 @@ class ExecutionRoleCheck:
             yield Need(image, partial(self._expect_image, model["ExecutionRoleArn"], image))
 
     def archive_needs(self, model: Mapping[str, Any]) -> Iterator[Need]:
-        """The archives of multi-model containers, which SageMaker reads when a request names them."""
+        """The archives of multi-model containers,
+        which SageMaker reads when a request names them.
+        """
         for container in filter(_is_multi_model, self._known(model)):
             bucket, prefix = _split(container["ModelDataUrl"])
             for key in self._keys(bucket, prefix):
@@ -81,7 +89,9 @@ class ExecutionRoleCheck:
                 yield from self._file_needs(role, container["ModelDataSource"]["S3DataSource"])
 
     def _known(self, model: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """The containers of which something is known; a role outside the stacks may do what it may."""
+        """The containers of which something is known;
+        a role outside the stacks may do what it may.
+        """
         is_known = self.knows_models and not is_assumed_role(self.api, model["ExecutionRoleArn"])
         return (
             [*(model.get("Containers") or ()), model.get("PrimaryContainer") or {}]
@@ -118,7 +128,9 @@ class ExecutionRoleCheck:
                 raise PermissionError(f"Could not access image {image}: {action} is not allowed")
 
     def _expect_network(self, role: str, network: Mapping[str, list[str]]) -> None:
-        """Ask for each resource that an action supports (Service Authorization Reference, Amazon EC2)."""
+        """Ask for each resource that an action supports (Service Authorization Reference,
+        Amazon EC2).
+        """
         prefix = f"arn:aws:ec2:{self.api.region}:{self.api.account}:"
         interface = f"{prefix}network-interface/eni-0"
         needs = [(each, "*" if ":Describe" in each else interface) for each in NETWORK_ACTIONS]

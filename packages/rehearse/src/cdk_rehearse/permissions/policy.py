@@ -1,4 +1,5 @@
-"""Evaluates IAM policy documents: actions, resources, principals and the conditions that the stacks use.
+"""Evaluates IAM policy documents: actions, resources, principals and the conditions that the stacks
+use.
 
 An unknown element or operator raises an error, so that no statement is evaluated in part.
 """
@@ -29,7 +30,9 @@ _IGNORES_CASE = "StringEqualsIgnoreCase"
 _EXACT = ("StringEquals", _IGNORES_CASE, "Bool")
 _PATTERNS = ("StringLike", "ArnLike", "ArnEquals")
 _NOT_KNOWN = re.compile(r"ec2:|aws:(Principal|ResourceOrg|ResourceTag|SourceOrg)", re.I)
-"""The condition keys about principals, organizations, tags and networks: without a value they are unknown."""
+"""The condition keys about principals, organizations, tags and networks:
+without a value they are unknown.
+"""
 
 
 class PolicyError(Exception):
@@ -59,8 +62,9 @@ def decide(
 ) -> Decision:
     """The decision of all documents; ``resource`` is ``None`` for a trust policy.
 
-    With ``note_unknown``, what is not known is passed to it and raises no error: a condition, for example,
-    that is not known holds in a statement that allows, and does not hold in one that denies.
+    With ``note_unknown``, what is not known is passed to it and raises no error: a condition, for
+    example, that is not known holds in a statement that allows, and does not hold in one that
+    denies.
     """
     decision = Decision.NOT_GRANTED
     for document in documents:
@@ -81,7 +85,9 @@ def decide(
 
 @lru_cache(maxsize=4096)
 def parse_policy(document: str | bytes) -> Mapping[str, Any]:
-    """Parse a policy, as it was sent or with percent encoding; many requests ask for the same ones."""
+    """Parse a policy, as it was sent or with percent encoding;
+    many requests ask for the same ones.
+    """
     is_encoded = isinstance(document, str) and document.startswith("%7B")
     parsed: Mapping[str, Any] = json.loads(unquote(document) if is_encoded else document)
     return parsed
@@ -117,7 +123,9 @@ def _applies(
 
 
 def _may_apply(statement: Mapping[str, Any], action: str, resource: str | None) -> bool:
-    """Whether a statement may concern a request, as far as its action and its resource are known."""
+    """Whether a statement may concern a request,
+    as far as its action and its resource are known.
+    """
     if "NotResource" in statement:
         return _concerns(statement, "Action", action)
     patterns = [each for each in _listed(statement.get("Resource", "*")) if "${" not in each]

@@ -1,8 +1,9 @@
-"""The policies of keys, buckets, topics and image repositories, which decide together with those of a role.
+"""The policies of keys, buckets, topics and image repositories, which decide together with those of
+a role.
 
-Sources: IAM user guide, "Policy evaluation logic" (a Deny in any policy wins; in one account, either may
-allow); KMS developer guide, "Troubleshooting key access" (a key policy must allow the role, or the account,
-so that the role's own policies count) and "Key states".
+Sources: IAM user guide, "Policy evaluation logic" (a Deny in any policy wins; in one account,
+either may allow); KMS developer guide, "Troubleshooting key access" (a key policy must allow the
+role, or the account, so that the role's own policies count) and "Key states".
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class ResourcePolicies:
     def allow_role(self, role_arn: str, of_role: Decision, request: Mapping[str, Any]) -> bool:
         """Whether a role may use a resource; ``of_role`` is what the role's own policies decide.
 
-        They decide alone without a policy of the resource, and if it is outside the account's stacks.
+        They decide alone without a policy of the resource, and if it is outside the account's
+        stacks.
         """
         resource, is_of_key = request["resource"], request["action"].startswith("kms:")
         policy = self._policy(request["action"], resource)
@@ -46,7 +48,8 @@ class ResourcePolicies:
     def allow_service(self, service: str, request: Mapping[str, Any]) -> bool:
         """Whether a key of the account lets an AWS service use it.
 
-        A service has a name with its Region and one without (CDK API reference, ``ServicePrincipalOpts``).
+        A service has a name with its Region and one without (CDK API reference,
+        ``ServicePrincipalOpts``).
         """
         key = self._key(request["resource"])
         if key is None:

@@ -37,14 +37,17 @@ class RolePolicies:
         return [parse_policy(each) for each in self._stored(role_arn).values()]
 
     def boundary(self, role_arn: str) -> Mapping[str, Any] | None:
-        """The permissions boundary of a role, unless it exists outside the stacks and is not known."""
+        """The permissions boundary of a role, unless it exists outside the
+        stacks and is not known.
+        """
         backend = self.api.backend("iam")
         boundaries = {each.arn: each.permissions_boundary_arn for each in backend.roles.values()}
         policy = backend.managed_policies.get(boundaries.get(role_arn) or "")
         return None if policy is None else parse_policy(_default_document(policy))
 
     def effective(self, role_arn: str) -> _Documents:
-        """The policies that decide the next request: one that is new or changed may not take part yet.
+        """The policies that decide the next request: one that is new or changed may not take part
+        yet.
 
         A policy that was removed never takes part.
         """

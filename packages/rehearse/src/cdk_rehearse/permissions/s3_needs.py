@@ -1,9 +1,10 @@
-"""What S3 asks a role for: the action itself, the source of a copy, tags, and the KMS keys of objects.
+"""What S3 asks a role for: the action itself, the source of a copy, tags, and the KMS keys of
+objects.
 
-Sources: S3 API reference, "CopyObject", "DeleteObjects" and "HeadObject"; S3 user guide, "Uploading and
-copying objects using multipart upload", section "Multipart upload API and permissions" (a key
-needs kms:Decrypt beside kms:GenerateDataKey, since S3 reads the encrypted parts before it
-completes the upload).
+Sources: S3 API reference, "CopyObject", "DeleteObjects" and "HeadObject"; S3 user guide, "Uploading
+and copying objects using multipart upload", section "Multipart upload API and permissions" (a key
+needs kms:Decrypt beside kms:GenerateDataKey, since S3 reads the encrypted parts before it completes
+the upload).
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ Need = tuple[str, str, Mapping[str, str]]
 
 
 def services_of_s3(region: str) -> list[str]:
-    """The values that ``kms:ViaService`` may have; in China no AWS document says which, so all are needed."""
+    """The values that ``kms:ViaService`` may have; in China no AWS document says which,
+    so all are needed.
+    """
     suffixes = ["amazonaws.com", *(["amazonaws.com.cn"] if region.startswith("cn-") else [])]
     return [f"s3.{region}.{suffix}" for suffix in suffixes]
 

@@ -1,14 +1,16 @@
 """What requests to services other than S3 need: the actions, with the resource and context of each.
 
-``service_needs.json`` has them by a pattern of the service, the action and the type of what is named:
+``service_needs.json`` has them by a pattern of the service, the action and the type of what is
+named:
 
-* InvokeEndpoint and CreateInferenceComponent have two resource types, endpoint and inference-component. No
-  source says whether one of them is enough, so both are needed. UpdateEndpoint needs the endpoint and the
-  configuration (Service Authorization Reference, Amazon SageMaker).
-* Application Auto Scaling uses the permissions of its caller for the endpoint or component, the alarms and
-  the service-linked role (Application Auto Scaling user guide, "Identity-based policy examples"; SageMaker
-  developer guide, "Auto scaling prerequisites"). Its Describe actions have no resource; others have an ARN
-  that does not contain the endpoint.
+* InvokeEndpoint and CreateInferenceComponent have two resource types, endpoint and
+  inference-component. No source says whether one of them is enough, so both are needed.
+  UpdateEndpoint needs the endpoint and the configuration (Service Authorization Reference, Amazon
+  SageMaker).
+* Application Auto Scaling uses the permissions of its caller for the endpoint or component, the
+  alarms and the service-linked role (Application Auto Scaling user guide, "Identity-based policy
+  examples"; SageMaker developer guide, "Auto scaling prerequisites"). Its Describe actions have no
+  resource; others have an ARN that does not contain the endpoint.
 """
 
 from __future__ import annotations

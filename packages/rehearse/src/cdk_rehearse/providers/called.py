@@ -18,14 +18,15 @@ from .provider import Deployed, Physical, Provider, Request, without
 class _Calls:
     """The calls for one type.
 
-    In ``id``, ``key`` and ``attributes``, ``{VpcId}`` is a property or a member of the response, and
-    ``{Ref}`` the physical ID. A property that an operation does not know is not simulated.
+    In ``id``, ``key`` and ``attributes``, ``{VpcId}`` is a property or a member of the response,
+    and ``{Ref}`` the physical ID. A property that an operation does not know is not simulated.
 
     Args:
         id: Physical ID.
         service: Name of the service.
         create: The operation that creates; its members are the properties.
-        update: The operation with the same members that updates in place. Default: it is not simulated.
+        update: The operation with the same members that updates in place. Default: it is not
+            simulated.
         delete: The operation that deletes.
         key: The members that identify the resource.
         attributes: The values of ``Fn::GetAtt``.

@@ -1,7 +1,8 @@
 """The CDK's custom resources of ``cross_region_references``, whose functions need Node.
 
-Source: cross-region-ssm-writer-handler and cross-region-ssm-reader-handler of aws-cdk-lib. Up to 2.252, the
-writer refuses to change or delete a parameter that a stack reads. Since then it writes only new parameters.
+Source: cross-region-ssm-writer-handler and cross-region-ssm-reader-handler of aws-cdk-lib. Up to
+2.252, the writer refuses to change or delete a parameter that a stack reads. Since then it writes
+only new parameters.
 """
 
 from __future__ import annotations

@@ -13,7 +13,9 @@ _RANGE = ("CidrIp", "Description")
 
 
 class SecurityGroup(CalledResource):
-    """Its rules have another form than those of the service, which begins with one that allows everything."""
+    """Its rules have another form than those of the service,
+    which begins with one that allows everything.
+    """
 
     def _set_later(self, key: Mapping[str, Any], properties: Mapping[str, Any]) -> None:
         if "SecurityGroupEgress" in properties:

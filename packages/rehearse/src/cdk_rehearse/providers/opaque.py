@@ -1,7 +1,7 @@
 """Resources that are not simulated: types without a provider, and what a provider does not know.
 
-They succeed without a call. Their physical ID and attributes come from CloudFormation's resource schemas, and
-their names are listed in :attr:`ServiceApi.not_simulated`.
+They succeed without a call. Their physical ID and attributes come from CloudFormation's resource
+schemas, and their names are listed in :attr:`ServiceApi.not_simulated`.
 """
 
 from __future__ import annotations

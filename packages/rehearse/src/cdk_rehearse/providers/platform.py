@@ -130,7 +130,9 @@ class Parameter(Provider):
         return self._physical(name, request)
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        """Update in place; SSM takes no tags together with a new value, so they stay as they are."""
+        """Update in place; SSM takes no tags together with a new value,
+        so they stay as they are.
+        """
         name = current.physical.id
         wanted = without(self._request(request, name), "Tags")
         self.api.call("ssm", "PutParameter", **wanted, Overwrite=True)

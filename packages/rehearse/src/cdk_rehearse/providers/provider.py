@@ -40,7 +40,8 @@ class Physical:
     Args:
         id: Physical ID, the value of ``Ref``.
         attributes: The values of ``Fn::GetAtt``.
-        is_simulated: Whether the account simulates the resource; otherwise its attributes have no meaning.
+        is_simulated: Whether the account simulates the resource; otherwise its attributes have no
+            meaning.
     """
 
     id: str
@@ -91,7 +92,9 @@ class Provider:
     """The property that contains the resource's name."""
     name_limit: ClassVar[int] = 63
     deletion: ClassVar[tuple[str, str, str]]
-    """The service, its operation, and the member for the physical ID, or a list of such, to delete."""
+    """The service, its operation, and the member for the physical ID, or a
+    list of such, to delete.
+    """
     by_type: ClassVar[dict[str, Callable[[ServiceApi], Provider]]] = {}
     """The providers of all types."""
 

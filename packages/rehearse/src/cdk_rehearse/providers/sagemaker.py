@@ -11,7 +11,10 @@ from .provider import Deployed, Physical, Provider, Request, ResourceFailedError
 
 
 class _SageMakerProvider(Provider):
-    """``Ref`` returns the ARN of all types. The name is an attribute, except of inference components."""
+    """``Ref`` returns the ARN of all types.
+
+    The name is an attribute, except of inference components.
+    """
 
     def update(self, current: Deployed, request: Request) -> Physical:
         """Update the tags; all other properties are create-only."""

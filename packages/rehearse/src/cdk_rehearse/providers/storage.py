@@ -124,7 +124,9 @@ class Bucket(Provider):
 
 
 class AutoDeleteObjects(Provider):
-    """Empties a bucket before it is deleted, as the CDK's function for ``auto_delete_objects`` does."""
+    """Empties a bucket before it is deleted, as the CDK's function for
+    ``auto_delete_objects`` does.
+    """
 
     type = "Custom::S3AutoDeleteObjects"
 

@@ -1,4 +1,5 @@
-"""Requests to moto's server that a foreign web page has caused, and those for what moto does not have.
+"""Requests to moto's server that a foreign web page has caused, and those for what moto does not
+have.
 
 The first are rejected. The others are answered in the form of AWS.
 """
@@ -30,8 +31,8 @@ _MISSING = "501 Not Implemented"  # SDKs do not send the request again
 def patches() -> list[Any]:
     """Patches of moto's application, which otherwise answers every host and origin.
 
-    A service and its operations are found once, since moto searches them for every request. Otherwise
-    its search for a service that it does not have ends in an ``AttributeError``.
+    A service and its operations are found once, since moto searches them for every request.
+    Otherwise its search for a service that it does not have ends in an ``AttributeError``.
     """
     find = cache(partial(_find, DomainDispatcherApplication.get_backend_for_host))
     return [
@@ -79,7 +80,9 @@ def _answer_as_aws(
     environ: Mapping[str, Any],
     start_response: Any,
 ) -> Iterable[bytes]:
-    """Return the answer of moto's application ``ask``; an error of AWS in place of a page or an exception."""
+    """Return the answer of moto's application ``ask``;
+    an error of AWS in place of a page or an exception.
+    """
     begun: list[Any] = []
     try:
         answer = ask(lambda *arguments: begun.extend(arguments))
@@ -88,7 +91,8 @@ def _answer_as_aws(
     except Exception as error:  # otherwise the client gets a page and the terminal a traceback
         return refuse(environ, start_response, "400 Bad Request", "InternalFailure", repr(error))
     status, headers, *_ = begun
-    # moto's answer to HEAD has the type of a page too, for example that of an object that does not exist.
+    # moto's answer to HEAD has the type of a page too, for example that of an object that does not
+    # exist.
     is_head = environ["REQUEST_METHOD"] == "HEAD"
     if status[:3] == "404" and not is_head and _is_page(headers):  # no path of the service fits
         request = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"

@@ -1,7 +1,7 @@
 """Checks requests against botocore's service models, including constraints that botocore ignores.
 
-botocore checks names, types, required members and minima; the models also carry enumerations, maxima and
-patterns. A scalar is converted to the type the service wants, as CloudFormation does.
+botocore checks names, types, required members and minima; the models also carry enumerations,
+maxima and patterns. A scalar is converted to the type the service wants, as CloudFormation does.
 """
 
 from __future__ import annotations

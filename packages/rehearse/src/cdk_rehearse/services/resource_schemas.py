@@ -40,7 +40,8 @@ _CLASSES = {
 _CLASSES |= dict.fromkeys((r"\\p{M}", r"\\p{S}", r"\\p{P}"), r"\\W")
 #: Their attributes are outputs of a template, or what a function responds.
 _OPEN = ("AWS::CloudFormation::Stack", "AWS::CloudFormation::CustomResource")
-#: The schemas call it conditional, but UpdateTable cannot change it, and change sets show a replacement.
+#: The schemas call it conditional, but UpdateTable cannot change it, and change sets show a
+#: replacement.
 _REPLACING = {"AWS::DynamoDB::Table": ("KeySchema",), "AWS::DynamoDB::GlobalTable": ("KeySchema",)}
 
 
@@ -58,10 +59,11 @@ class ResourceSchema:
 
     @cached_property
     def identifying(self) -> tuple[list[tuple[str, ...]], int]:
-        """The properties that identify a resource, and how many of them, from the first, must be given.
+        """The properties that identify a resource, and how many of them, from the first, must be
+        given.
 
-        They are the primary identifier. If the service makes an ARN or URL of a name, they are this name,
-        ``QueueName`` of a queue or ``Name``, and what it is unique within.
+        They are the primary identifier. If the service makes an ARN or URL of a name, they are this
+        name, ``QueueName`` of a queue or ``Name``, and what it is unique within.
         """
         identifier, created = self._paths("primaryIdentifier"), self._paths("createOnlyProperties")
         settable = [path for path in identifier if path[0] not in self.read_only]
@@ -76,7 +78,9 @@ class ResourceSchema:
 
     @property
     def generated_identifier(self) -> str:
-        """The attribute that identifies the resource, if the service generates it; otherwise empty."""
+        """The attribute that identifies the resource, if the service generates it;
+        otherwise empty.
+        """
         identifier = self._paths("primaryIdentifier")
         return (
             identifier[0][0] if len(identifier) == 1 and identifier[0][0] in self.read_only else ""

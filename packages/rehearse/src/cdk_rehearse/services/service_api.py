@@ -65,14 +65,18 @@ class ServiceApi:
     runs_all_functions: bool = False
     """Whether all Python functions run, or only the deploy-time functions of this library."""
     assumes_existing: bool = False
-    """Whether exports, buckets and roles that no stack of this account creates exist. Otherwise they are an
-    error."""
+    """Whether exports, buckets and roles that no stack of this account creates exist. Otherwise
+    they are an error."""
     assumed: set[tuple[str, str]] = field(default_factory=set)
-    """Kind and name of the buckets and roles that were created because they exist outside the stacks."""
+    """Kind and name of the buckets and roles that were created because they
+    exist outside the stacks.
+    """
     mentioned: set[tuple[str, str]] = field(default_factory=set)
     """Kind and name of the buckets, roles, keys and networks that properties of resources name."""
     not_simulated: dict[str, list[str]] = field(default_factory=dict)
-    """Resource types, or properties of them, that no provider knows, with ``<stack>/<logical ID>``."""
+    """Resource types, or properties of them, that no provider knows,
+    with ``<stack>/<logical ID>``.
+    """
     opaque: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     """Type and properties of the resources that are not simulated, by stack and logical ID."""
     passed: dict[Place, str] = field(default_factory=dict)
@@ -82,7 +86,9 @@ class ServiceApi:
     _clients: dict[str, Any] = field(default_factory=dict)
 
     def client(self, service: str) -> Any:
-        """A client of the administrator, which the accounts of a process have one after the other."""
+        """A client of the administrator, which the accounts of a process have
+        one after the other.
+        """
         if service not in self._clients:
             self._clients[service] = _shared_client(service, self.region)
             events = self._clients[service].meta.events
@@ -108,11 +114,15 @@ class ServiceApi:
         return AWSResponse(request.url, int(status[:3]), headers, MockRawResponse(b"".join(answer)))
 
     def backend(self, service: str) -> Any:
-        """What moto stores of a service in this account, and in its Region unless the service is global."""
+        """What moto stores of a service in this account,
+        and in its Region unless the service is global.
+        """
         return _backends(service)[self.account]["aws" if service in ("iam", "s3") else self.region]
 
     def call(self, service: str, operation: str, **request: Any) -> Any:
-        """Call an operation; raises ``StackError`` with the service's message or all invalid members."""
+        """Call an operation; raises ``StackError`` with the service's message
+        or all invalid members.
+        """
         conformed, errors = conform(service, operation, request)
         if errors:
             # CloudFormation's schema has the property, so that its provider does not know it.
@@ -153,5 +163,7 @@ def _error_class(service: str, code: str) -> type[StackError]:
 
 @cache
 def share_service_models() -> None:
-    """Let sessions share parsed models; moto's would parse each again, a third of the time of a rehearsal."""
+    """Let sessions share parsed models; moto's would parse each again,
+    a third of the time of a rehearsal.
+    """
     botocore.session.create_loader = cache(botocore.session.create_loader)

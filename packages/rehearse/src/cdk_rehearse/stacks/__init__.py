@@ -1,1 +1,3 @@
-"""CloudFormation: templates, the order of resources, operations on stacks, rollbacks, and its API."""
+"""CloudFormation: templates, the order of resources, operations on stacks, rollbacks,
+and its API.
+"""

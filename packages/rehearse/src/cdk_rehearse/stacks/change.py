@@ -1,4 +1,6 @@
-"""One create or update of a stack: what is done to each resource, and what a rollback has to undo."""
+"""One create or update of a stack: what is done to each resource,
+and what a rollback has to undo.
+"""
 
 from __future__ import annotations
 
@@ -209,8 +211,8 @@ def _kind(request: Request, current: Deployed | None) -> _Kind:
 def _after_failure(provider: Provider, request: Request, *, has_answer: bool) -> Physical:
     """The physical ID of a custom resource of which the creation failed.
 
-    With the response of its function the ID is lost too. A function that answers FAILED may give another ID
-    than after a success: it is asked again, without the properties that it needs.
+    With the response of its function the ID is lost too. A function that answers FAILED may give
+    another ID than after a success: it is asked again, without the properties that it needs.
     """
     if has_answer:
         asked = {"ServiceToken": request.properties["ServiceToken"]}
@@ -233,9 +235,11 @@ def _check_properties(request: Request) -> None:
 def order(
     template: Template, behaviour: Behaviour, phase: str, *, is_reversed: bool = False
 ) -> tuple[str, ...]:
-    """Logical IDs, each after those that it depends on, or before them; otherwise as declared or random.
+    """Logical IDs, each after those that it depends on, or before them; otherwise as declared or
+    random.
 
-    In a random order, the next resource is the one with the lowest number among those that could be next.
+    In a random order, the next resource is the one with the lowest number among those that could be
+    next.
     """
     if not behaviour.random_order:
         return template.order[::-1] if is_reversed else template.order

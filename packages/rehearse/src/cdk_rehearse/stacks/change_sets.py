@@ -43,7 +43,9 @@ class ChangeSet:
 def resource_changes(
     stack: Stack, template: Template, parameters: Mapping[str, Any], wanted: Collection[str]
 ) -> list[dict[str, Any]]:
-    """The resources to add, modify and remove, with reasons, as ``DescribeChangeSet`` lists them."""
+    """The resources to add, modify and remove, with reasons,
+    as ``DescribeChangeSet`` lists them.
+    """
     walk = _Walk(stack, template, parameters)
     changes = [walk.change(template.resources[name]) for name in template.order if name in wanted]
     removed = [name for name in stack.resources if name not in wanted]

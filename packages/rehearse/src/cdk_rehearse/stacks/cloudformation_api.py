@@ -24,7 +24,10 @@ from .stack import Stack, Stacks
 _Request = dict[str, Any]
 _Answer = dict[str, Any]
 _STACK_NAME = re.compile("[a-zA-Z][-a-zA-Z0-9]{0,127}|arn:.*")
-_NO_CHANGES = "The submitted information didn't contain changes. Submit different information to create a change set."
+_NO_CHANGES = (
+    "The submitted information didn't contain changes. "
+    "Submit different information to create a change set."
+)
 
 
 class CloudFormationApi:

@@ -1,8 +1,8 @@
 """The operations on a stack: create, update, delete, and their rollbacks.
 
-Resources are created one after the other in the order of their dependencies; CloudFormation would create
-independent ones at the same time. A replacement is created immediately. What it replaces is deleted in the
-cleanup phase, after every other change has succeeded.
+Resources are created one after the other in the order of their dependencies; CloudFormation would
+create independent ones at the same time. A replacement is created immediately. What it replaces is
+deleted in the cleanup phase, after every other change has succeeded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class Deployer(Engine):
     """Carries out operations on the stacks of one simulated account."""
 
     _unfinished: dict[str, _Unfinished] = field(default_factory=dict)
-    """The updates of nested stacks whose parents are still being updated, by the ID of the stack."""
+    """The updates of nested stacks whose parents are still being updated,
+    by the ID of the stack.
+    """
 
     def deploy(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
         """Create or update a stack; its status shows the result. A failure is rolled back."""
@@ -72,14 +74,18 @@ class Deployer(Engine):
         )
 
     def undo_nested(self, stack: Stack) -> bool:
-        """Undo the update of a nested stack in a rollback of its parent; return whether there was one."""
+        """Undo the update of a nested stack in a rollback of its parent;
+        return whether there was one.
+        """
         unfinished = self._unfinished.pop(stack.id, None)
         if unfinished is not None:
             unfinished.undo()
         return unfinished is not None
 
     def delete(self, stack: Stack) -> None:
-        """Delete what is not retained, in reverse order; stops at a resource that cannot be deleted."""
+        """Delete what is not retained, in reverse order;
+        stops at a resource that cannot be deleted.
+        """
         before = stack.status
         self._enter(stack, "start", "DELETE_IN_PROGRESS", "User Initiated")
         try:
@@ -160,8 +166,9 @@ class Deployer(Engine):
             before.parameters,
         )
         stack.resources, stack.outputs = dict(before.resources), before.outputs
-        # UpdateStack keeps what it created and the template retains, unless RetainExceptOnCreate is set. No
-        # document says so of the new half of a replacement, to which DeletionPolicy does not apply.
+        # UpdateStack keeps what it created and the template retains, unless RetainExceptOnCreate is
+        # set. No document says so of the new half of a replacement, to which DeletionPolicy does
+        # not apply.
         created = [
             (each, each.is_kept_after_create and each.request.logical_id not in before.resources)
             for each in change.created
@@ -190,7 +197,9 @@ class Deployer(Engine):
         self.inspect(Step("restore", logical_id))
 
     def _clean_up(self, stack: Stack, status: str, removals: list[tuple[Deployed, bool]]) -> None:
-        """Delete resources that the stack no longer has; a failure is recorded and changes nothing else."""
+        """Delete resources that the stack no longer has;
+        a failure is recorded and changes nothing else.
+        """
         self.begin_cleanup()
         for deployed in stack.resources.values():
             if (nested := self._unfinished.pop(deployed.physical.id, None)) is not None:

@@ -1,4 +1,6 @@
-"""What every operation on a stack needs: its stacks, its providers, and what is called after each step."""
+"""What every operation on a stack needs: its stacks, its providers,
+and what is called after each step.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Engine:
         return self.stacks.api.behaviour
 
     def check(self, stack: Stack, template: Template, given: Mapping[str, str]) -> dict[str, Any]:
-        """Check what CloudFormation checks before it creates anything; returns the parameters' values."""
+        """Check what CloudFormation checks before it creates anything;
+        returns the parameters' values.
+        """
         for reason in refusals(template, stack.resources):
             raise TemplateError(reason)
         check_template(template)
@@ -101,7 +105,9 @@ def template_at(url: str, api: ServiceApi) -> Template:
 
 
 def check_template(template: Template) -> None:
-    """Raise ``TemplateError`` for what is unknown: a section, a key of a resource, a policy, a reference."""
+    """Raise ``TemplateError`` for what is unknown: a section, a key of a resource, a policy,
+    a reference.
+    """
     _expect_known("template", template.body, _SECTIONS)
     known = template.resources.keys() | template.parameters.keys()
     for name, resource in template.resources.items():

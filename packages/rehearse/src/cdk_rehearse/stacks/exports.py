@@ -1,7 +1,7 @@
 """The exports of stacks, which CloudFormation protects while other stacks import them.
 
-An update that removes or changes one is rolled back before its cleanup. A deletion is not begun, and the
-stack keeps its status (aws-cdk issue 4777, serverless pull request 3935, stax issue 40).
+An update that removes or changes one is rolled back before its cleanup. A deletion is not begun,
+and the stack keeps its status (aws-cdk issue 4777, serverless pull request 3935, stax issue 40).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def expect_kept(stacks: Stacks, stack: Stack, outputs: Iterable[Output]) -> None
 def expect_exportable(stacks: Stacks, stack: Stack, outputs: Iterable[Output]) -> None:
     """Raise ``StackError`` for an export that another output has, or that is empty.
 
-    Sources: template reference, "Fn::ImportValue"; zeroae/zae-limiter issue 445 and amplify-cli issue 1581.
+    Sources: template reference, "Fn::ImportValue"; zeroae/zae-limiter issue 445 and amplify-cli
+    issue 1581.
     """
     owners = {
         one.export_name: each.name

@@ -1,7 +1,7 @@
 """The import of existing resources into a stack: change sets of the type ``IMPORT``.
 
-Only SageMaker's models, endpoint configurations and endpoints are simulated. Whether AWS imports endpoints
-and endpoint configurations is not settled: its lists contradict each other.
+Only SageMaker's models, endpoint configurations and endpoints are simulated. Whether AWS imports
+endpoints and endpoint configurations is not settled: its lists contradict each other.
 
 Source: CloudFormation user guide, "Import AWS resources into a CloudFormation stack".
 """
@@ -26,7 +26,9 @@ _KINDS["AWS::SageMaker::Model"] = "Model"
 
 
 def identifiers(template: Template) -> list[dict[str, Any]]:
-    """The identifiers of the resource types of a template, as ``GetTemplateSummary`` returns them."""
+    """The identifiers of the resource types of a template,
+    as ``GetTemplateSummary`` returns them.
+    """
     found: dict[str, list[str]] = {}
     for name, each in template.resources.items():
         if each.type in _KINDS:

@@ -1,8 +1,10 @@
-"""What CloudFormation checks for every type, before it calls a service. ``rules.json`` has the facts.
+"""What CloudFormation checks for every type, before it calls a service. ``rules.json`` has the
+facts.
 
-* A resource cannot be created if another one has its identifier, in any stack or without one. Source:
-  CloudFormation CLI user guide, "Resource type handler contract": a create handler must fail with
-  ``AlreadyExists``. A few older handlers overwrite the resource instead, and the cleanup then deletes it.
+* A resource cannot be created if another one has its identifier, in any stack or without one.
+  Source: CloudFormation CLI user guide, "Resource type handler contract": a create handler must
+  fail with ``AlreadyExists``. A few older handlers overwrite the resource instead, and the cleanup
+  then deletes it.
 * The type of a logical ID does not change (observed: aws-sam-cli issue 6786).
 * Quotas of templates (user guide, "Understand CloudFormation quotas").
 """
@@ -24,9 +26,13 @@ from ..services.service_api import ServiceApi
 
 _FACTS: Mapping[str, Any] = json.loads(Path(__file__).with_name("rules.json").read_text())
 _IDENTIFYING = dict(each for facts in _FACTS["identifying"].values() for each in facts.items())
-"""The identifying properties where the schema does not give them; the first one must have a value."""
+"""The identifying properties where the schema does not give them;
+the first one must have a value.
+"""
 _WITHOUT_CASE = re.compile(r"AWS::(IAM|RDS)::|AWS::SageMaker::Endpoint$")
-"""Names that differ in case only are equal (API references: CreateRole, CreateDBInstance, CreateEndpoint)."""
+"""Names that differ in case only are equal (API references: CreateRole, CreateDBInstance,
+CreateEndpoint).
+"""
 
 
 def _values(request: Request) -> list[str]:
@@ -49,11 +55,17 @@ class Identifiers(dict[tuple[str, ...], tuple[str, str]]):
     """The resources that exist: the IDs of the resource and of its stack, by the identifier."""
 
     def expect_free(self, request: Request, current: Deployed | None, api: ServiceApi) -> None:
-        """Raise ``StackError`` if a resource exists that has the identifier. It may be ``current``."""
+        """Raise ``StackError`` if a resource exists that has the identifier.
+
+        It may be ``current``.
+        """
         name = "|".join(filter(None, _values(request)))
         held, stack_id = self.get(_identifier(request), (None, ""))
         if current is not None and held == current.physical.id:
-            what = "CloudFormation cannot update a stack when a custom-named resource requires replacing."
+            what = (
+                "CloudFormation cannot update a stack when a "
+                "custom-named resource requires replacing."
+            )
             raise StackError(f"{what} Rename {name} and update the stack again.")
         groups = api.backend("logs").groups
         if held is not None or (request.type == "AWS::Logs::LogGroup" and name in groups):
@@ -71,7 +83,9 @@ class Identifiers(dict[tuple[str, ...], tuple[str, str]]):
         self.pop(_identifier(deployed.request), None)
 
     def add_linked_roles(self) -> None:
-        """Note the service-linked roles of Application Auto Scaling, which remain without targets."""
+        """Note the service-linked roles of Application Auto Scaling,
+        which remain without targets.
+        """
         for kind, *values in list(self):
             if kind == "AWS::ApplicationAutoScaling::ScalableTarget":
                 service = f"{values[2]}.application-autoscaling.amazonaws.com"
@@ -91,7 +105,9 @@ def refusals(template: Template, present: Mapping[str, Deployed]) -> Iterator[st
             yield f"Template format error: {number}, is greater than maximum allowed, {most}"
         for name in names:
             if not re.fullmatch("[A-Za-z0-9]{1,255}", name):
-                yield f"Template format error: {section} name {name} is non alphanumeric or too long."
+                yield (
+                    f"Template format error: {section} name {name} is non alphanumeric or too long."
+                )
     types = {name: each.request.type for name, each in present.items()}
     changed = [
         name for name, each in template.resources.items() if types.get(name, each.type) != each.type

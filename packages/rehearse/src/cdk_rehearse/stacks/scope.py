@@ -1,7 +1,7 @@
 """The values of dynamic references and of stored parameters in a template that is deployed.
 
-A dynamic reference is for example ``{{resolve:ssm:/models/image:2}}`` (CloudFormation user guide, "Get values
-stored in other services using dynamic references").
+A dynamic reference is for example ``{{resolve:ssm:/models/image:2}}`` (CloudFormation user guide,
+"Get values stored in other services using dynamic references").
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def resolve_references(value: Any, api: ServiceApi) -> Any:
 
 
 def stored_parameter(name: str, api: ServiceApi) -> str:
-    """Return the value of an SSM parameter; only that of ``cdk bootstrap`` has to exist in this account."""
+    """Return the value of an SSM parameter; only that of ``cdk bootstrap`` has
+    to exist in this account.
+    """
     place = (api.account, api.region, name)
     if place in api.passed:
         return api.passed[place]

@@ -1,4 +1,6 @@
-"""What moto's server does not answer itself: CloudFormation, and the response URLs of custom resources."""
+"""What moto's server does not answer itself: CloudFormation,
+and the response URLs of custom resources.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _POLL_SECONDS = 0.01
 
 
 def patches(api: CloudFormationApi, answers: Answers) -> list[Any]:
-    """Patches of moto's application. moto's own CloudFormation does not replace resources or roll back."""
+    """Patches of moto's application. moto's own CloudFormation does not replace
+    resources or roll back.
+    """
     reply = partial(_reply, api, answers)
     return [wrapped(DomainDispatcherApplication, "__call__", partial(_call, reply))]
 
@@ -60,7 +64,9 @@ def _call(
 
 
 def _reply(api: CloudFormationApi, answers: Answers, request: Request) -> Response | None:
-    """Answer a request to CloudFormation, or the response of a function; ``None`` for other requests."""
+    """Answer a request to CloudFormation, or the response of a function;
+    ``None`` for other requests.
+    """
     is_response = request.path.startswith("/answers/")
     region, service = scope_of(request.environ)
     if not is_response and service != "cloudformation":

@@ -1,4 +1,6 @@
-"""What services refuse, also of resources that exist without doing anything: ``service_rules.json``."""
+"""What services refuse, also of resources that exist without doing anything:
+``service_rules.json``.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ _FIXED = ("KeySchema", "Projection", "AttributeDataType", "Mutable", "Required")
 
 
 def expect_accepted(kind: str, request: Request, current: Deployed | None = None) -> None:
-    """Raise ``StackError`` if the service refuses to create, update, replace or delete a resource."""
+    """Raise ``StackError`` if the service refuses to create, update,
+    replace or delete a resource.
+    """
     versions = (current.properties if current else {}), request.properties
     for rule in _RULES.get(request.type, ()):
         old, new = (each.get(rule["property"]) if "property" in rule else each for each in versions)

@@ -78,8 +78,8 @@ class Stack:
         events: All events, oldest first.
         created: Time of creation in seconds since the epoch. Default: now.
         termination_protection: Whether CloudFormation's API refuses to delete the stack.
-        roll_back: Resumes a rollback of an update that failed, as ``ContinueUpdateRollback`` does. Default:
-            no rollback failed.
+        roll_back: Resumes a rollback of an update that failed, as ``ContinueUpdateRollback`` does.
+            Default: no rollback failed.
     """
 
     name: str
@@ -152,7 +152,9 @@ class Stacks:
         return found
 
     def add(self, name: str) -> Stack:
-        """Create an empty stack, within CloudFormation's quota: a template can be nested in itself."""
+        """Create an empty stack, within CloudFormation's quota:
+        a template can be nested in itself.
+        """
         if len(self._existing()) >= MOST_STACKS:
             raise StackError(f"Limit for stack has been exceeded: {MOST_STACKS:,} stacks")
         arn = f"arn:aws:cloudformation:{self.api.region}:{self.api.account}:stack/{name}/{uuid4()}"
@@ -209,7 +211,9 @@ class Stacks:
 
 @dataclass(frozen=True)
 class Scope:
-    """Resolves the names in a stack's template: parameters, existing resources, outputs of other stacks."""
+    """Resolves the names in a stack's template: parameters, existing resources,
+    outputs of other stacks.
+    """
 
     stacks: Stacks
     stack: Stack

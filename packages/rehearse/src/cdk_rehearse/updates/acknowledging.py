@@ -1,7 +1,8 @@
 """Acknowledgements: problems that the user knows of, which then do not count.
 
-An acknowledgement is ``CODE`` or ``CODE@PLACE``. The place is what the problem has before its text: a
-construct or one above it, a logical ID, a stack, or an endpoint with or without the word before its name.
+An acknowledgement is ``CODE`` or ``CODE@PLACE``. The place is what the problem has before its text:
+a construct or one above it, a logical ID, a stack, or an endpoint with or without the word before
+its name.
 """
 
 from __future__ import annotations

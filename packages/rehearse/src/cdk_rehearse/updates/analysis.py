@@ -28,7 +28,9 @@ def since(number: int, step: Step) -> str:
 
 @dataclass(frozen=True)
 class Sequence:
-    """The moments of one operation, seen against the last one before it; an empty account has none."""
+    """The moments of one operation, seen against the last one before it;
+    an empty account has none.
+    """
 
     outcome: Outcome
     before: Moment | None
@@ -125,7 +127,9 @@ class Sequence:
         return found
 
     def drops(self) -> list[tuple[Count, Count]]:
-        """The variants that have fewer instances afterwards, although their initial count was exceeded."""
+        """The variants that have fewer instances afterwards,
+        although their initial count was exceeded.
+        """
         found, previous = [], _by_variant(self.before)
         for moment in self.outcome.moments:
             present = _by_variant(moment)
@@ -140,7 +144,9 @@ class Sequence:
 def _type_of(
     resources: Mapping[tuple[str, str], tuple[str, str]], stack: str, logical_id: str
 ) -> str:
-    """The type of a resource of a stack, or of a stack nested in it; empty if it no longer exists."""
+    """The type of a resource of a stack, or of a stack nested in it;
+    empty if it no longer exists.
+    """
     if (stack, logical_id) in resources:
         return resources[stack, logical_id][0]
     return next((kind for (_, name), (kind, _) in resources.items() if name == logical_id), "")

@@ -1,8 +1,8 @@
 """What callers of endpoints notice: how an endpoint is called, and the names that a call contains.
 
-Sources: SageMaker API reference, InvokeEndpoint (TargetModel, TargetVariant, TargetContainerHostname,
-InferenceComponentName); SageMaker Developer Guide, "Asynchronous inference": an endpoint with
-AsyncInferenceConfig can only receive asynchronous invocations.
+Sources: SageMaker API reference, InvokeEndpoint (TargetModel, TargetVariant,
+TargetContainerHostname, InferenceComponentName); SageMaker Developer Guide, "Asynchronous
+inference": an endpoint with AsyncInferenceConfig can only receive asynchronous invocations.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from .report import GENERATED
 _ENDPOINT, _OPERATION = "", "operation"
 _noticed = partial(problem, "rehearse-callers-fail")
 Call = tuple[str, str, str]
-"""What a call contains: the endpoint, a kind of name and the name; the operation that works is one too."""
+"""What a call contains: the endpoint, a kind of name and the name;
+the operation that works is one too.
+"""
 
 
 def calls(account: SimulatedAccount) -> set[Call]:
@@ -75,8 +77,9 @@ def _models(account: SimulatedAccount, url: str) -> list[str]:
 def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Finding]:
     """Yield what callers notice, the endpoints first; one whose path is empty is no problem.
 
-    It is an error if every call fails, and a warning if those fail that name something. Calls that name no
-    variant work with each of them, and callers do not have generated names of models in their code.
+    It is an error if every call fails, and a warning if those fail that name something. Calls that
+    name no variant work with each of them, and callers do not have generated names of models in
+    their code.
     """
     kept = {each[0] for each in before & after if each[1] == _ENDPOINT}
     for kind, endpoint in sorted({(each[1], each[0]) for each in before ^ after}):

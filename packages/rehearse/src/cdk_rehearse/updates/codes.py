@@ -1,4 +1,5 @@
-"""The codes of the problems that a rehearsal reports, and the reasons for which AWS refuses a change.
+"""The codes of the problems that a rehearsal reports, and the reasons for which AWS refuses a
+change.
 
 ``basis.json`` says of each what it is based on. A rule that is inferred is only a warning.
 """
@@ -21,8 +22,8 @@ __all__ = ["CODES", "REFUSALS", "Code", "refusal_of"]
 class Code:
     """A kind of problem, or of a refusal, which has the pattern of its reason.
 
-    ``basis``: a document of AWS states the rule, it was observed on AWS, or it is a conclusion. An empty fix
-    depends on the update; that of a refusal is then that of the problem's code.
+    ``basis``: a document of AWS states the rule, it was observed on AWS, or it is a conclusion. An
+    empty fix depends on the update; that of a refusal is then that of the problem's code.
     """
 
     meaning: str
@@ -42,7 +43,10 @@ CODES = {
 }
 """Each code of a problem."""
 REFUSALS = tuple(Code(**each) for each in _FACTS["refusals"])
-"""The refusals of this simulation. Others are those of moto and of CloudFormation's resource schemas."""
+"""The refusals of this simulation.
+
+Others are those of moto and of CloudFormation's resource schemas.
+"""
 PAID_BY_HOUR: tuple[str, ...] = tuple(_FACTS["paid by hour"])
 """Types of resources that cost money without being used."""
 

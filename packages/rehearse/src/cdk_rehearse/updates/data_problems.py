@@ -1,4 +1,6 @@
-"""The problems of roles that use encrypted data: requests, responses, captured data, topics, volumes."""
+"""The problems of roles that use encrypted data: requests, responses, captured
+data, topics, volumes.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,12 @@ class _Loss:
 
 
 def data_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
-    """Yield a problem for each role that can no longer use data; the worst of each kind of data first.
+    """Yield a problem for each role that can no longer use data; the worst of each kind of data
+    first.
 
-    It is a warning if the role can use it again at the end of the update, or if only data under a previous
-    key is concerned: there may be none. ``when`` replaces the step. What was so before the update comes last,
-    as a warning: the update does not cause it, but new data is lost.
+    It is a warning if the role can use it again at the end of the update, or if only data under a
+    previous key is concerned: there may be none. ``when`` replaces the step. What was so before the
+    update comes last, as a warning: the update does not cause it, but new data is lost.
     """
     before = _refused(sequence.before)
     for place, loss in sorted(_losses(sequence).items(), key=lambda each: each[0] in before):
@@ -65,7 +68,9 @@ def _where(use: Use) -> str:
 
 
 def _is_known_to_fail(sequence: Sequence, reading: DataReading) -> bool:
-    """Whether the execution role cannot use new data, and a stack has the policies that could allow it."""
+    """Whether the execution role cannot use new data,
+    and a stack has the policies that could allow it.
+    """
     use = reading.use
     owner = use.key if reading.refusal.startswith("kms:") else use.place.partition("/")[0]
     name = owner.removeprefix("arn:aws:s3:::").rpartition("/")[2]
@@ -119,8 +124,8 @@ def _fix(sequence: Sequence, reading: DataReading) -> str:
     if not is_of_key or _has_kept_key(sequence, use) or use.data not in _FIXES:
         in_key = ", and for the account or the role in the policy of the key" if is_of_key else ""
         return (
-            f"allow the action in a policy of the role and in its permissions boundary{in_key}, and remove "
-            "what denies it there or in the policy of the bucket or topic"
+            f"allow the action in a policy of the role and in its permissions boundary{in_key}, "
+            "and remove what denies it there or in the policy of the bucket or topic"
         )
     if not use.is_own and use.data in ("captured data", "core dumps"):
         return "keep the permission for the old key, with old_key.grant_decrypt(role)"
@@ -130,8 +135,8 @@ def _fix(sequence: Sequence, reading: DataReading) -> str:
             f"put the old key into {option}, and remove it when nothing under it is needed any more"
         )
     return (
-        f"deploy first with the new key in {option}, and in the next deployment use the new key and put the "
-        "old one into this list; remove it when nothing under it is needed any more"
+        f"deploy first with the new key in {option}, and in the next deployment use the new key "
+        "and put the old one into this list; remove it when nothing under it is needed any more"
     )
 
 
@@ -144,13 +149,15 @@ def _fix_of_previous_key(use: Use) -> str:
         keep = f"keep the key in {_FIXES[use.data]['option']}(previous_encryption_keys=[...])"
     return (
         f"{keep} until {_FIXES[use.data]['needed_until']}, and ignore this warning then. Lifetime: "
-        f"{ENCRYPTED_DATA[use.data].lifetime}. `aws s3api head-object` prints the key of an object as "
-        "SSEKMSKeyId"
+        f"{ENCRYPTED_DATA[use.data].lifetime}. "
+        "`aws s3api head-object` prints the key of an object as SSEKMSKeyId"
     )
 
 
 def _has_kept_key(sequence: Sequence, use: Use) -> bool:
-    """Whether the same data has this key before and after the update, so that only policies changed."""
+    """Whether the same data has this key before and after the update,
+    so that only policies changed.
+    """
     before, after = sequence.before, sequence.outcome.moments[-1]
     return use.key in _keys_of(after, use) and (before is None or use.key in _keys_of(before, use))
 

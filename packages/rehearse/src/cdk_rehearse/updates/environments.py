@@ -60,7 +60,9 @@ def _part(version: Version, environment: str, imported: Mapping[Place, str]) -> 
 
 
 def _environments(stacks: tuple[StackVersion, ...]) -> list[str]:
-    """The environments, each after those that it needs; in a circle, first those that need the fewest."""
+    """The environments, each after those that it needs; in a circle,
+    first those that need the fewest.
+    """
     needed: dict[str, set[str]] = {each.environment: set() for each in stacks}
     for each in stacks:
         needed[each.environment] |= each.needs & needed.keys() - {each.environment}
@@ -71,7 +73,9 @@ def _environments(stacks: tuple[StackVersion, ...]) -> list[str]:
 
 
 def _imported(version: Version, other: Version) -> dict[Place, str]:
-    """The parameters of other Regions that stacks read, if the function of the other version guards them."""
+    """The parameters of other Regions that stacks read,
+    if the function of the other version guards them.
+    """
     found: dict[Place, str] = {}
     for stack in version.stacks:
         for each in stack.template.resources.values():
@@ -122,7 +126,9 @@ def _names(part: Request, found: Rehearsal) -> set[str]:
 
 
 def _of_environment(value: Any, environment: str, several: set[str], first: int) -> Any:
-    """Name the environment in a report, or in a part of one, and count its steps from ``first`` on."""
+    """Name the environment in a report, or in a part of one,
+    and count its steps from ``first`` on.
+    """
 
     def name(given: str) -> str:
         return f"{given} ({environment})" if given in several else given

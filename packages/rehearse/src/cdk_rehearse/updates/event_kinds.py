@@ -1,4 +1,6 @@
-"""The kinds of events that a user can name: subject, help, example, and whether it is about endpoints."""
+"""The kinds of events that a user can name: subject, help, example,
+and whether it is about endpoints.
+"""
 
 from __future__ import annotations
 

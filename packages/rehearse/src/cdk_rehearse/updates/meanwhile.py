@@ -1,4 +1,5 @@
-"""What happens in AWS between the deployments of OLD and NEW: events that a user names as ``KIND=SUBJECT``.
+"""What happens in AWS between the deployments of OLD and NEW: events that a user names as
+``KIND=SUBJECT``.
 
 Each kind of ``KINDS`` is a method of ``Meanwhile``.
 """
@@ -31,9 +32,9 @@ _MOST_LISTED = 20
 class Meanwhile:
     """The account in which OLD is deployed, and in which the events of a request happen.
 
-    ``before`` is what was seen before the events, ``last`` what was seen after them; ``None`` if no endpoint
-    serves. ``moments`` has what was seen after each. The public methods are the kinds of events; each returns
-    what happened.
+    ``before`` is what was seen before the events, ``last`` what was seen after them; ``None`` if no
+    endpoint serves. ``moments`` has what was seen after each. The public methods are the kinds of
+    events; each returns what happened.
     """
 
     trial: Trial
@@ -166,7 +167,10 @@ class Meanwhile:
                 yield from ((bucket, each["Key"]) for each in page.get("Contents", ()))
 
     def _expired(self, days: int) -> Iterator[tuple[str, str]]:
-        """Bucket and prefix of what lifecycle rules delete. S3 does so at the midnight after the last day."""
+        """Bucket and prefix of what lifecycle rules delete.
+
+        S3 does so at the midnight after the last day.
+        """
         for stack in self.trial.account.stacks.all:
             for deployed in stack.resources.values():
                 for rule in deployed.properties.get("LifecycleConfiguration", {}).get("Rules", ()):
@@ -183,7 +187,9 @@ class Meanwhile:
 
 
 def _found(what: str, subject: str, known: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """The names that the subject is, ends, or names in another way; an image may have a tag after it."""
+    """The names that the subject is, ends, or names in another way;
+    an image may have a tag after it.
+    """
     pattern = re.compile(rf"(?:^|/){re.escape(subject)}(?:[:@]|$)")
     found = [name for name, others in known.items() if pattern.search(name) or subject in others]
     if not found:

@@ -65,14 +65,16 @@ def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
             yield problem(
                 "rehearse-reader-loses-access",
                 reading.endpoint,
-                f"{start}, a new instance cannot start: {reading.refusal}. It matters when the endpoint "
-                "scales out or SageMaker replaces a host; instances that run keep serving",
+                f"{start}, a new instance cannot start: {reading.refusal}. It matters when the "
+                "endpoint scales out or SageMaker replaces a host; instances that run keep serving",
                 RESTORE if moment.step.action == "meanwhile" else "",
             )
 
 
 def _shrinking(sequence: Sequence, fleets: Container[str]) -> Iterator[Finding]:
-    """Fleets that lose instances: a warning if scaling removes those that are only assumed to run."""
+    """Fleets that lose instances: a warning if scaling removes those that
+    are only assumed to run.
+    """
     after_types = {name: kind for (_, name), (kind, _) in sequence.outcome.after.resources.items()}
     for before, after in sequence.drops():
         is_scaling = after_types.get(after.moment.subject) in _TARGETS
@@ -84,8 +86,8 @@ def _shrinking(sequence: Sequence, fleets: Container[str]) -> Iterator[Finding]:
         found = problem(
             "rehearse-fleet-shrinks",
             f"endpoint {after.endpoint}",
-            f"{after.moment}: variant {after.variant} gets {after.count} instances, it has {before.count}; "
-            "the others stop while they are needed",
+            f"{after.moment}: variant {after.variant} gets {after.count} instances, it has "
+            f"{before.count}; the others stop while they are needed",
             f"set {keep}={before.count} in this deployment",
         )
         is_assumed = not any(name in fleets for name in _names_of(sequence, after.endpoint))
@@ -114,7 +116,10 @@ def _stopping(sequence: Sequence) -> Iterator[Finding]:
             text = f"{absent.step}: the endpoint does not exist until a later step creates it again"
         elif successor:
             code = "rehearse-endpoint-replaced"
-            text = f"callers of {name} get errors from {absent.step} on; the new endpoint is {successor}"
+            text = (
+                f"callers of {name} get errors from {absent.step} on; "
+                f"the new endpoint is {successor}"
+            )
         else:
             text = f"{absent.step}: the endpoint is deleted, and none takes its place"
             fix = "keep it until its last caller has left"
@@ -160,7 +165,10 @@ def revert_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
             if lost
             else ""
         )
-        message = "if SageMaker returns to the old configuration without an error, the stack reports success"
+        message = (
+            "if SageMaker returns to the old configuration without an error, "
+            "the stack reports success"
+        )
         yield problem(
             "rehearse-revert-unnoticed", logical_id, f"{message}, the old version serves{text}"
         )
@@ -175,7 +183,9 @@ def leftover_problems(when: str, outcome: Outcome, types: Container[str]) -> Ite
 
 
 def late_log_problems(outcome: Outcome) -> Iterator[Finding]:
-    """A warning for each log group that the operation deletes and that SageMaker may create again."""
+    """A warning for each log group that the operation deletes and that
+    SageMaker may create again.
+    """
     kept = {name for _, name in outcome.after.resources.values()}
     kept |= {each.physical_id for each in outcome.leftovers}
     for (_, logical_id), (kind, name) in outcome.before.resources.items():
@@ -184,8 +194,8 @@ def late_log_problems(outcome: Outcome) -> Iterator[Finding]:
             yield problem(
                 "rehearse-log-group-returns",
                 logical_id,
-                f"SageMaker may create {name} again, for events that arrive after the deletion; the next "
-                "deployment then fails because the log group exists",
+                f"SageMaker may create {name} again, for events that arrive after the deletion; "
+                "the next deployment then fails because the log group exists",
             )
 
 

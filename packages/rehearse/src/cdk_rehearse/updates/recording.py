@@ -20,8 +20,8 @@ _REMAINS = ("DELETE_SKIPPED", "DELETE_FAILED")
 class Moment:
     """What was seen after one step of the operation on a stack; a cleanup can no longer be undone.
 
-    ``serving`` has the configuration that answers the requests of each endpoint, ``peaks`` the most instances
-    of each endpoint that the step has updated.
+    ``serving`` has the configuration that answers the requests of each endpoint, ``peaks`` the most
+    instances of each endpoint that the step has updated.
     """
 
     stack: str

@@ -38,26 +38,27 @@ def rehearse(
     """Rehearse an update in a simulated account.
 
     Args:
-        old: The deployed version: a folder of a cloud assembly, a template, or ``None`` before the first
-            deployment. Of a template alone, neither functions nor models are known.
+        old: The deployed version: a folder of a cloud assembly, a template, or ``None`` before the
+            first deployment. Of a template alone, neither functions nor models are known.
         new: The version to deploy; ``None`` for a deletion.
         stacks: Names of the stacks to rehearse. Default: all.
-        fleets: Instances of endpoints before the update, by name or logical ID. Default: the highest number
-            of an endpoint with scaling, the initial number of others.
+        fleets: Instances of endpoints before the update, by name or logical ID. Default: the
+            highest number of an endpoint with scaling, the initial number of others.
         failures: ``"each"`` also lets every step fail once, ``"none"`` does not.
-        orders: Number of orders of independent resources to try, 1 or 2. The second also does the opposite
-            where AWS does not document what it does.
-        parameters: Values of the templates' parameters, in both versions. Default: those of the deployed
-            stack, or the defaults of the template.
-        meanwhile: What happens in AWS after OLD and before NEW, each as ``KIND=SUBJECT``, for example
-            ``"key-disabled=Key"``; ``KINDS`` of :mod:`cdk_rehearse.updates.event_kinds` has the kinds.
-        acknowledge: Problems that do not count, each as ``CODE`` or ``CODE@PLACE`` with the construct path,
-            logical ID, stack or endpoint that the report prints. Default: none.
+        orders: Number of orders of independent resources to try, 1 or 2. The second also does the
+            opposite where AWS does not document what it does.
+        parameters: Values of the templates' parameters, in both versions. Default: those of the
+            deployed stack, or the defaults of the template.
+        meanwhile: What happens in AWS after OLD and before NEW, each as ``KIND=SUBJECT``, for
+            example ``"key-disabled=Key"``; ``KINDS`` of :mod:`cdk_rehearse.updates.event_kinds` has
+            the kinds.
+        acknowledge: Problems that do not count, each as ``CODE`` or ``CODE@PLACE`` with the
+            construct path, logical ID, stack or endpoint that the report prints. Default: none.
 
     Raises:
         TemplateError: a version cannot be read, or OLD cannot be deployed.
-        InvalidValueError: a stack, an argument, a code or the subject of an event does not exist, or a
-            parameter has no value.
+        InvalidValueError: a stack, an argument, a code or the subject of an event does not exist,
+            or a parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
     if failures not in ("each", "none"):
@@ -134,7 +135,8 @@ def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Ve
         several = Counter(chain.from_iterable(known))
         names = ", ".join(min(sorted(each), key=lambda name: several[name]) for each in known)
         raise InvalidValueError(
-            f"template {alone.stacks[0].name}: is compared with one stack; pass --stack with one of {names}"
+            f"template {alone.stacks[0].name}: is compared with one stack; "
+            f"pass --stack with one of {names}"
         )
     return alone.named(chosen.stacks[0].name), chosen
 

@@ -27,7 +27,8 @@ _FIX = (
 def replaced_data_problems(outcome: Outcome) -> Iterator[Finding]:
     """A warning for each resource with data that the update deletes or replaces.
 
-    One that is removed and retained has a warning if the update creates another of its type: that is empty.
+    One that is removed and retained has a warning if the update creates another of its type: that
+    is empty.
     """
     before, after = outcome.before.deployed, outcome.after.deployed
     created = {each.request.type for place, each in after.items() if place not in before} - {_KEY}

@@ -12,7 +12,9 @@ from constructs_triton_core.findings import Finding, Severity
 _LOGICAL_ID = re.compile(
     r"(?<![\w:/.-])(?:[A-Za-z0-9-]+-(?P<generated>[A-Za-z0-9]+)-[A-Z0-9]{12}|[A-Za-z0-9]+)(?![\w/-])"
 )
-"""A word that may be a logical ID, or a name that CloudFormation generates from one; no part of an ARN."""
+"""A word that may be a logical ID, or a name that CloudFormation generates from one;
+no part of an ARN.
+"""
 
 GENERATED = re.compile(r"-[A-Z0-9]{12}(?![\w-])")
 """The end of a name that CloudFormation generates, which is another one after each deployment."""
@@ -37,15 +39,16 @@ class RehearsedStep:
     Args:
         number: Position in the rehearsal, from 1.
         stack: Name of the stack.
-        action: What CloudFormation does: ``create``, ``update``, ``replace`` or ``delete``. A replacement
-            creates the new resource; a later step deletes the old one.
+        action: What CloudFormation does: ``create``, ``update``, ``replace`` or ``delete``. A
+            replacement creates the new resource; a later step deletes the old one.
         logical_id: Logical ID of the resource.
         type: Resource type.
-        is_cleanup: Whether the step belongs to the cleanup phase, which CloudFormation does not undo.
-        serving: What each endpoint serves while the step runs: ``v1`` for its configuration before the
-            update, ``v2`` for the new one, ``v1, v2`` while both have instances.
-        may_read_old: Whether a new instance may read the old models after the step; ``None`` if no endpoint
-            runs them or nothing is known.
+        is_cleanup: Whether the step belongs to the cleanup phase, which CloudFormation does not
+            undo.
+        serving: What each endpoint serves while the step runs: ``v1`` for its configuration before
+            the update, ``v2`` for the new one, ``v1, v2`` while both have instances.
+        may_read_old: Whether a new instance may read the old models after the step; ``None`` if no
+            endpoint runs them or nothing is known.
         may_read_new: The same for the new models.
     """
 
@@ -84,9 +87,9 @@ class Failure:
     Args:
         step: Number of the step.
         logical_id: Logical ID of the resource.
-        event: ``fails``; ``answers FAILED`` for a new custom resource whose function does so after its work;
-            or ``reverts`` for an update of an endpoint after which SageMaker returns to the old configuration
-            without an error.
+        event: ``fails``; ``answers FAILED`` for a new custom resource whose function does so after
+            its work; or ``reverts`` for an update of an endpoint after which SageMaker returns to
+            the old configuration without an error.
         status: Status of the stack at the end.
         reason: Why the operation, or its rollback, failed.
         serving: What each endpoint serves at the end.
@@ -113,7 +116,8 @@ class Instances:
         peak: Highest number during the update.
         after: Instances after the update.
         peak_by_type: Highest number of each instance type, which its quota must allow.
-        environment: Account and Region, ``aws://<account>/<Region>``. Default: the only one of the rehearsal.
+        environment: Account and Region, ``aws://<account>/<Region>``. Default: the only one of the
+            rehearsal.
     """
 
     endpoint: str
@@ -160,15 +164,16 @@ class Rehearsal:
         instances: Instances before, during and after the update.
         callers: What callers of the endpoints notice; empty if nothing changes for them.
         leftovers: Resources that remain without a stack after the update itself.
-        way_back: The result of deploying OLD again after the update; ``None`` if there is no OLD or no NEW.
+        way_back: The result of deploying OLD again after the update; ``None`` if there is no OLD or
+            no NEW.
         deletion: The result of deleting the stacks after the update; ``None`` if there is no NEW.
         depends_on_aws: What differs if AWS behaves differently where it documents nothing.
         not_simulated: What the rehearsal makes no statement about.
         problems: Errors and warnings, each with code, message and hint.
         acknowledged: The errors and warnings that the user has acknowledged.
         unused_acknowledgements: Acknowledgements of the user that no error and no warning matches.
-        construct_paths: Path of the construct below its stack, by logical ID; a resource that the CDK did not
-            write has none.
+        construct_paths: Path of the construct below its stack, by logical ID; a resource that the
+            CDK did not write has none.
         meanwhile: What happened between OLD and NEW, as ``meanwhile`` asked for.
     """
 

@@ -1,4 +1,6 @@
-"""Runs a rehearsal in this process: once calmly, then with a failure at each step, in one or two orders."""
+"""Runs a rehearsal in this process: once calmly, then with a failure at each step,
+in one or two orders.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ OTHER = Behaviour(
 def simulate(request: Request) -> Rehearsal:
     """Rehearse an update; raises ``TemplateError`` if OLD cannot be deployed.
 
-    The environments are rehearsed after each other. As ``cdk deploy --all``, it stops at the first failure.
+    The environments are rehearsed after each other. As ``cdk deploy --all``, it stops at the first
+    failure.
     """
     parts, found = _with_subjects(by_environment(request)), list[Rehearsal]()
     for each in parts.values():
@@ -53,7 +56,9 @@ def simulate(request: Request) -> Rehearsal:
 
 
 def _with_subjects(parts: dict[str, Request]) -> dict[str, Request]:
-    """Give each environment the fleets and events that it has; ``InvalidValueError`` if none has one."""
+    """Give each environment the fleets and events that it has;
+    ``InvalidValueError`` if none has one.
+    """
     whole = next(iter(parts.values()))
     if len(parts) == 1 or not (whole.fleets or whole.meanwhile):
         return parts
@@ -85,7 +90,9 @@ def _rehearsed(request: Request) -> Rehearsal:
 
 
 def _compared(request: Request, found: Rehearsal, other: Rehearsal) -> Rehearsal:
-    """Add what only the other behaviour of AWS leads to; it is a warning, unless the order alone does."""
+    """Add what only the other behaviour of AWS leads to; it is a warning,
+    unless the order alone does.
+    """
     known = {_place(each) for each in found.problems}
     added = [each for each in other.problems if _place(each) not in known]
     marked = [replace(each, message=f"depending on AWS: {each.message}") for each in added]
@@ -102,7 +109,9 @@ def _compared(request: Request, found: Rehearsal, other: Rehearsal) -> Rehearsal
 
 
 def _redeployments(request: Request, steps: tuple[RehearsedStep, ...]) -> Iterator[str]:
-    """The updates of endpoints whose configuration stays the same, unless only their tags change."""
+    """The updates of endpoints whose configuration stays the same,
+    unless only their tags change.
+    """
     old, new = _declared(request.old), _declared(request.new)
     for each in steps:
         if each.type in ENDPOINT_TYPES and (each.action, each.is_cleanup) == ("update", False):
@@ -124,7 +133,9 @@ def _declared(version: Version) -> dict[tuple[str, str], Resource]:
 
 
 def _place(problem: Finding) -> tuple[str, str]:
-    """Code and place without the random end of a generated name, which differs from account to account."""
+    """Code and place without the random end of a generated name,
+    which differs from account to account.
+    """
     return problem.code, GENERATED.sub("", problem.path)
 
 
@@ -186,7 +197,9 @@ class _Pass:
 
     @contextmanager
     def _prepared(self) -> Iterator[Meanwhile]:
-        """A trial in which OLD is deployed, the fleets have their sizes and the events have happened."""
+        """A trial in which OLD is deployed, the fleets have their sizes and the
+        events have happened.
+        """
         request = self.request
         with opened([request.old, request.new], self.behaviour) as trial:
             outcome = trial.deploy(request.old, NONE)
@@ -235,8 +248,8 @@ def _events(
 ) -> Iterator[tuple[RehearsedStep, FailureEvent]]:
     """Each step that can fail, then what can happen in place of a failure.
 
-    With ``answers``, a new custom resource also answers FAILED. After an update its physical ID stays the
-    same, whether the response is lost or says FAILED.
+    With ``answers``, a new custom resource also answers FAILED. After an update its physical ID
+    stays the same, whether the response is lost or says FAILED.
     """
     changing = [each for each in steps if not each.is_cleanup]
     yield from ((each, "fails") for each in changing)
@@ -259,7 +272,9 @@ def _failing(usual: Behaviour, step: RehearsedStep, event: FailureEvent, trial: 
 
 
 def _is_update(step: RehearsedStep) -> bool:
-    """Whether a step gives an endpoint another configuration, as the creation of an adopted one does too."""
+    """Whether a step gives an endpoint another configuration,
+    as the creation of an adopted one does too.
+    """
     is_update = step.action == "update" or step.type == ADOPTED_TYPE
     return is_update and step.type in ENDPOINT_TYPES and _BOTH in step.serving.values()
 

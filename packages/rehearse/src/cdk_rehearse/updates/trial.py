@@ -32,9 +32,11 @@ _ARCHIVE = re.compile(r"\b[0-9a-f]{64}\.tar\.gz\b")
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of deploying or deleting all stacks of a version; ``status`` has those that were reached.
+    """The result of deploying or deleting all stacks of a version; ``status`` has those that were
+    reached.
 
-    ``reason`` is empty after a success. SageMaker may create ``late_log_groups`` again after their deletion.
+    ``reason`` is empty after a success. SageMaker may create ``late_log_groups`` again after their
+    deletion.
     """
 
     status: Mapping[str, str]
@@ -155,8 +157,8 @@ class Trial:
     def set_fleets(self, fleets: Mapping[str, int]) -> None:
         """Set the instances of endpoints, by default those with scaling to their maximum.
 
-        Inference components with scaling get their highest number of copies, or as many as fit. ``fleets``
-        has names or logical IDs of endpoints.
+        Inference components with scaling get their highest number of copies, or as many as fit.
+        ``fleets`` has names or logical IDs of endpoints.
         """
         api, found = self.account.api, self.endpoints()
         expect_known(fleets, found)
@@ -172,7 +174,9 @@ class Trial:
             components.scale_out(name, self._maximum(f"inference-component/{name}") or 0)
 
     def endpoints(self) -> dict[str, str]:
-        """The logical ID of each endpoint by its name, which a template may leave to CloudFormation."""
+        """The logical ID of each endpoint by its name,
+        which a template may leave to CloudFormation.
+        """
         found = State.of(self.account).resources.items()
         return {
             arn.rpartition("/")[2]: name
@@ -189,7 +193,9 @@ class Trial:
 
 
 def expect_known(fleets: Iterable[str], endpoints: Mapping[str, str]) -> None:
-    """Raise ``InvalidValueError`` for a fleet that is neither a name nor a logical ID of an endpoint."""
+    """Raise ``InvalidValueError`` for a fleet that is neither a name nor a
+    logical ID of an endpoint.
+    """
     known = ", ".join(f"{name} ({logical_id})" for name, logical_id in endpoints.items())
     fix = f"pass the name or logical ID of {known}" if known else "it has none; remove this"
     for name in fleets:

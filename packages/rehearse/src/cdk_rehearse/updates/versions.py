@@ -1,4 +1,6 @@
-"""OLD and NEW: the stacks of a cloud assembly, a single template, or nothing; and what to rehearse."""
+"""OLD and NEW: the stacks of a cloud assembly, a single template, or nothing;
+and what to rehearse.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ class StackVersion:
         region: Region; empty if the stack is not bound to one.
         names: All names that select it.
         parameters: Values of the template's parameters. Default: those of the template.
-        paths: Path of each construct by logical ID, from the path of the stack on. Default: not known.
+        paths: Path of each construct by logical ID, from the path of the stack on. Default: not
+            known.
         needs: Environments of the stacks that it depends on.
     """
 
@@ -96,7 +99,8 @@ class Version:
         stacks: The stacks, each after those that it depends on. Default: none.
         environment: The one account and Region of which it has the stacks. Default: all.
         passed: What its stacks pass to those of other environments; known when they are deployed.
-        imported: Parameters of other Regions that may not change while it is deployed, with their readers.
+        imported: Parameters of other Regions that may not change while it is deployed, with their
+            readers.
     """
 
     stacks: tuple[StackVersion, ...] = ()
@@ -205,9 +209,10 @@ def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
 def construct_paths(*versions: Version) -> dict[str, str]:
     """Return the path of each resource below its stack, by logical ID.
 
-    The CDK derives a logical ID from this path, so two stacks have the same path for the same logical ID. The
-    path is in the template if the CDK's command line ran the app, and beside the template otherwise. A
-    resource that the CDK did not write has none. A later version takes precedence.
+    The CDK derives a logical ID from this path, so two stacks have the same path for the same
+    logical ID. The path is in the template if the CDK's command line ran the app, and beside the
+    template otherwise. A resource that the CDK did not write has none. A later version takes
+    precedence.
     """
     return {
         logical_id: _below(stack, path)
@@ -223,7 +228,9 @@ def _paths_in_template(stack: StackVersion) -> dict[str, str]:
 
 
 def _below(stack: StackVersion, path: str) -> str:
-    """The path without that of the stack and without the last construct, which the CDK adds to each."""
+    """The path without that of the stack and without the last construct,
+    which the CDK adds to each.
+    """
     known = sorted((name for name in stack.names if path.startswith(f"{name}/")), key=len)
     inner = path.removeprefix(f"{known[-1]}/") if known else path.partition("/")[2] or path
     return _ENDING.sub("", inner)

@@ -1,1 +1,3 @@
-"""What a synthesized template serves, and from where: models in S3, who calls them, the graph of services."""
+"""What a synthesized template serves, and from where: models in S3, who calls them,
+the graph of services.
+"""

@@ -1,4 +1,6 @@
-"""Draws the graph of a stack as SVG: a column for each kind of node, readable on light and dark pages."""
+"""Draws the graph of a stack as SVG: a column for each kind of node,
+readable on light and dark pages.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ _LONGEST_LINE = 40
 _CHARACTER, _LINE, _PADDING, _BETWEEN, _ARROW, _TITLE = 6.8, 17, 12, 16, 104, 30
 _STYLE = """
 svg {
-  --ground: #ffffff; --text: #1a1f27; --quiet: #5a6472; --box: #f1f3f6; --accent: #1a5fb4; --wait: #8a5a00;
+  --ground: #ffffff; --text: #1a1f27; --quiet: #5a6472; --box: #f1f3f6; --accent: #1a5fb4; \
+--wait: #8a5a00;
   font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif;
 }
 @media (prefers-color-scheme: dark) {
@@ -26,7 +29,8 @@ svg {
 text { fill: var(--text); }
 .ground { fill: var(--ground); }
 .title, .first { font-weight: 600; }
-.label { fill: var(--quiet); font-size: 11px; stroke: var(--ground); stroke-width: 4px; paint-order: stroke; }
+.label { fill: var(--quiet); font-size: 11px; stroke: var(--ground); stroke-width: 4px; \
+paint-order: stroke; }
 .box { fill: var(--box); stroke: var(--quiet); }
 .endpoint .box { stroke: var(--accent); stroke-width: 2px; }
 .caller .box { rx: 16px; }
@@ -60,8 +64,10 @@ def draw_graphs(graphs: Sequence[ServiceGraph]) -> str:
             f'width="{width:g}" role="img">',
             f"<title>What the endpoints of {names} serve</title>",
             f"<style>{_STYLE}</style>",
-            '<defs><marker id="head" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto">'
-            '<path class="head" d="M0,0 L8,4 L0,8 z"/></marker></defs>',
+            (
+                '<defs><marker id="head" markerWidth="8" markerHeight="8" refX="7" refY="4" '
+                'orient="auto"><path class="head" d="M0,0 L8,4 L0,8 z"/></marker></defs>'
+            ),
             '<rect class="ground" width="100%" height="100%"/>',
             *parts,
             "</svg>\n",
@@ -84,7 +90,8 @@ class _Drawing:
         self.width = self._set_columns()
         self._boxes: dict[str, _Box] = {}
         self.bottom = top
-        # What no endpoint leads to, such as an adapter of another stack's base, is below the endpoints.
+        # What no endpoint leads to, such as an adapter of another stack's base, is below the
+        # endpoints.
         for node in sorted(graph.nodes, key=lambda each: each.kind != "endpoint"):
             if node.key not in self._boxes:
                 self.bottom = self._place(node, self.bottom) + _BETWEEN
@@ -181,7 +188,9 @@ def _wrapped(text: str) -> Iterator[str]:
 
 
 def _shortened(graph: ServiceGraph) -> ServiceGraph:
-    """Return a graph with the first callers and components, and one node for the others of each kind."""
+    """Return a graph with the first callers and components,
+    and one node for the others of each kind.
+    """
     keys = {each.key for each in graph.nodes}
     nodes, edges = (
         list(graph.nodes),

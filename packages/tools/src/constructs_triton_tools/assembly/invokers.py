@@ -50,7 +50,9 @@ def _allows(statement: Mapping[str, Any], own: set[str]) -> bool:
 
 
 def _covers(resource: str, own: set[str]) -> bool:
-    """Return whether a resource of a policy is the endpoint: by its ARN, by a reference, or by a pattern."""
+    """Return whether a resource of a policy is the endpoint: by its ARN, by a reference,
+    or by a pattern.
+    """
     name = resource.rpartition(":endpoint/")[2]
     return any(matches_wildcards(name, each) for each in own)
 

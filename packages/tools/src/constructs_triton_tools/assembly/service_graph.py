@@ -1,4 +1,6 @@
-"""What the endpoints of a stack serve, as a graph: callers, endpoints, variants, models, S3 and scaling."""
+"""What the endpoints of a stack serve, as a graph: callers, endpoints, variants, models,
+S3 and scaling.
+"""
 
 from __future__ import annotations
 
@@ -207,7 +209,10 @@ def _target(policy: DeclaredPolicy, instance_types: Sequence[str]) -> str:
     found = metric or {}
     name = found.get("PredefinedMetricType") or found.get("MetricName") or "metric math"
     target = tracking.get("TargetValue")
-    return f"{text_of(name)} at {text_of(target)}{share_of_instance(text_of(name), target, instance_types)}"
+    return (
+        f"{text_of(name)} at {text_of(target)}"
+        f"{share_of_instance(text_of(name), target, instance_types)}"
+    )
 
 
 def _shortened(url: str) -> str:

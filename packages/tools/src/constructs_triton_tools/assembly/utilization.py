@@ -1,7 +1,7 @@
 """What a target of a scaling policy on utilization means: each vCPU and each GPU has 100 percent.
 
-Source: Amazon SageMaker AI developer guide, metrics of endpoint instances: ``CPUUtilization`` is the sum over
-the cores, so it ranges up to 400 percent on an instance with four vCPUs.
+Source: Amazon SageMaker AI developer guide, metrics of endpoint instances: ``CPUUtilization`` is
+the sum over the cores, so it ranges up to 400 percent on an instance with four vCPUs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ _UNITS = {"CPUUtilization": "vCPU", "GPUUtilization": "GPU", "GPUMemoryUtilizati
 
 
 def share_of_instance(metric: str | None, target: Any, instance_types: Iterable[Any]) -> str:
-    """Return the part of an instance in brackets, such as `` (60% of 2 vCPUs)``; "" for other metrics.
+    """Return the part of an instance in brackets, such as `` (60% of 2 vCPUs)``; "" for other
+    metrics.
 
     If the number of vCPUs or GPUs is not known, or differs, the text says what 100 percent are.
     """

@@ -42,7 +42,9 @@ class NotingReader(AwsReader):
     def read_list(
         self, service: str, operation: str, member: str, **request: Any
     ) -> Iterator[dict[str, Any]]:
-        """Yield the members of a list from up to ``most_pages`` pages; what cannot be read is noted."""
+        """Yield the members of a list from up to ``most_pages`` pages;
+        what cannot be read is noted.
+        """
         for _ in range(self.most_pages):
             answer = self.read(service, operation, **request)
             yield from answer.get(member, [])

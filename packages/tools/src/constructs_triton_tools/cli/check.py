@@ -1,4 +1,6 @@
-"""``constructs-triton check``: the checker's command, which can load the models in a Triton server too."""
+"""``constructs-triton check``: the checker's command,
+which can load the models in a Triton server too.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--server",
         action="store_true",
-        help="load every model in the Triton server of nvidia-pytriton too, and print whether each loads",
+        help=(
+            "load every model in the Triton server of nvidia-pytriton too, "
+            "and print whether each loads"
+        ),
     )
 
 

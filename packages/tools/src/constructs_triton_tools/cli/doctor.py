@@ -40,7 +40,10 @@ State = Literal["works", "old", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the machine: what it is for, and how to get it. Without a required one, synth fails."""
+    """A part of the machine: what it is for, and how to get it.
+
+    Without a required one, synth fails.
+    """
 
     name: str
     state: State
@@ -52,9 +55,10 @@ class Part:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Show what works on this machine: Python, Node.js, the CDK, the Triton server, container engines, "
-        "optional packages and AWS credentials, and what to install for the rest. AWS is not called. "
-        "Exit code 1 if apps cannot be synthesized. `doctor completion` prints a script for your shell."
+        "Show what works on this machine: Python, Node.js, the CDK, the Triton server, container "
+        "engines, optional packages and AWS credentials, and what to install for the rest. AWS is "
+        "not called. Exit code 1 if apps cannot be synthesized. `doctor completion` prints a "
+        "script for your shell."
     )
     add_common(parser, "--json")
 

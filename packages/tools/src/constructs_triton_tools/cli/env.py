@@ -1,4 +1,6 @@
-"""``constructs-triton env``: build Python environments for the Python backend, and show their contents."""
+"""``constructs-triton env``: build Python environments for the Python backend,
+and show their contents.
+"""
 
 from __future__ import annotations
 
@@ -61,16 +63,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         build=(
             "build an environment from requirements",
-            "Build a Python environment for EXECUTION_ENV_PATH from requirements, for the Python and the "
-            "platform of AWS's image, on any machine. It needs no conda, no container and no interpreter of "
-            "that version, and runs no code of the packages. The versions and hashes are written into a lock "
-            "file beside the requirements, such as requirements.py3.12.lock; with this file, every build "
-            "gives the same bytes. PythonEnvironment.from_requirements uses the result at synth.",
+            (
+                "Build a Python environment for EXECUTION_ENV_PATH from requirements, for the "
+                "Python and the platform of AWS's image, on any machine. It needs no conda, no "
+                "container and no interpreter of that version, and runs no code of the packages. "
+                "The versions and hashes are written into a lock file beside the requirements, "
+                "such as requirements.py3.12.lock; with this file, every build gives the same "
+                "bytes. PythonEnvironment.from_requirements uses the result at synth."
+            ),
         ),
         show=(
             "show what an environment contains",
-            "Print the packages of an environment with their versions and licenses, the libraries that they "
-            "bundle, the sizes, and the digest of the lock file. Nothing is unpacked or run.",
+            (
+                "Print the packages of an environment with their versions and licenses, the "
+                "libraries that they bundle, the sizes, and the digest of the lock file. "
+                "Nothing is unpacked or run."
+            ),
         ),
     )
     build_parser.add_argument(
@@ -111,7 +119,9 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _extras(arguments: argparse.Namespace, target: EnvironmentTarget) -> Sequence[str]:
-    """Return the given extras, or those of the lock file, so that the next build needs no options."""
+    """Return the given extras, or those of the lock file,
+    so that the next build needs no options.
+    """
     if arguments.extras is not None:
         return list(arguments.extras)
     lock = read_lock_file(lock_path(arguments.requirements, target))
@@ -150,6 +160,6 @@ def _print(built: BuiltEnvironment, output: Path) -> None:
     )
     if unpacked > _LARGE_BYTES:
         print_note(
-            f"note: each instance downloads and unpacks {size}; for packages of this size, such as torch, an "
-            "image of your own starts faster: see TritonImage.from_asset"
+            f"note: each instance downloads and unpacks {size}; for packages of this size, such as "
+            "torch, an image of your own starts faster: see TritonImage.from_asset"
         )

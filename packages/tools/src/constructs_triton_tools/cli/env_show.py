@@ -29,7 +29,9 @@ def add_show_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_show(arguments: argparse.Namespace) -> int:
-    """Print the packages with their licenses, the libraries that they bundle, the size and the lock file."""
+    """Print the packages with their licenses, the libraries that they bundle,
+    the size and the lock file.
+    """
     contents = read_contents(arguments.archive)
     if arguments.json:
         print_json(_as_json(arguments.archive, contents))

@@ -1,4 +1,6 @@
-"""``constructs-triton facts``: what AWS and NVIDIA publish about images, instance types and variables."""
+"""``constructs-triton facts``: what AWS and NVIDIA publish about images,
+instance types and variables.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ _NUMBERS = re.compile(r"[-+0-9.eE,\[\]\s]+")
 
 
 def read_input(text: str, *, with_batch: bool) -> tuple[str, tuple[NDArray[Any], str | None]]:
-    """Read ``NAME=@file`` or ``NAME=values:DATATYPE`` into a name, an array and the datatype, if written.
+    """Read ``NAME=@file`` or ``NAME=values:DATATYPE`` into a name, an array and the datatype, if
+    written.
 
     Raises:
         InvalidValueError: the text has another form, or the file or the values cannot be read.
@@ -34,7 +35,8 @@ def read_input(text: str, *, with_batch: bool) -> tuple[str, tuple[NDArray[Any],
     name, separator, value = text.partition("=")
     if not name or not separator or not value:
         raise InvalidValueError(
-            f"--input: must have the form NAME=VALUE, got {text!r}; see `constructs-triton invoke --help`"
+            f"--input: must have the form NAME=VALUE, got {text!r}; "
+            "see `constructs-triton invoke --help`"
         )
     datatype = None
     if value.startswith("@"):
@@ -69,7 +71,10 @@ def _file_hint(name: str, value: str) -> str | None:
     hint = f"{found} is a file, so write --input {shlex.quote(f'{name}=@{found}')}"
     if found.endswith(".npy"):
         return hint
-    return f"{hint} for a BYTES input; for others save an array with numpy.save and write {name}=@FILE.npy"
+    return (
+        f"{hint} for a BYTES input; "
+        f"for others save an array with numpy.save and write {name}=@FILE.npy"
+    )
 
 
 def _is_file(text: str) -> bool:
@@ -96,7 +101,10 @@ def _datatype_hint(name: str, value: str) -> str:
     dims = _DIMS.fullmatch(value)
     if dims is not None and by_datatype(dims[2].upper()) is not None:
         without = shlex.quote(f"{name}={dims[1]}:{dims[2].upper()}")
-        return f"remove the dims: write --input {without}; nested lists such as [[1,2],[3,4]] have a shape"
+        return (
+            f"remove the dims: write --input {without}; "
+            "nested lists such as [[1,2],[3,4]] have a shape"
+        )
     return f"write for example --input {_example(name, value)}; the datatypes are {_DATATYPE_NAMES}"
 
 

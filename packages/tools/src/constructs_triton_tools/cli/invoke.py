@@ -47,7 +47,8 @@ _MISSING_BATCH_AXIS = "requires a batch dimension to be prepended"
 _EXPECTED_SHAPE = re.compile(r"Expected \[([^]]*)\], got \[([^]]*)\]")
 # Triton names the model and at most the wrong tensors. Source: triton core, infer_request.cc.
 _WRONG_NAMES = re.compile(
-    r"(?:unexpected inference (?:in|out)put .*|expected \d+ inputs but got \d+ inputs) for model '([^']+)'"
+    r"(?:unexpected inference (?:in|out)put .*|expected \d+ inputs but got \d+ inputs)"
+    r" for model '([^']+)'"
 )
 _SHOWN_ELEMENTS = 6
 _DIGEST = re.compile(r"-[0-9a-f]{8}$")
@@ -58,19 +59,21 @@ inputs:
   x=1.0,2.0:FP32          values of a datatype: shape [2], with --batch [1, 2]
   'x=[[1,2],[3,4]]:INT64' a nested JSON list: shape [2, 2]
 
---body sends a JSON object as it is, and prints the response as it is: chat completions, or your own form.
---print-token prints an API key for SageMaker's OpenAI path, signed on your machine with your credentials,
-and the base URL. Its owner may call this path of all endpoints in the Region that you may call.
+--body sends a JSON object as it is, and prints the response as it is: chat completions, or your own
+form. --print-token prints an API key for SageMaker's OpenAI path, signed on your machine with your
+credentials, and the base URL. Its owner may call this path of all endpoints in the Region that you
+may call.
 
---random and --zeros read the shapes from a model repository, because SageMaker has no call that returns
-them. Random numbers are between 0 and 1, whole numbers between 0 and 9 (UINT8: 255), strings are words.
-With --stream, the inputs are fields of Triton's generate extension. The text is printed as it arrives; --json
-prints each event as an object on a line.
-Otherwise, --json prints only the response; without it, a request of this form in Python is printed too.
+--random and --zeros read the shapes from a model repository, because SageMaker has no call that
+returns them. Random numbers are between 0 and 1, whole numbers between 0 and 9 (UINT8: 255),
+strings are words. With --stream, the inputs are fields of Triton's generate extension. The text is
+printed as it arrives; --json prints each event as an object on a line. Otherwise, --json prints
+only the response; without it, a request of this form in Python is printed too.
 
 examples:
   constructs-triton invoke digits --input image=@seven.png --batch --endpoint-url http://127.0.0.1:8080
-  constructs-triton invoke story --stream --input text_input='Once upon':BYTES --input max_tokens=9:INT32
+  constructs-triton invoke story --stream --input text_input='Once upon':BYTES \
+--input max_tokens=9:INT32
   constructs-triton invoke chat --stream --body '{"messages": [...], "stream": true}'
   OPENAI_API_KEY=$(constructs-triton invoke chat --print-token --valid-for 1h)
   constructs-triton invoke resnet --random --repository models --shape image=3,224,224
@@ -95,8 +98,8 @@ class _Answer(TypedDict, total=False):
     stream: Annotated[
         bool,
         Value(
-            "call a model that generates, and print its text as it arrives; Triton needs inference_type "
-            'generate_stream, and a body "stream": true',
+            "call a model that generates, and print its text as it arrives; Triton needs "
+            'inference_type generate_stream, and a body "stream": true',
             default=False,
         ),
     ]
@@ -121,7 +124,10 @@ class _Answer(TypedDict, total=False):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.description = "Send one request to a deployed endpoint, a local endpoint or a container, and print the response."
+    parser.description = (
+        "Send one request to a deployed endpoint, a local endpoint or a container, "
+        "and print the response."
+    )
     parser.epilog = _EPILOG
     add_called_endpoint(parser)
     values = parser.add_mutually_exclusive_group(required=True)
@@ -169,7 +175,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _raise_unknown_tensor(arguments: argparse.Namespace, model: str, inputs: list[str]) -> None:
-    """Raise an error with the right names, if the model is in the repository and has no tensor of a name."""
+    """Raise an error with the right names, if the model is in the repository and
+    has no tensor of a name.
+    """
     from constructs_triton_tools.measuring.sample_inputs import unknown_tensor
 
     problem = unknown_tensor(arguments.repository, model, inputs, arguments.outputs or ())
@@ -223,7 +231,9 @@ def _inputs(arguments: argparse.Namespace) -> dict[str, tuple[NDArray[Any], str 
 
 
 def _names_of_archive(target_model: str) -> list[str]:
-    """Return the names of models whose archive this may be: ``resnet`` for ``resnet-3f9c2a1b.tar.gz``."""
+    """Return the names of models whose archive this may be:
+    ``resnet`` for ``resnet-3f9c2a1b.tar.gz``.
+    """
     name = target_model.removesuffix(".tar.gz")
     return [name, _DIGEST.sub("", name)]
 
@@ -238,7 +248,10 @@ def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:
 
 
 def _lacks_batch_axis(message: str) -> bool:
-    """Return whether Triton expects one dimension more. Its note about batches is in every such message."""
+    """Return whether Triton expects one dimension more.
+
+    Its note about batches is in every such message.
+    """
     shapes = _EXPECTED_SHAPE.search(message)
     if shapes is None or _MISSING_BATCH_AXIS not in message:
         return False

@@ -34,8 +34,8 @@ def read_body(text: str) -> dict[str, Any]:
             raise ValueError("it is not an object")
     except (OSError, ValueError) as error:
         raise InvalidValueError(
-            f"--body: must be a JSON object, got {text!r:.60} ({error}); write it in quotes, or @ and the "
-            "path of its file"
+            f"--body: must be a JSON object, got {text!r:.60} ({error}); write it in quotes, or @ "
+            "and the path of its file"
         ) from None
     return body
 
@@ -75,7 +75,8 @@ def print_stream(events: Iterable[Mapping[str, Any]], *, as_json: bool) -> None:
 
 
 def print_token(arguments: argparse.Namespace) -> None:
-    """Print a token of SageMaker's OpenAI path alone on standard output, so that a shell can keep it.
+    """Print a token of SageMaker's OpenAI path alone on standard output, so that a shell can keep
+    it.
 
     Raises:
         InvalidValueError: the endpoint is a container, or ``--valid-for`` is out of range.

@@ -38,9 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up = actions.add_parser(
         "up",
         help="start endpoints and serve SageMaker's runtime API on 127.0.0.1",
-        description="Start the endpoints of a synthesized app, a model repository or an archive with the "
-        "Triton server, and serve SageMaker's runtime API for them on 127.0.0.1. Prints how to call them. "
-        "Ctrl-C stops everything, with exit code 130; SIGTERM does so with exit code 0.",
+        description=(
+            "Start the endpoints of a synthesized app, a model repository or an archive with the "
+            "Triton server, and serve SageMaker's runtime API for them on 127.0.0.1. Prints how to "
+            "call them. Ctrl-C stops everything, with exit code 130; "
+            "SIGTERM does so with exit code 0."
+        ),
     )
     _add_sources(up)
     for name in declared_values(LocalRunOptions):
@@ -48,9 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_output_and_end(up)
     figures = actions.add_parser(
         "status",
-        help="show the requests, queue time, compute time and batch size of each model of a local run",
-        description="Show what the servers of a local run have counted of each model and of each step of an "
-        "ensemble. Times are means of a request. Hits of the response cache are in no batch.",
+        help=(
+            "show the requests, queue time, compute time "
+            "and batch size of each model of a local run"
+        ),
+        description=(
+            "Show what the servers of a local run have counted of each model and of each step of "
+            "an ensemble. Times are means of a request. "
+            "Hits of the response cache are in no batch."
+        ),
     )
     status.add_arguments(figures)
 
@@ -103,8 +112,10 @@ def _add_output_and_end(parser: argparse.ArgumentParser) -> None:
         "--verify",
         type=Path,
         metavar="FILE",
-        help="send these recorded requests when the endpoint is ready, print the differences, and stop; "
-        "exit code 1 if a response differs",
+        help=(
+            "send these recorded requests when the endpoint is ready, print the differences, and "
+            "stop; exit code 1 if a response differs"
+        ),
     )
     add_concurrency(parser)
 
@@ -157,7 +168,9 @@ def _run_and_verify(options: RunOptions, file: Path, concurrency: int) -> int:
 
 
 def _refuse_beside_engine(arguments: argparse.Namespace) -> None:
-    """Reject options of the bundled server together with ``--engine``, and ``--image`` without it."""
+    """Reject options of the bundled server together with ``--engine``,
+    and ``--image`` without it.
+    """
     if arguments.engine is None:
         if arguments.images:
             raise InvalidValueError(
@@ -168,7 +181,8 @@ def _refuse_beside_engine(arguments: argparse.Namespace) -> None:
         if getattr(arguments, name) is not None:
             flag = declared_values(LocalRunOptions)[name].option
             raise InvalidValueError(
-                f"{flag}: applies to the Triton server of nvidia-pytriton only; remove it, or remove --engine"
+                f"{flag}: applies to the Triton server of nvidia-pytriton only; "
+                "remove it, or remove --engine"
             )
 
 
@@ -185,7 +199,8 @@ def _refuse_two_sources(arguments: argparse.Namespace) -> None:
     ):
         if value is not None:
             raise InvalidValueError(
-                f"{name}: cannot be combined with --aws-endpoint-url, got {str(value)!r}; remove one of them"
+                f"{name}: cannot be combined with --aws-endpoint-url, "
+                f"got {str(value)!r}; remove one of them"
             )
 
 
@@ -269,11 +284,16 @@ def _variant_lines(url: str, name: str, endpoint: RunningEndpoint) -> list[str]:
 
 
 def _models_of(container: MultiModelContainer, url: str) -> str:
-    """Return how many models or archives there are, and a few of them, as there may be thousands."""
+    """Return how many models or archives there are, and a few of them,
+    as there may be thousands.
+    """
     index = container.index()
     if index is not None and index.target_models:
         named = ModelIndex(index.target_models, url)
-        return f"{len(named.target_models):,} models by name: {some_of(named.target_models, named.listing)}"
+        return (
+            f"{len(named.target_models):,} models by name: "
+            f"{some_of(named.target_models, named.listing)}"
+        )
     archives = container.archive_names()
     return (
         f"{len(archives):,} archives: {some_of(archives, list_command(container.folder))}"

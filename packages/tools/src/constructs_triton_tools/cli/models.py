@@ -56,7 +56,8 @@ class _Synced(_Checked, total=False):
     prune_after_days: Annotated[
         float,
         Value(
-            "delete archives that this command added and that no name has used for DAYS, at least 1",
+            "delete archives that this command added and "
+            "that no name has used for DAYS, at least 1",
             metavar="DAYS",
         ),
     ]
@@ -65,8 +66,8 @@ class _Synced(_Checked, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "List, add, remove and load the models of a multi-model endpoint without redeploying it. Models are "
-        "archives below an S3 prefix; index.json maps each model's name to its archive."
+        "List, add, remove and load the models of a multi-model endpoint without redeploying it. "
+        "Models are archives below an S3 prefix; index.json maps each model's name to its archive."
     )
     place = argparse.ArgumentParser(add_help=False)
     where = place.add_mutually_exclusive_group(required=True)
@@ -103,8 +104,9 @@ def run(arguments: argparse.Namespace) -> int:
     retention_days = getattr(arguments, "prune_after_days", None)
     if retention_days is not None and retention_days < 1:
         raise InvalidValueError(
-            f"--prune-after-days: must be at least 1, got {retention_days:g}; use 1 or more, because "
-            "during an update an endpoint may still load an archive whose name was removed today"
+            f"--prune-after-days: must be at least 1, got {retention_days:g}; use 1 or more, "
+            "because during an update an endpoint may still "
+            "load an archive whose name was removed today"
         )
     actions = {"list": _list, "add": _add, "remove": _remove, "sync": _sync}
     return actions[arguments.action](arguments, _library(arguments))

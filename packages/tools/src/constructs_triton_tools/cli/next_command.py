@@ -1,4 +1,7 @@
-"""Names the next command. ``check`` uses this alone, so that it does not load what other commands need."""
+"""Names the next command.
+
+``check`` uses this alone, so that it does not load what other commands need.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 decimal_argument = argument_type(read_decimal)
 
 
-# --- declarations -----------------------------------------------------------------------------------------
+# --- declarations ---------------------------------------------------------------------------------
 
 
 class _Collected(argparse.Action):
@@ -50,9 +50,11 @@ class _Collected(argparse.Action):
 def add_options(
     group: argparse._ActionsContainer, kind: Any, *names: str, without: Sequence[str] = ()
 ) -> None:
-    """Declare options of a dataclass or ``TypedDict``: all that have a flag, or only those of ``names``.
+    """Declare options of a dataclass or ``TypedDict``: all that have a flag, or only those of
+    ``names``.
 
-    An option that is a ``Sequence`` may be repeated, and one that is a ``tuple`` takes several values.
+    An option that is a ``Sequence`` may be repeated, and one that is a ``tuple`` takes several
+    values.
     """
     values = declared_values(kind)
     for name in names or [each for each in values if each not in without]:
@@ -105,7 +107,7 @@ def chosen(arguments: argparse.Namespace, kind: Any) -> dict[str, Any]:
     return {name: value for name, value in given(arguments, kind).items() if value != ()}
 
 
-# --- AWS --------------------------------------------------------------------------------------------------
+# --- AWS ------------------------------------------------------------------------------------------
 
 
 def add_aws_arguments(parser: argparse.ArgumentParser, *, has_stack: bool = False) -> None:
@@ -140,7 +142,9 @@ def endpoint_names(arguments: argparse.Namespace, session: boto3.Session) -> lis
 def read_each(
     names: Sequence[str], read: Callable[[str], _Result]
 ) -> tuple[list[_Result], list[str]]:
-    """Read endpoints, and return the errors of those that cannot be read if others of the stack can."""
+    """Read endpoints, and return the errors of those that cannot be read if
+    others of the stack can.
+    """
     results, errors = [], []
     for name in names:
         try:
@@ -162,7 +166,7 @@ def parse_duration(text: str) -> timedelta:
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
-# --- requests ---------------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 class Connection(TypedDict, total=False):
@@ -196,7 +200,8 @@ class Body(TypedDict, total=False):
     body: Annotated[
         str,
         Value(
-            "a whole request as a JSON object, such as a chat completion, or @ and the path of its file",
+            "a whole request as a JSON object, such as a chat completion, "
+            "or @ and the path of its file",
             metavar="JSON",
         ),
     ]
@@ -214,7 +219,8 @@ class Requests(TypedDict, total=False):
     repository: Annotated[
         Path,
         Value(
-            "model repository with the shapes of random data, and with the names of tensors for errors",
+            "model repository with the shapes of random data, "
+            "and with the names of tensors for errors",
             default=Path("models"),
             metavar="DIR",
         ),
@@ -264,7 +270,10 @@ def add_called_endpoint(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "endpoint",
         metavar="NAME",
-        help="name of the endpoint, http://HOST:PORT of a container, or an address that ends in /completions",
+        help=(
+            "name of the endpoint, http://HOST:PORT of a container, "
+            "or an address that ends in /completions"
+        ),
     )
 
 
@@ -273,7 +282,7 @@ def is_container(arguments: argparse.Namespace) -> bool:
     return bool(arguments.endpoint.startswith(("http://", "https://")))
 
 
-# --- prices -----------------------------------------------------------------------------------------------
+# --- prices ---------------------------------------------------------------------------------------
 
 
 def _price(_place: str, text: str) -> tuple[str, Decimal]:
@@ -296,7 +305,7 @@ def add_price_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, "--prices")
 
 
-# --- the dialogue -----------------------------------------------------------------------------------------
+# --- the dialogue ---------------------------------------------------------------------------------
 
 
 def confirm(arguments: argparse.Namespace, question: Callable[[], str]) -> None:
@@ -324,7 +333,10 @@ def show(arguments: argparse.Namespace, document: Any, *lines: str) -> None:
 
 
 def fitting(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines that fit the terminal: a long one continues below, indented. A pipe gets long lines."""
+    """Yield lines that fit the terminal: a long one continues below, indented.
+
+    A pipe gets long lines.
+    """
     if not sys.stdout.isatty():
         yield from lines
         return

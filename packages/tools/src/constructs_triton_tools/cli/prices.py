@@ -1,4 +1,6 @@
-"""``constructs-triton cost prices`` fetches prices of instances from AWS; the options that give prices."""
+"""``constructs-triton cost prices`` fetches prices of instances from AWS;
+the options that give prices.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ from constructs_triton_tools.planning.prices import price_of, write_prices
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Ask the AWS Price List API for the on-demand price of an instance hour of SageMaker hosting, print "
-        "it, and write a dated CSV file with --output. Needs the permission pricing:GetProducts. Discounts, "
-        "Savings Plans and taxes are not included."
+        "Ask the AWS Price List API for the on-demand price of an instance hour of SageMaker "
+        "hosting, print it, and write a dated CSV file with --output. Needs the permission "
+        "pricing:GetProducts. Discounts, Savings Plans and taxes are not included."
     )
     parser.add_argument(
         "types", nargs="+", metavar="TYPE", help="instance types, for example ml.g5.xlarge"

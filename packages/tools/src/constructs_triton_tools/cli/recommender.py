@@ -1,4 +1,6 @@
-"""``constructs-triton plan recommender``: write jobs of Inference Recommender, and read their results."""
+"""``constructs-triton plan recommender``: write jobs of Inference Recommender,
+and read their results.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +39,18 @@ _CONTAINER = {
 _PAYLOAD = ("SamplePayloadUrl", "SupportedContentTypes")
 _MODEL = ("model_name", "model_package_version_arn")
 _EPILOG = """\
-example, a default job, which recommends instance types, and the load test of AWS's benchmark of BERT:
-  constructs-triton plan recommender request --job-type Default --job-name bert-types --role-arn ROLE \\
-      --model-name bert-trt --domain NATURAL_LANGUAGE_PROCESSING --task FILL_MASK --framework PYTORCH \\
+example, a default job, which recommends instance types, and the load test of AWS's benchmark of
+BERT:
+  constructs-triton plan recommender request --job-type Default --job-name bert-types \
+--role-arn ROLE \\
+      --model-name bert-trt --domain NATURAL_LANGUAGE_PROCESSING --task FILL_MASK \
+--framework PYTORCH \\
       -o types.json
-  constructs-triton plan recommender request --job-name bert-trt --role-arn ROLE --model-name bert-trt \\
+  constructs-triton plan recommender request --job-name bert-trt --role-arn ROLE \
+--model-name bert-trt \\
       --instance-type ml.g4dn.xlarge ml.g4dn.2xlarge --phase 2:2:1500 --max-invocations 30000 \\
-      --latency-ms 500 --domain NATURAL_LANGUAGE_PROCESSING --task FILL_MASK --framework PYTORCH -o job.json
+      --latency-ms 500 --domain NATURAL_LANGUAGE_PROCESSING --task FILL_MASK --framework PYTORCH \
+-o job.json
 """
 
 
@@ -64,20 +71,26 @@ class _Files(_Output, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``plan recommender`` and its actions."""
     parser.description = (
-        "Load tests by SageMaker Inference Recommender: it creates its own endpoints of one model, and its "
-        "users wait for each answer. `constructs-triton load-test` measures your endpoint in an open loop."
+        "Load tests by SageMaker Inference Recommender: it creates its own endpoints of one model, "
+        "and its users wait for each answer. "
+        "`constructs-triton load-test` measures your endpoint in an open loop."
     )
     request, imported = add_actions(
         parser,
         **{
             "request": (
                 "write the request of a job",
-                "Write a request of CreateInferenceRecommendationsJob, checked against the AWS API, and "
-                "print the command that starts it. Nothing is sent to AWS.",
+                (
+                    "Write a request of CreateInferenceRecommendationsJob, checked against the AWS "
+                    "API, and print the command that starts it. Nothing is sent to AWS."
+                ),
             ),
             "import": (
                 "turn a finished job into the CSV file for plan",
-                "Turn the results of a finished job into the CSV file for `constructs-triton plan`.",
+                (
+                    "Turn the results of a finished job into the "
+                    "CSV file for `constructs-triton plan`."
+                ),
             ),
         },
     )
@@ -116,7 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
     return _request(arguments) if arguments.action == "request" else _import(arguments)
 
 
-# --- request ----------------------------------------------------------------------------------------------
+# --- request --------------------------------------------------------------------------------------
 
 
 def _request(arguments: argparse.Namespace) -> int:
@@ -137,8 +150,10 @@ def _request(arguments: argparse.Namespace) -> int:
     write_whole(arguments.output, json.dumps(request, indent=2) + "\n")
     print_note(f"wrote {arguments.output}")
     print_lines(
-        f"aws sagemaker create-inference-recommendations-job --cli-input-json file://{arguments.output}",
-        f"constructs-triton plan recommender import {arguments.job_name} -o benchmark.csv  # once completed",
+        "aws sagemaker create-inference-recommendations-job --cli-input-json "
+        f"file://{arguments.output}",
+        f"constructs-triton plan recommender import {arguments.job_name} "
+        "-o benchmark.csv  # once completed",
     )
     return 0
 
@@ -165,7 +180,7 @@ def _container(arguments: argparse.Namespace) -> dict[str, Any]:
     return {**values, **({"PayloadConfig": payload} if payload else {})}
 
 
-# --- import -----------------------------------------------------------------------------------------------
+# --- import ---------------------------------------------------------------------------------------
 
 
 def _import(arguments: argparse.Namespace) -> int:

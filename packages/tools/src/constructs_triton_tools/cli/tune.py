@@ -51,27 +51,30 @@ _SERVER = (
 _EPILOG = """\
 examples:
   constructs-triton tune models --latency-ms 100
-  constructs-triton tune models --model digits --latency-ms 50 --requests mix.jsonl --budget-minutes 60
+  constructs-triton tune models --model digits --latency-ms 50 --requests mix.jsonl \
+--budget-minutes 60
   constructs-triton tune models --latency-ms 100 --engine docker --image tune=IMAGE
 
-Searched are batches up to 128, waiting times, and instances: up to the number of CPUs, with their threads for
-ONNX Runtime and OpenVINO, or up to 8 on each GPU. TensorRT keeps the max_batch_size of its plan.
+Searched are batches up to 128, waiting times, and instances: up to the number of CPUs, with their
+threads for ONNX Runtime and OpenVINO, or up to 8 on each GPU. TensorRT keeps the max_batch_size of
+its plan.
 
-The search starts one configuration after the other and measures whether it holds a little more than the best
-so far. At the end, it measures the best ones and the present one in turns. It refuses a configuration whose
-outputs differ from those of the present one. The repository is not changed.
+The search starts one configuration after the other and measures whether it holds a little more than
+the best so far. At the end, it measures the best ones and the present one in turns. It refuses a
+configuration whose outputs differ from those of the present one. The repository is not changed.
 
-Exit codes: 0 success, 1 no rate was held or the present outputs of a batch are wrong, 2 the search could not
-be run, 130 Ctrl-C. The same command continues a search that was stopped.
+Exit codes: 0 success, 1 no rate was held or the present outputs of a batch are wrong, 2 the search
+could not be run, 130 Ctrl-C. The same command continues a search that was stopped.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Search the instances, batch sizes and delays of a model for the highest rate whose latency stays "
-        "within a limit, by measuring on this machine. Compares the best with your configuration, and "
-        "writes config.pbtxt, a report, and the CSV file that `constructs-triton plan` reads."
+        "Search the instances, batch sizes and delays of a model for the highest rate whose "
+        "latency stays within a limit, by measuring on this machine. Compares the best with your "
+        "configuration, and writes config.pbtxt, a report, and the CSV file that "
+        "`constructs-triton plan` reads."
     )
     parser.epilog = _EPILOG
     parser.add_argument("repository", type=Path, metavar="REPOSITORY", help="model repository")
@@ -159,7 +162,7 @@ def _requests(arguments: argparse.Namespace) -> Sequence[Any] | None:
     return [invocation for _, invocation in found]
 
 
-# --- before the start -------------------------------------------------------------------------------------
+# --- before the start -----------------------------------------------------------------------------
 
 
 def _plan(tuning: Tuning) -> Iterator[str]:
@@ -180,7 +183,9 @@ def _plan(tuning: Tuning) -> Iterator[str]:
 
 
 def _time(schedule: Schedule, candidates: int) -> str:
-    """Say how long the search takes, or how far it usually comes on a machine without other work."""
+    """Say how long the search takes, or how far it usually comes on a machine
+    without other work.
+    """
     limit, fitting = (
         f"{schedule.budget_seconds / 60:g} (--budget-minutes)",
         schedule.fitting_candidates,
@@ -210,7 +215,9 @@ def _print(result: TuneResult, *, as_json: bool) -> None:
 
 
 class TuneProgress(TuneListener):
-    """A row for each configuration on standard output, and on a terminal a line about the running step."""
+    """A row for each configuration on standard output,
+    and on a terminal a line about the running step.
+    """
 
     def __init__(self, tuning: Tuning, *, quiet: bool) -> None:
         self._present = tuning.repository.present

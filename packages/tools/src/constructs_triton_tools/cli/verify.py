@@ -40,9 +40,9 @@ class _Target(TypedDict, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Send recorded requests to an endpoint and compare its responses with the recorded outputs, within "
-        "the tolerances of the file. Exit code 1 if a response differs, 2 if the endpoint cannot be reached. "
-        "`constructs-triton invoke --record` records requests."
+        "Send recorded requests to an endpoint and compare its responses with the recorded "
+        "outputs, within the tolerances of the file. Exit code 1 if a response differs, 2 if the "
+        "endpoint cannot be reached. `constructs-triton invoke --record` records requests."
     )
     add_called_endpoint(parser)
     parser.add_argument(
@@ -61,8 +61,11 @@ def add_concurrency(parser: argparse.ArgumentParser) -> None:
         type=whole_number(RangeLimit(1, 256)),
         default=1,
         metavar="N",
-        help="also send N requests together, several times, so that dynamic batching puts them into batches; "
-        "finds models that mix the requests of a batch (default: one request at a time)",
+        help=(
+            "also send N requests together, several times, so that dynamic batching puts them into "
+            "batches; finds models that mix the requests of a batch (default: "
+            "one request at a time)"
+        ),
     )
 
 
@@ -88,7 +91,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def code_of_results(results: Iterable[VerifiedRequest]) -> int:
-    """Return the exit code: 1 if a response differs or is an error, 2 if the endpoint cannot be reached."""
+    """Return the exit code: 1 if a response differs or is an error,
+    2 if the endpoint cannot be reached.
+    """
     return combined_code(
         EXIT_WRONG if each.error is None else exit_code_of(each.error)
         for each in results
@@ -106,7 +111,8 @@ def result_lines(results: Sequence[VerifiedRequest]) -> list[str]:
     lines.append(f"{wrong} of {len(results)} responses differ")
     if any(each.is_batching_fault for each in results):
         lines.append(
-            "a model mixes the requests of a batch: its responses are as recorded for requests that are sent "
-            "alone; compute each row from its own row only, or set max_batch_size to 0"
+            "a model mixes the requests of a batch: its responses are as recorded for requests "
+            "that are sent alone; compute each row from its own row only, "
+            "or set max_batch_size to 0"
         )
     return lines

@@ -21,7 +21,8 @@ _CLIENT = """
                          aws_access_key_id="local", aws_secret_access_key="local")
 """
 _CALL = """\
-  response = runtime.invoke_endpoint(EndpointName="{name}", ContentType=content_type, Body=body{target})
+  response = runtime.invoke_endpoint(EndpointName="{name}", ContentType=content_type, \
+Body=body{target})
 """
 _STREAM_CALL = """\
   response = runtime.invoke_endpoint_with_response_stream(
@@ -61,7 +62,9 @@ def call_example(
     *,
     has_client: bool = True,
 ) -> str:
-    """Return lines of Python that call an endpoint with boto3, with the client if ``has_client``."""
+    """Return lines of Python that call an endpoint with boto3,
+    with the client if ``has_client``.
+    """
     spec = endpoint.spec
     client = _CLIENT.format(url=url, region=spec.region) if has_client else "\n"
     if spec.asynchronous is None:
@@ -85,7 +88,9 @@ def _streams(endpoint: RunningEndpoint) -> bool:
 
 
 def _stream_inputs(endpoint: RunningEndpoint) -> dict[str, object]:
-    """Return a value for each required input of the model; a text if its configuration has no inputs."""
+    """Return a value for each required input of the model;
+    a text if its configuration has no inputs.
+    """
     try:
         inputs: Any = model_form(endpoint.all_servers()[0], None)["inputs"]
     except ConstructsTritonError:  # the server has its own message about these models
@@ -95,14 +100,18 @@ def _stream_inputs(endpoint: RunningEndpoint) -> dict[str, object]:
 
 
 def _value(tensor: Mapping[str, Any]) -> object:
-    """Return a value of an input in the form of Triton's generate extension: a list for several elements."""
+    """Return a value of an input in the form of Triton's generate extension:
+    a list for several elements.
+    """
     one: object = {"BYTES": "hello", "BOOL": True}.get(tensor["datatype"], 1)
     count = math.prod(size for size in tensor["dims"] if size > 0)
     return one if count == 1 else [one] * min(count, _MOST_ELEMENTS)
 
 
 def _target(endpoint: RunningEndpoint) -> str:
-    """Return the argument that chooses what an endpoint runs, for endpoints that run several things."""
+    """Return the argument that chooses what an endpoint runs,
+    for endpoints that run several things.
+    """
     if endpoint.components:
         name = next(iter(endpoint.components))
         return f',\n                                     InferenceComponentName="{name}"'

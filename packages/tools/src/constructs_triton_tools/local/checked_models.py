@@ -1,8 +1,8 @@
 """A private copy of a repository, which the Triton server of this machine can load.
 
-Models of backends that nvidia-pytriton does not contain are loaded by the stand-ins of the local run. Where a
-stand-in cannot run, an empty backend takes its place, compiled with the system's C compiler: Triton's core
-then checks the configuration, but the model file is not checked.
+Models of backends that nvidia-pytriton does not contain are loaded by the stand-ins of the local
+run. Where a stand-in cannot run, an empty backend takes its place, compiled with the system's C
+compiler: Triton's core then checks the configuration, but the model file is not checked.
 """
 
 from __future__ import annotations
@@ -135,7 +135,8 @@ def _environments(repository: ModelRepository) -> set[str]:
 
 
 def _copy(model: ModelFolder, target: Path, archives: set[str]) -> str:
-    """Link the model's files, write a configuration for this machine, and return a note of the change.
+    """Link the model's files, write a configuration for this machine, and return a note of the
+    change.
 
     Environments are copied, because those with another Python than the server are replaced.
     """
@@ -165,7 +166,10 @@ def _copy(model: ModelFolder, target: Path, archives: set[str]) -> str:
 
 
 def _mirror(source: Path, target: Path) -> None:
-    """Create the same folders with links to the files. Python writes its bytecode beside the links."""
+    """Create the same folders with links to the files.
+
+    Python writes its bytecode beside the links.
+    """
     if source.is_symlink() or not source.is_dir():
         target.symlink_to(source.resolve())
         return

@@ -48,14 +48,15 @@ class LocalEndpoint:
     ...     runtime = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
     ...     runtime.invoke_endpoint(EndpointName=local.endpoint_names[0], Body=b"...")
 
-    The gateway and its servers are separate processes. They end with the block, even if this process is
-    killed.
+    The gateway and its servers are separate processes. They end with the block, even if this
+    process is killed.
 
     Args:
         arguments: Arguments of ``constructs-triton local up``; the class methods write them.
 
     Raises:
-        LocalEndpointError: on entering the block, an endpoint cannot start. The message contains the reason.
+        LocalEndpointError: on entering the block, an endpoint cannot start. The message contains
+            the reason.
     """
 
     def __init__(self, arguments: list[str]) -> None:
@@ -109,8 +110,8 @@ class LocalEndpoint:
             path: The repository or the archive.
             model: The model to serve, if there are several.
             is_multi_model: Whether to serve all models; callers choose one with ``TargetModel``.
-            calls: Models that a Python model calls and whose names its source does not contain as strings, by
-                the caller: ``{"pipeline": ["scale"]}``.
+            calls: Models that a Python model calls and whose names its source does not contain as
+                strings, by the caller: ``{"pipeline": ["scale"]}``.
         """
         flags = ["--multi-model"] if is_multi_model else []
         flags += [
@@ -124,8 +125,8 @@ class LocalEndpoint:
     def from_aws(cls, aws_endpoint_url: str, **options: Unpack[LocalRunOptions]) -> Self:
         """Run the endpoints that are deployed at an AWS API, for example one on loopback in tests.
 
-        Their definitions come from SageMaker and their archives from S3, with the credentials and the Region
-        of the environment.
+        Their definitions come from SageMaker and their archives from S3, with the credentials and
+        the Region of the environment.
 
         Args:
             aws_endpoint_url: Address of the AWS API.
@@ -196,7 +197,9 @@ class LocalEndpoint:
 
     @property
     def inference_component_names(self) -> tuple[str, ...]:
-        """The names of the inference components of all endpoints, for ``InferenceComponentName``."""
+        """The names of the inference components of all endpoints,
+        for ``InferenceComponentName``.
+        """
         return tuple(
             name for each in self._ready["endpoints"] for name in each["inference_components"]
         )
@@ -207,10 +210,11 @@ class LocalEndpoint:
         return self._ready
 
     def statistics(self, *, since: Statistics | None = None) -> Statistics:
-        """Return what the servers have counted of each model: requests, batches, time in queue and compute.
+        """Return what the servers have counted of each model: requests, batches, time in queue and
+        compute.
 
-        The keys are the endpoint, and the variant or inference component. Each step of an ensemble and each
-        model that another one calls has an entry.
+        The keys are the endpoint, and the variant or inference component. Each step of an ensemble
+        and each model that another one calls has an entry.
 
         Args:
             since: An earlier result. Default: the counters begin when a model is loaded.
@@ -232,7 +236,9 @@ class LocalEndpoint:
 
 
 def read_statistics(url: str, *, since: Statistics | None = None) -> Statistics:
-    """Return what the servers of the local run at ``url`` have counted, as ``LocalEndpoint.statistics``."""
+    """Return what the servers of the local run at ``url`` have counted,
+    as ``LocalEndpoint.statistics``.
+    """
     earlier = since or {}
     return {
         endpoint: {

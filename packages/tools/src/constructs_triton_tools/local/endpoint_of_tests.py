@@ -24,7 +24,9 @@ _EXTRA = "pip install 'constructs-triton[local]'"
 
 
 def why_no_server(options: Mapping[str, Any]) -> str | None:
-    """Return why no endpoint can run on this machine with these options of ``LocalEndpoint``, or ``None``."""
+    """Return why no endpoint can run on this machine with these options of ``LocalEndpoint``,
+    or ``None``.
+    """
     for package in ("aiohttp", "boto3"):
         if find_spec(package) is None:
             return f"{package} is not installed; run `{_EXTRA}`"
@@ -61,14 +63,14 @@ def local_endpoint(app: Any, options: Mapping[str, Any]) -> LocalEndpoint:
     if isinstance(app, str | Path):
         if not Path(app).exists():
             raise InvalidValueError(
-                f"triton_local_endpoint: {app} does not exist; define a fixture triton_app that returns your "
-                "app, run `npx cdk synth`, or set --triton-assembly"
+                f"triton_local_endpoint: {app} does not exist; define a fixture triton_app that "
+                "returns your app, run `npx cdk synth`, or set --triton-assembly"
             )
         return LocalEndpoint.from_assembly(app, **options)
     if not hasattr(app, "synth"):
         raise InvalidValueError(
-            f"triton_app: must be a cdk.App or the path of a cloud assembly, got {type(app).__name__}; "
-            "return one from the fixture"
+            "triton_app: must be a cdk.App or the path of a cloud assembly, got "
+            f"{type(app).__name__}; return one from the fixture"
         )
     return LocalEndpoint.from_app(app, **options)
 

@@ -32,6 +32,7 @@ def ask_gateway(url: str, path: str) -> dict[str, Any]:
         answer = error
     if not isinstance(answer, dict):
         raise LocalEndpointError(
-            f"{url}: no local run answers there ({answer!s:.80}); give the URL that `local up` prints"
+            f"{url}: no local run answers there ({answer!s:.80}); "
+            "give the URL that `local up` prints"
         )
     return answer

@@ -22,7 +22,9 @@ _INDEX_PATH = "repository/index"
 
 
 def open_session(connector: aiohttp.BaseConnector, timeout_seconds: float) -> aiohttp.ClientSession:
-    """Return a session that passes bodies on unchanged, and keeps nothing of one request for the next."""
+    """Return a session that passes bodies on unchanged,
+    and keeps nothing of one request for the next.
+    """
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -34,12 +36,14 @@ def open_session(connector: aiohttp.BaseConnector, timeout_seconds: float) -> ai
 
 
 async def read_statistics(session: aiohttp.ClientSession, url: str) -> tuple[ModelStatistics, ...]:
-    """Return what a server has counted of each model. ``url`` ends with ``/v2``, of its HTTP front end.
+    """Return what a server has counted of each model. ``url`` ends with ``/v2``, of its HTTP front
+    end.
 
     A model is left out if two archives of a multi-model container have models of its name.
     """
-    # Each model is asked for by itself: with --model-namespacing, which SageMaker's start script sets,
-    # models/stats is an error, because the server does not find a model whose name has its namespace.
+    # Each model is asked for by itself: with --model-namespacing, which SageMaker's start script
+    # sets, models/stats is an error, because the server does not find a model whose name has its
+    # namespace.
     index = await _ask(session, "POST", f"{url}/{_INDEX_PATH}", _MAXIMUM_STATISTICS_BYTES)
     answers, left = list[bytes](), _MAXIMUM_ALL_STATISTICS_BYTES
     for path in statistics_paths(index):
@@ -60,7 +64,8 @@ async def _ask(session: aiohttp.ClientSession, method: str, url: str, limit: int
             return await read_body(response, limit)
     except (aiohttp.ClientError, TimeoutError) as error:
         raise LocalEndpointError(
-            f"statistics: the server does not answer ({type(error).__name__}); wait until it is ready"
+            f"statistics: the server does not answer ({type(error).__name__}); "
+            "wait until it is ready"
         ) from None
 
 

@@ -1,4 +1,6 @@
-"""Runs blocking work beside an event loop, so that the signal that ends the loop ends the work too."""
+"""Runs blocking work beside an event loop, so that the signal that ends the
+loop ends the work too.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,14 @@ from contextlib import suppress
 from typing import TypeVar
 
 _Result = TypeVar("_Result")
-#: How long work may take to delete what it wrote. A thread that waits for another program, for a disk or for
-#: the network cannot be interrupted, and ends with the process.
+#: How long work may take to delete what it wrote. A thread that waits for another program, for a
+#: disk or for the network cannot be interrupted, and ends with the process.
 _GRACE_SECONDS = 5.0
 
 
 async def run_in_thread(work: Callable[[], _Result]) -> _Result:
-    """Return the result of work in a thread. When cancelled, end the work first, and then the waiting.
+    """Return the result of work in a thread. When cancelled, end the work first, and then the
+    waiting.
 
     ``asyncio.to_thread`` would let a command ignore Ctrl-C until the work is done.
     """
@@ -53,11 +56,12 @@ async def run_in_thread(work: Callable[[], _Result]) -> _Result:
 
 
 def _interrupt(thread: threading.Thread, is_running: threading.Lock) -> None:
-    """Raise SystemExit in a thread, as Python raises KeyboardInterrupt in the main one, and wait for its end.
+    """Raise SystemExit in a thread, as Python raises KeyboardInterrupt in the main one, and wait
+    for its end.
 
-    While the exception waits for a thread that does not run Python, this one calls C functions only: with a
-    tracer, such as a debugger, Python 3.11 never leaves the beginning of a function then. It ends when any
-    thread gets an exception.
+    While the exception waits for a thread that does not run Python, this one calls C functions
+    only: with a tracer, such as a debugger, Python 3.11 never leaves the beginning of a function
+    then. It ends when any thread gets an exception.
     """
     assert thread.ident is not None
     raise_in, error = ctypes.pythonapi.PyThreadState_SetAsyncExc, ctypes.py_object(SystemExit)

@@ -1,8 +1,10 @@
-"""Reads what a Triton server counts of each model: requests, batches, and time in queue and in compute.
+"""Reads what a Triton server counts of each model: requests, batches, and time in queue and in
+compute.
 
-The counters begin when a model is loaded, so figures of a period are the difference of two readings. Each
-step of an ensemble and each model that another one calls has counters of its own. The queue of an ensemble
-itself is nearly empty, because its requests wait in the queues of its steps.
+The counters begin when a model is loaded, so figures of a period are the difference of two
+readings. Each step of an ensemble and each model that another one calls has counters of its own.
+The queue of an ensemble itself is nearly empty, because its requests wait in the queues of its
+steps.
 Source: triton server docs/protocol/extension_statistics.md.
 """
 
@@ -47,9 +49,11 @@ class ModelStatistics:
     Args:
         name: Name of the model.
         version: Version of the model.
-        inferences: Inferences that were computed; a request with a batch of 3 is 3. Without cache hits.
+        inferences: Inferences that were computed; a request with a batch of 3 is 3. Without cache
+            hits.
         executions: Batches that the backend executed. Without cache hits.
-        last_inference_ms: Time of the last inference, in milliseconds since 1970; 0 if there was none.
+        last_inference_ms: Time of the last inference, in milliseconds since 1970; 0 if there was
+            none.
         success: Requests with a response, and their time in the server.
         failure: Requests with an error.
         queue: Time in the queue, as the next three: once for each successful request.
@@ -83,11 +87,15 @@ class ModelStatistics:
 
     @property
     def mean_compute_ms(self) -> float:
-        """The mean time of a request in the backend, in milliseconds: input, inference and output."""
+        """The mean time of a request in the backend, in milliseconds: input,
+        inference and output.
+        """
         return self.compute_input.mean_ms + self.compute_infer.mean_ms + self.compute_output.mean_ms
 
     def to_dict(self) -> dict[str, Any]:
-        """Return an entry of ``model_stats`` with these figures, which ``parse_statistics`` reads."""
+        """Return an entry of ``model_stats`` with these figures,
+        which ``parse_statistics`` reads.
+        """
         return {
             "name": self.name,
             "version": self.version,
@@ -106,7 +114,8 @@ class ModelStatistics:
     def since(self, earlier: ModelStatistics) -> ModelStatistics:
         """Return the counters of the time after ``earlier``.
 
-        A model that was loaded again meanwhile has counted from zero, so its own counters are the answer.
+        A model that was loaded again meanwhile has counted from zero, so its own counters are the
+        answer.
         """
         if any(getattr(self, each).count < getattr(earlier, each).count for each in _DURATIONS):
             return self
@@ -150,7 +159,9 @@ def statistics_since(
 
 
 def statistics_paths(index: bytes) -> tuple[str, ...]:
-    """Return the path of the statistics of each model that is ready, from the server's repository index."""
+    """Return the path of the statistics of each model that is ready,
+    from the server's repository index.
+    """
     with _answers():
         ready = sorted(
             each["name"] for each in parse_bounded_json(index) if each.get("state") == "READY"
@@ -159,7 +170,9 @@ def statistics_paths(index: bytes) -> tuple[str, ...]:
 
 
 def decode_statistics(answers: Iterable[bytes]) -> tuple[ModelStatistics, ...]:
-    """Read the server's answers, one or more of which are errors if their models were unloaded meanwhile."""
+    """Read the server's answers, one or more of which are errors if their models
+    were unloaded meanwhile.
+    """
     with _answers():
         decoded = [parse_bounded_json(answer) for answer in answers]
         return parse_statistics(
@@ -178,7 +191,8 @@ def _answers() -> Iterator[None]:
         yield
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LocalEndpointError(
-            f"statistics: the server's answer cannot be read ({type(error).__name__}); use another server"
+            "statistics: the server's answer cannot be read "
+            f"({type(error).__name__}); use another server"
         ) from None
 
 

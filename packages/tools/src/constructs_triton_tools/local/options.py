@@ -1,4 +1,6 @@
-"""The options of a local run, declared once for ``LocalEndpoint`` and for ``constructs-triton local up``."""
+"""The options of a local run, declared once for ``LocalEndpoint`` and for
+``constructs-triton local up``.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,9 @@ class LocalRunOptions(TypedDict, total=False):
     stand_ins: Annotated[
         Mapping[str, str | Path] | None,
         Value(
-            "run an ONNX file, or a folder with a Python model.py, in the place of the model NAME, such as a "
-            "TensorRT plan; ARCHIVE.tar.gz/NAME chooses the archive of a multi-model endpoint",
+            "run an ONNX file, or a folder with a Python model.py, in the place of the model NAME, "
+            "such as a TensorRT plan; "
+            "ARCHIVE.tar.gz/NAME chooses the archive of a multi-model endpoint",
             example="resnet=resnet.onnx",
             flag="--stand-in",
             metavar="NAME=PATH",
@@ -64,14 +67,16 @@ class LocalRunOptions(TypedDict, total=False):
     uses_stand_ins: Annotated[
         bool | None,
         Value(
-            "use the framework's own Python package for models whose backend the server does not have",
+            "use the framework's own Python package for models "
+            "whose backend the server does not have",
             flag="--no-stand-ins",
         ),
     ]
     memory_limit_mib: Annotated[
         int | None,
         Value(
-            "memory of each multi-model endpoint in MiB; above it, the least recently used model is unloaded",
+            "memory of each multi-model endpoint in MiB; above it, "
+            "the least recently used model is unloaded",
             default_text="70 percent of the free memory, shared equally",
             limit=RangeLimit(1, None, "MiB"),
             flag="--memory-limit",
@@ -91,7 +96,8 @@ class LocalRunOptions(TypedDict, total=False):
     invocation_timeout_seconds: Annotated[
         float | None,
         Value(
-            "how long a container may take to answer; a response stream may take eight times as long",
+            "how long a container may take to answer; "
+            "a response stream may take eight times as long",
             default_text=f"{INVOCATION_TIMEOUT_SECONDS:g}, as on SageMaker",
             limit=_TIMEOUT,
             flag="--invocation-timeout",
@@ -101,8 +107,8 @@ class LocalRunOptions(TypedDict, total=False):
     wake_delay_seconds: Annotated[
         float | None,
         Value(
-            "how long an inference component whose scaling starts at zero copies has no capacity after its first "
-            "call; 0 for not at all",
+            "how long an inference component whose scaling starts at zero copies has no capacity "
+            "after its first call; 0 for not at all",
             default_text=f"{DEFAULT_WAKE_SECONDS:g}; in AWS it takes minutes",
             limit=RangeLimit(0, None, "seconds"),
             flag="--wake-delay",
@@ -112,8 +118,8 @@ class LocalRunOptions(TypedDict, total=False):
     bucket_folder: Annotated[
         AnyPath,
         Value(
-            "folder in place of S3, with a subfolder per bucket, for asynchronous endpoints and archives of "
-            "multi-model endpoints",
+            "folder in place of S3, with a subfolder per bucket, for asynchronous endpoints and "
+            "archives of multi-model endpoints",
             metavar="DIR",
         ),
     ]
@@ -124,8 +130,8 @@ class LocalRunOptions(TypedDict, total=False):
     images: Annotated[
         Mapping[str, str] | None,
         Value(
-            "with an engine, the image for an endpoint, for ENDPOINT/VARIANT, for ENDPOINT/COMPONENT, or in "
-            "place of another image",
+            "with an engine, the image for an endpoint, for ENDPOINT/VARIANT, for "
+            "ENDPOINT/COMPONENT, or in place of another image",
             example="digits=my-triton:1",
             flag="--image",
             metavar="NAME=IMAGE",
@@ -134,8 +140,8 @@ class LocalRunOptions(TypedDict, total=False):
     is_exact: Annotated[
         bool | None,
         Value(
-            "refuse models whose instance groups this machine cannot run, such as 4 instances on 2 CPUs, instead "
-            "of changing them, and do not set OMP_NUM_THREADS",
+            "refuse models whose instance groups this machine cannot run, such as 4 instances on 2 "
+            "CPUs, instead of changing them, and do not set OMP_NUM_THREADS",
             flag="--exact",
         ),
     ]
@@ -149,8 +155,8 @@ class LocalRunOptions(TypedDict, total=False):
     allow_open_ports: Annotated[
         bool | None,
         Value(
-            "if the platform has no private addresses, let the servers listen on all network interfaces; anyone "
-            "who can reach the machine can then load code into them"
+            "if the platform has no private addresses, let the servers listen on all network "
+            "interfaces; anyone who can reach the machine can then load code into them"
         ),
     ]
     ui: Annotated[
@@ -165,9 +171,9 @@ class LocalRunOptions(TypedDict, total=False):
 class RunOptions:
     """What a run starts, and its :class:`LocalRunOptions` with their defaults.
 
-    ``source`` is a cloud assembly, a repository or an archive. With ``aws_endpoint_url`` the deployed
-    endpoints are run instead. With ``watches`` the endpoints are replaced when files of ``source`` change.
-    ``calls`` are the models that the models of a repository call.
+    ``source`` is a cloud assembly, a repository or an archive. With ``aws_endpoint_url`` the
+    deployed endpoints are run instead. With ``watches`` the endpoints are replaced when files of
+    ``source`` change. ``calls`` are the models that the models of a repository call.
     """
 
     source: Path

@@ -48,7 +48,8 @@ _IDLE_INTERVAL_SECONDS = 0.1
 
 
 async def changes(source: Path, interval_seconds: float = _INTERVAL_SECONDS) -> AsyncIterator[None]:
-    """Yield each time that files below ``source`` have changed and then stayed the same for an interval.
+    """Yield each time that files below ``source`` have changed and then stayed the same for an
+    interval.
 
     Sizes and times of modification are compared. A change while the caller works is yielded next.
     """
@@ -76,7 +77,9 @@ def _state(source: Path) -> _State:
 
 
 def _is_ignored(name: str) -> bool:
-    """Whether packing leaves the file or folder out by default; a change of the rules is a change."""
+    """Whether packing leaves the file or folder out by default;
+    a change of the rules is a change.
+    """
     return name != IGNORE_FILE and _DEFAULTS.leaves_out(name)
 
 
@@ -93,7 +96,8 @@ def _entry(path: Path) -> list[tuple[str, tuple[int, int]]]:
 class LocalRun:
     """Runs endpoints until it is stopped.
 
-    ``report`` prints a line of progress. ``on_ready`` is called once with the gateway's URL and endpoints.
+    ``report`` prints a line of progress. ``on_ready`` is called once with the gateway's URL and
+    endpoints.
     """
 
     options: RunOptions
@@ -171,7 +175,9 @@ class LocalRun:
         servers: AsyncExitStack,
         stack: AsyncExitStack,
     ) -> None:
-        """When a file changes, start new servers and then stop the old ones, as an update in AWS does."""
+        """When a file changes, start new servers and then stop the old ones,
+        as an update in AWS does.
+        """
         async for _ in changes(self.options.source):
             newer = await stack.enter_async_context(AsyncExitStack())
             try:
@@ -238,14 +244,15 @@ def _runnable(
     for spec in specs:
         for name in spec.not_run:
             report(
-                f"{spec.name}/{name}: its container is not Triton, so it does not run on your machine"
+                f"{spec.name}/{name}: its container is not Triton, "
+                "so it does not run on your machine"
             )
     found = [each for each in specs if each.variants or each.components]
     if not found:
         names = ", ".join(each.name for each in specs)
         raise LocalEndpointError(
-            f"{names}: no container of Triton runs on these endpoints; deploy them to call them, or select "
-            "other endpoints with --endpoint"
+            f"{names}: no container of Triton runs on these endpoints; deploy them to call them, "
+            "or select other endpoints with --endpoint"
         )
     return found
 
@@ -319,7 +326,9 @@ async def _start_variant(
 
 
 def _end_of_run(until_stdin_closes: bool) -> asyncio.Future[int | None]:
-    """Return what gets the number of the first signal, or ``None`` when standard input is closed."""
+    """Return what gets the number of the first signal,
+    or ``None`` when standard input is closed.
+    """
     loop = asyncio.get_running_loop()
     end: asyncio.Future[int | None] = loop.create_future()
 

@@ -1,4 +1,6 @@
-"""A running container, whatever runs it: what the gateway needs from it, and how it starts and stops."""
+"""A running container, whatever runs it: what the gateway needs from it,
+and how it starts and stops.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ _Result = TypeVar("_Result")
 async def wait_for_ping(
     session: aiohttp.ClientSession, url: str, check: Callable[[], None]
 ) -> None:
-    """Wait until ``/ping`` answers 200. ``check`` runs after each failure and may raise an error."""
+    """Wait until ``/ping`` answers 200.
+
+    ``check`` runs after each failure and may raise an error.
+    """
     while True:
         with contextlib.suppress(aiohttp.ClientError, TimeoutError):
             async with session.get(f"{url}/ping", timeout=_PING_TIMEOUT) as response:
@@ -102,7 +107,9 @@ class ContainerSettings(Protocol):
 
 @dataclass(slots=True)
 class RunningContainer(ABC):
-    """The container of one variant or component: the bundled server, or an image that an engine runs."""
+    """The container of one variant or component: the bundled server,
+    or an image that an engine runs.
+    """
 
     label: str
     container: ContainerSpec
@@ -129,7 +136,9 @@ class RunningContainer(ABC):
 
     @property
     def invocations(self) -> Destination:
-        """Where a container of one model receives requests: ``/invocations``, or what answers like it."""
+        """Where a container of one model receives requests: ``/invocations``,
+        or what answers like it.
+        """
         return Destination(self.session, f"{self.url}/invocations")
 
     @property
@@ -155,7 +164,9 @@ class RunningContainer(ABC):
 
     @abstractmethod
     def prepare_target_model(self, model: Path, target_model: str) -> None:
-        """Fit a model of a multi-model container, which is unpacked in ``model``, to this machine."""
+        """Fit a model of a multi-model container, which is unpacked in ``model``,
+        to this machine.
+        """
 
     @abstractmethod
     def load_url(self, directory: Path) -> str:

@@ -1,9 +1,10 @@
 """Loads the models of a repository in the Triton server and returns its answers.
 
-Several servers share the models, and each loads one model at a time. A server that ends or does not answer
-is replaced. Its last model gets no verdict from that: a server can also end because of the model before,
-which is still being unloaded, or because of another process of the machine. So this model is loaded again,
-in a new server and without any other. The Python backend waits forever without ``model.py``.
+Several servers share the models, and each loads one model at a time. A server that ends or does not
+answer is replaced. Its last model gets no verdict from that: a server can also end because of the
+model before, which is still being unloaded, or because of another process of the machine. So this
+model is loaded again, in a new server and without any other. The Python backend waits forever
+without ``model.py``.
 """
 
 from __future__ import annotations
@@ -51,15 +52,16 @@ _BODIES = {"load": b"{}", "unload": b'{"parameters": {"unload_dependents": true}
 def ask_server(path: Path) -> dict[str, str]:
     """Return the server's answer for each model.
 
-    An answer is ``"loads"``, or ``"rejected: "`` and the server's message, or ``"unknown: "`` and the reason
-    why there is no verdict: the server does not answer, or was killed. An answer says if another backend was
-    used. Without a GPU, instance groups on GPUs are removed first.
+    An answer is ``"loads"``, or ``"rejected: "`` and the server's message, or ``"unknown: "`` and
+    the reason why there is no verdict: the server does not answer, or was killed. An answer says if
+    another backend was used. Without a GPU, instance groups on GPUs are removed first.
 
     Raises:
-        InvalidValueError: a Python environment was not built, or cannot be built for the server's Python.
+        InvalidValueError: a Python environment was not built, or cannot be built for the server's
+            Python.
         MissingDependencyError: nvidia-pytriton is not installed, or uv, which an environment needs.
-        LocalEndpointError: the server does not start, or an empty backend needs a C compiler and there is
-            none.
+        LocalEndpointError: the server does not start, or an empty backend needs a C compiler and
+            there is none.
     """
     repository = with_environments(ModelRepository.from_directory(path))
     with tempfile.TemporaryDirectory(prefix="constructs-triton-check-") as folder:
@@ -72,7 +74,9 @@ class _NoAnswerError(Exception):
 
 @dataclass(frozen=True)
 class CheckRun:
-    """The models of a check, each with the note that its answer gets, and the servers that load them."""
+    """The models of a check, each with the note that its answer gets,
+    and the servers that load them.
+    """
 
     directory: Path
     models: dict[str, str]
@@ -87,7 +91,9 @@ class CheckRun:
         return cls(directory, copy_models(repository, directory, installation), installation)
 
     def ask(self) -> dict[str, str]:
-        """Load every model, those that got no answer a second time and alone, and return the answers."""
+        """Load every model, those that got no answer a second time and alone,
+        and return the answers.
+        """
         answers = self._ask_together()
         for name in self.models:
             if name not in answers:
@@ -227,7 +233,9 @@ class CheckServer:
         self.request("POST", _path(name, "unload"), _LOAD_SECONDS)
 
     def exit_code(self) -> int | None:
-        """Return the exit code of a server that has ended, or ``None`` if the supervisor has ended too."""
+        """Return the exit code of a server that has ended,
+        or ``None`` if the supervisor has ended too.
+        """
         assert self.supervisor.stdout is not None
         line = self.supervisor.stdout.readline() if self._has_event(_END_SECONDS) else ""
         code: int | None = json.loads(line or "{}").get("ended")
@@ -267,7 +275,10 @@ def _empty(waiting: queue.SimpleQueue[str]) -> None:
 def _answer_of_ended(code: int | None) -> str:
     if code is None or (code < 0 and -code not in _CRASHES):
         by = "" if code is None else f" by {signal.Signals(-code).name}"
-        return f"unknown: the server was ended{by}; free memory and space in /dev/shm, and run the check again"
+        return (
+            f"unknown: the server was ended{by}; "
+            "free memory and space in /dev/shm, and run the check again"
+        )
     how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
     return f"rejected: the server ended with {how} while it loaded this model alone"
 

@@ -1,8 +1,10 @@
-"""The text and the tokens in an event of a model that generates, in the forms of Triton, vLLM and LMI.
+"""The text and the tokens in an event of a model that generates, in the forms of Triton, vLLM and
+LMI.
 
-Sources: vLLM, entrypoints/openai/chat_completion/serving.py: the first event has a role and no text, the last
-one only ``usage``; the reasoning is in ``reasoning``, before vLLM's PR 33402 in ``reasoning_content``. LMI,
-lmi_input_output_schema.md: ``{"token": {"text": ...}}``, one token in each event.
+Sources: vLLM, entrypoints/openai/chat_completion/serving.py: the first event has a role and no
+text, the last one only ``usage``; the reasoning is in ``reasoning``, before vLLM's PR 33402 in
+``reasoning_content``. LMI, lmi_input_output_schema.md: ``{"token": {"text": ...}}``, one token in
+each event.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from constructs_triton_client.generation import objects_in
 
 
 def generated_text(event: Mapping[str, Any]) -> str | None:
-    """Return the text that an event adds, also reasoning and tool calls; ``None`` without such a field."""
+    """Return the text that an event adds, also reasoning and tool calls;
+    ``None`` without such a field.
+    """
     if isinstance(event.get("choices"), list):
         pieces = [piece for choice in objects_in(event, "choices") for piece in _pieces(choice)]
         return "".join(piece for piece in pieces if isinstance(piece, str))
@@ -38,8 +42,9 @@ def _pieces(choice: Mapping[str, Any]) -> Iterator[Any]:
 def count_tokens(event: Mapping[str, Any]) -> int | None:
     """Return the tokens of an event; ``None`` if it does not have their number.
 
-    They are the sum of Triton's ``num_output_tokens``, and one for an event of LMI's own form. An event whose
-    text is empty and that has no number has no tokens: it is often the first or the last one.
+    They are the sum of Triton's ``num_output_tokens``, and one for an event of LMI's own form. An
+    event whose text is empty and that has no number has no tokens: it is often the first or the
+    last one.
     """
     value = event.get("num_output_tokens")
     values = value if isinstance(value, list) else [value]

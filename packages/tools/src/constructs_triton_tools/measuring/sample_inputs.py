@@ -1,4 +1,6 @@
-"""Sample inputs for a model: zeros or random data in the data types and shapes of its configuration."""
+"""Sample inputs for a model: zeros or random data in the data types and
+shapes of its configuration.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 
     from triton_model_check.model_config.folder import ModelFolder
 
-# The largest random whole number. Larger ones may be out of range where a model uses them as indices.
+# The largest random whole number. Larger ones may be out of range where a model uses them as
+# indices.
 _LARGEST_INTEGER = 9
 _WORDS = (b"blue", b"green", b"red", b"white")
 
@@ -47,8 +50,9 @@ def sample_inputs(
     """
     if not repository.is_dir():
         raise InvalidValueError(
-            f"--repository: gives --random and --zeros the shapes of the tensors, but {repository} is "
-            "not a folder; set it to your model repository, or send your own tensors with --input"
+            f"--repository: gives --random and --zeros the shapes of the tensors, but {repository} "
+            "is not a folder; set it to your model repository, "
+            "or send your own tensors with --input"
         )
     folder = _folder(ModelRepository.from_directory(repository), model, likely)
     return sample_model(folder, shapes, is_random=is_random, seed=seed)
@@ -81,7 +85,9 @@ def sample_model(
 def unknown_tensor(
     repository: Path, model: str, inputs: Iterable[str], outputs: Iterable[str]
 ) -> str | None:
-    """Describe the first name that is none of the model's tensors; ``None`` if the names are not known."""
+    """Describe the first name that is none of the model's tensors;
+    ``None`` if the names are not known.
+    """
     try:
         config = complete(ModelRepository.from_directory(repository).model(model)).config
     except ConstructsTritonError:  # the model may be in another repository
@@ -111,8 +117,8 @@ def _folder(repository: ModelRepository, model: str | None, likely: Sequence[str
     if not found and len(top_level) != 1:
         known = quoted(repository.models)
         raise InvalidValueError(
-            f"--model: is required, because the repository {repository.path} contains {known}; set --model, "
-            "or --repository to another folder"
+            f"--model: is required, because the repository {repository.path} contains {known}; set "
+            "--model, or --repository to another folder"
         )
     return repository.model(found[0] if found else top_level[0])
 

@@ -1,8 +1,9 @@
 """Reads the files of SageMaker's data capture: requests and responses of an endpoint, as arrays.
 
-A file has one JSON object per line. ``captureData.endpointInput`` and ``endpointOutput`` contain the content
-type and the body, whose ``encoding`` is CSV, JSON or BASE64. SageMaker writes Triton's binary requests in
-BASE64. Source: SageMaker developer guide, "Capture data from real-time endpoint".
+A file has one JSON object per line. ``captureData.endpointInput`` and ``endpointOutput`` contain
+the content type and the body, whose ``encoding`` is CSV, JSON or BASE64. SageMaker writes Triton's
+binary requests in BASE64. Source: SageMaker developer guide, "Capture data from real-time
+endpoint".
 
 Finds the files of SageMaker's data capture, in S3 or in a folder, and reads their lines.
 
@@ -98,8 +99,8 @@ def read_capture(lines: Iterable[bytes | str], name: str = "capture") -> Iterato
     """Read the lines of a capture file, such as an open file.
 
     Args:
-        lines: JSON, one object per line. Empty lines are ignored, and so is a last line that SageMaker has
-            not written to its end.
+        lines: JSON, one object per line. Empty lines are ignored, and so is a last line that
+            SageMaker has not written to its end.
         name: Name of the file in messages.
 
     Raises:
@@ -116,8 +117,8 @@ def read_capture(lines: Iterable[bytes | str], name: str = "capture") -> Iterato
             yield _read(place, parse_bounded_json(line))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             fault = InvalidValueError(
-                f"{place}: must be a line of SageMaker's data capture ({error!r:.200}); give a file that "
-                "an endpoint with data_capture has written"
+                f"{place}: must be a line of SageMaker's data capture ({error!r:.200}); give a "
+                "file that an endpoint with data_capture has written"
             )
             if line.rstrip()[-1:] in ("}", b"}"):
                 raise fault from None
@@ -150,7 +151,9 @@ def _body(found: Mapping[str, Any] | None) -> CapturedBody | None:
 
 
 def _with_header_size(content: bytes, content_type: str) -> str:
-    """Complete a content type without its parameter: the JSON at the start of the body ends by itself."""
+    """Complete a content type without its parameter:
+    the JSON at the start of the body ends by itself.
+    """
     if content_type.strip().lower() != BINARY_CONTENT_TYPE:
         return content_type
     # In Latin-1 a character is a byte, so the end of the JSON is that of its bytes.
@@ -161,7 +164,8 @@ def _with_header_size(content: bytes, content_type: str) -> str:
 def _expect(body: CapturedBody | None, place: str, what: str) -> CapturedBody:
     if body is None:
         raise InvalidValueError(
-            f'{place}: has no {what}; capture both, with capture_modes=("Input", "Output") of DataCapture'
+            f'{place}: has no {what}; capture both, with capture_modes=("Input", '
+            '"Output") of DataCapture'
         )
     return body
 
@@ -201,7 +205,8 @@ def _variant(name: str) -> str:
 def _objects(reader: AwsReader, source: str, since: datetime | None) -> Iterator[tuple[str, Read]]:
     bucket, _, prefix = source.removeprefix("s3://").partition("/")
     for each in reader.members("s3", "list_objects_v2", "Contents", Bucket=bucket, Prefix=prefix):
-        # An object is written after its requests, so an older one has none of those that are asked for.
+        # An object is written after its requests, so an older one has none of those that are asked
+        # for.
         if each["Key"].endswith(_SUFFIX) and (since is None or each["LastModified"] >= since):
             body = reader.require("s3", "get_object", Bucket=bucket, Key=each["Key"])["Body"]
             yield f"s3://{bucket}/{each['Key']}", body.read
@@ -227,8 +232,8 @@ def _lines(read: Read, name: str) -> Iterator[bytes]:
         yield from lines
         if len(rest) > _MOST_BYTES:
             raise InvalidValueError(
-                f"{name}: a line must have at most {_MOST_BYTES >> 20} MiB; give a file of SageMaker's data "
-                "capture"
+                f"{name}: a line must have at most {_MOST_BYTES >> 20} MiB; give a file of "
+                "SageMaker's data capture"
             )
     if rest:
         yield rest

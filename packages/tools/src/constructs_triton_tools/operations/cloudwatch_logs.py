@@ -46,7 +46,9 @@ def log_group_of(endpoint_name: str) -> str:
 
 
 def component_log_group_of(component_name: str) -> str:
-    """Return the log group to which SageMaker writes the output of an inference component's containers."""
+    """Return the log group to which SageMaker writes the output of an inference
+    component's containers.
+    """
     return f"/aws/sagemaker/InferenceComponents/{component_name}"
 
 
@@ -68,8 +70,8 @@ def read_logs(
         variant: Only lines of this variant. Default: all.
         inference_component: Read the log of this component instead of that of the endpoint.
         since: How far back to begin. Default: one hour.
-        errors_only: Whether to leave out information, warnings, and errors that Triton writes although
-            nothing failed.
+        errors_only: Whether to leave out information, warnings, and errors that Triton writes
+            although nothing failed.
         follow: Whether to wait for new lines; it then never ends.
 
     Raises:

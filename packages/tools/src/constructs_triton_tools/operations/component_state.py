@@ -18,7 +18,8 @@ class ComponentState:
         status: SageMaker's status, such as ``InService``; ``unknown`` if it cannot be read.
         current_copies: Copies that run; ``None`` if not known.
         desired_copies: Copies that were asked for; ``None`` if not known.
-        model: SageMaker model, or those of all types; ``None`` for a component with its own container.
+        model: SageMaker model, or those of all types; ``None`` for a component with its own
+            container.
         failure_reason: SageMaker's reason of a failure; ``None`` if there is none.
     """
 
@@ -52,7 +53,9 @@ def read_components(reader: NotingReader, endpoint_name: str) -> Iterator[Compon
 
 
 def specifications_of(component: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the specification of a component, or one for each instance type if their models differ."""
+    """Return the specification of a component, or one for each instance type
+    if their models differ.
+    """
     return list(component.get("Specifications") or [component.get("Specification", {})])
 
 

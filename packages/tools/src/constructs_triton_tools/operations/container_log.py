@@ -30,14 +30,18 @@ _PYTHON_LEVEL = re.compile(r"^(?:\S+ ){0,3}\W?(?:DEBUG|INFO|WARNING)\b")
 
 
 def starts(log: str) -> Iterator[list[str]]:
-    """Yield the lines that can explain a failure for each start of the container, the last start first."""
+    """Yield the lines that can explain a failure for each start of the container,
+    the last start first.
+    """
     lines = [line.rstrip()[:_LINE_CHARACTERS] for line in log.splitlines()[-_LAST_LINES:]]
     for start in reversed(_split(lines)):
         yield list(_explaining(start))
 
 
 def release(log: str) -> str | None:
-    """Return the Triton release of the last start, which an image writes first; ``None`` if there is none."""
+    """Return the Triton release of the last start, which an image writes first;
+    ``None`` if there is none.
+    """
     found = _RELEASE.findall(log)
     return found[-1] if found else None
 
@@ -69,7 +73,8 @@ def _explaining(lines: Sequence[str]) -> Iterator[str]:
     ready = next((number for number, line in enumerate(lines) if _READY.search(line)), 0)
     seen: set[str] = set()
     for number, line in enumerate(lines):
-        # A server that became ready did not fail because of what a model or a script printed before.
+        # A server that became ready did not fail because of what a model or a script printed
+        # before.
         if not line.strip() or _is_harmless(line) or (number < ready and _severity(line) != "E"):
             continue
         shape = re.sub(r"\d+", "0", line)

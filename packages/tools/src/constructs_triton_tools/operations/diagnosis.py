@@ -1,7 +1,7 @@
 """Finds the cause of a failure in the messages of SageMaker, CloudFormation and Triton.
 
-A line has the first entry of the catalogue (``constructs_triton_core/facts/failures.json``) whose pattern
-matches it. Nothing here reads a file or calls AWS.
+A line has the first entry of the catalogue (``constructs_triton_core/facts/failures.json``) whose
+pattern matches it. Nothing here reads a file or calls AWS.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Message:
         source: Where the text is from, for the reader.
         is_log: Whether a container wrote it, so that only entries of containers apply.
         shown: Line of the diagnosis. Default: the first line of ``text``.
-        triton_version: Release of the image that the text is from, such as ``"26.05"``. Default: unknown.
+        triton_version: Release of the image that the text is from, such as ``"26.05"``. Default:
+            unknown.
     """
 
     text: str
@@ -71,8 +72,8 @@ class Diagnosis:
 def diagnose(messages: Iterable[Message]) -> list[Diagnosis]:
     """Return what the messages say, the likeliest cause first, each failure once.
 
-    A message that names a cause is before one that only says that something failed. Among equals the order
-    of the messages decides. Notes are returned only together with another failure.
+    A message that names a cause is before one that only says that something failed. Among equals
+    the order of the messages decides. Notes are returned only together with another failure.
 
     Args:
         messages: Texts to search, such as the lines of a log.
@@ -96,8 +97,8 @@ def diagnose_log(
     Args:
         log: Content of the log.
         source: Where the log is from, for the reader.
-        is_log: Whether a container wrote it. ``False`` also recognizes messages that containers do not write,
-            such as those of AWS APIs.
+        is_log: Whether a container wrote it. ``False`` also recognizes messages that containers do
+            not write, such as those of AWS APIs.
         triton_version: Release of the container's image, if the log does not contain it.
     """
     version = release(log) or triton_version

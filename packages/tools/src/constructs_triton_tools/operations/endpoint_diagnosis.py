@@ -1,7 +1,8 @@
 """Finds out why a deployed endpoint does not work.
 
-The order is that of the causes: SageMaker's own reason, the first failed event of the last operation of
-CloudFormation, the scaling activities, and the end of the container logs. Alarms are facts without a cause.
+The order is that of the causes: SageMaker's own reason, the first failed event of the last
+operation of CloudFormation, the scaling activities, and the end of the container logs. Alarms are
+facts without a cause.
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ def diagnose_endpoint(session: boto3.Session, name: str) -> EndpointDiagnosis:
     is_bad_release = found or any(_shows_release(each) for each in alarms)
     if stack and not messages and is_bad_release and "CreationTime" in config:
         facts.append(
-            f"this version was deployed at {moment(config['CreationTime'])}; to go back, check out the "
-            f"version before it, and deploy stack {stack.split('/')[1]}"
+            f"this version was deployed at {moment(config['CreationTime'])}; to go back, check out "
+            f"the version before it, and deploy stack {stack.split('/')[1]}"
         )
     is_bad = described["EndpointStatus"] not in (_GOOD, *_CHANGING)
     return EndpointDiagnosis(
@@ -117,7 +118,9 @@ def _shows_release(alarm: Mapping[str, Any]) -> bool:
 
 
 def _only_scales(alarm: Mapping[str, Any]) -> bool:
-    """Whether all that an alarm does is to call scaling policies: it is often on, and nothing is wrong."""
+    """Whether all that an alarm does is to call scaling policies: it is often on,
+    and nothing is wrong.
+    """
     actions = alarm.get("AlarmActions", [])
     return bool(actions) and all(":scalingPolicy:" in each for each in actions)
 
@@ -194,7 +197,10 @@ def describe_event(event: Mapping[str, Any]) -> str:
 
 
 def _is_of_another_endpoint(failed: Mapping[str, Any], described: Mapping[str, Any]) -> bool:
-    """Whether the event is about an endpoint with another name. ARNs have the name in lower case."""
+    """Whether the event is about an endpoint with another name.
+
+    ARNs have the name in lower case.
+    """
     name = failed.get("PhysicalResourceId", "").rpartition("/")[2].lower()
     return bool(
         failed["ResourceType"] in ENDPOINT_TYPES
@@ -266,8 +272,9 @@ def _all_log_messages(
 ) -> Iterator[Message]:
     """Read the log of each component, or that of an endpoint without components.
 
-    Of an endpoint in service, what instances wrote before its configuration was created is left out: they
-    had an earlier one. After an update that was rolled back, the configuration is the old one.
+    Of an endpoint in service, what instances wrote before its configuration was created is left
+    out: they had an earlier one. After an update that was rolled back, the configuration is the old
+    one.
     """
     status = described["EndpointStatus"]
     since = config.get("CreationTime") if status == _GOOD else None

@@ -1,8 +1,8 @@
 """Finds endpoints without calls, and what they cost.
 
 CloudWatch counts the invocations of each variant and each inference component. Calls of warm-up,
-verification and canaries count too, so the caller chooses how many calls are still "idle". SageMaker
-publishes no figure for a single model of a multi-model endpoint.
+verification and canaries count too, so the caller chooses how many calls are still "idle".
+SageMaker publishes no figure for a single model of a multi-model endpoint.
 """
 
 from __future__ import annotations
@@ -38,10 +38,12 @@ class Counted:
 def count_calls(
     reader: AwsReader, metrics: Sequence[Counted], start: datetime, end: datetime
 ) -> Mapping[Counted, int]:
-    """Return the sum of each metric. CloudWatch has no data points where nothing was called: the sum is 0.
+    """Return the sum of each metric. CloudWatch has no data points where nothing was called: the
+    sum is 0.
 
     Raises:
-        InvalidValueError: a metric cannot be read. A missing figure would look like an idle endpoint.
+        InvalidValueError: a metric cannot be read. A missing figure would look like an idle
+            endpoint.
     """
     counts: dict[Counted, int] = {}
     for first in range(0, len(metrics), _QUERIES):
@@ -77,7 +79,10 @@ def _query(index: int, counted: Counted) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class IdleComponent:
-    """An inference component without calls. It shares its instances, so it has no cost of its own."""
+    """An inference component without calls.
+
+    It shares its instances, so it has no cost of its own.
+    """
 
     name: str
     endpoint: str
@@ -239,7 +244,10 @@ def _variants(reader: NotingReader, endpoint: str) -> list[_Variant]:
 
 
 def _instances(running: Mapping[str, Any], declared_type: str | None) -> dict[str, int]:
-    """Return the number of instances of each type. With instance pools, only the pools name the types."""
+    """Return the number of instances of each type.
+
+    With instance pools, only the pools name the types.
+    """
     pools = Counter[str]()
     for pool in running.get("InstancePools", []):
         pools[pool["InstanceType"]] += pool.get("CurrentInstanceCount", 0)
@@ -307,7 +315,9 @@ def _disagreements(
     used = {each.endpoint: each.calls for each in variants if each not in idle}
     ours = {each.endpoint for each in idle} - set(used)
     for name in sorted(theirs & set(used)):
-        yield f"{name}: AWS Compute Optimizer calls it idle; CloudWatch counted {used[name]:,} calls"
+        yield (
+            f"{name}: AWS Compute Optimizer calls it idle; CloudWatch counted {used[name]:,} calls"
+        )
     for name in sorted(ours - theirs):
         yield f"{name}: AWS Compute Optimizer does not call it idle"
 

@@ -61,7 +61,8 @@ class ModelLibrary:
     ``prefix``
         The key prefix, ``"models/"`` by default; ends with ``/``.
     ``session``
-        The ``boto3.Session`` to use. Default: a new one, with the credentials and Region of the environment.
+        The ``boto3.Session`` to use. Default: a new one, with the credentials and Region of the
+        environment.
 
     Raises:
         InvalidValueError: the prefix does not end with ``/``.
@@ -84,7 +85,8 @@ class ModelLibrary:
 
         Args:
             stack_name: Name or id of the stack.
-            resource: Logical ID of the custom resource that fills the prefix. Required if there are several.
+            resource: Logical ID of the custom resource that fills the prefix. Required if there are
+                several.
 
         Raises:
             InvalidValueError: the stack does not have exactly one such resource.
@@ -135,10 +137,11 @@ class ModelLibrary:
             check: Whether a model with errors is refused.
 
         Raises:
-            InvalidValueError: the name is malformed, or a grant for another model would allow its archive, or
-                the repository has several models.
+            InvalidValueError: the name is malformed, or a grant for another model would allow its
+                archive, or the repository has several models.
             RepositoryError: the checks found errors.
-            ArchiveError: AWS returned an error or cannot be reached, or the models cannot be packed.
+            ArchiveError: AWS returned an error or cannot be reached, or the models cannot be
+                packed.
         """
         check_model_name("name", name)
         path = Path(source)
@@ -153,8 +156,8 @@ class ModelLibrary:
 
         Args:
             name: Name of the model in the index.
-            delete_archive: Whether to delete the archive too, unless another name uses it. Running requests
-                may fail.
+            delete_archive: Whether to delete the archive too, unless another name uses it. Running
+                requests may fail.
 
         Raises:
             InvalidValueError: the index has no such model.
@@ -173,15 +176,16 @@ class ModelLibrary:
 
         Args:
             source: Model repository.
-            prune_after: Delete archives that this class has added and that no name has used for this time, at
-                least one day. Default: nothing is deleted.
+            prune_after: Delete archives that this class has added and that no name has used for
+                this time, at least one day. Default: nothing is deleted.
             check: Whether models with errors are refused.
 
         Raises:
-            InvalidValueError: a name is malformed, a grant for another model would allow an archive, or
-                ``prune_after`` is less than one day.
+            InvalidValueError: a name is malformed, a grant for another model would allow an
+                archive, or ``prune_after`` is less than one day.
             RepositoryError: the checks found errors.
-            ArchiveError: AWS returned an error or cannot be reached, or the models cannot be packed.
+            ArchiveError: AWS returned an error or cannot be reached, or the models cannot be
+                packed.
         """
         _check_retention(prune_after)
         repository = ModelRepository.from_directory(source)
@@ -213,8 +217,9 @@ class ModelLibrary:
 def _check_retention(prune_after: timedelta | None) -> None:
     if prune_after is not None and prune_after < _SHORTEST_RETENTION:
         raise InvalidValueError(
-            f"prune_after: must be at least 1 day, got {prune_after}; use timedelta(days=1) or more, because "
-            "during an update an endpoint may still load an archive whose name was removed today"
+            f"prune_after: must be at least 1 day, got {prune_after}; use timedelta(days=1) or "
+            "more, because during an update an endpoint may still "
+            "load an archive whose name was removed today"
         )
 
 
@@ -231,7 +236,9 @@ def _checked(repository: ModelRepository, path: Path, check: bool) -> tuple[Find
 def _packed(
     repository: ModelRepository | None, path: Path, models: Mapping[str, str | None]
 ) -> Iterator[dict[str, ArchiveFile]]:
-    """Yield the archive of each name: of a model of the repository, or the archive at ``path`` itself."""
+    """Yield the archive of each name: of a model of the repository,
+    or the archive at ``path`` itself.
+    """
     if repository is None:
         yield {name: ArchiveFile(path, outline_archive(path).archive.digest) for name in models}
         return

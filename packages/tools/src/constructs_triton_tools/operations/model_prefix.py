@@ -68,8 +68,8 @@ class ModelPrefix:
     def refuse_collisions(self, names: Iterable[str]) -> None:
         """Check that a grant for one of the names allows no archive of another model.
 
-        A grant allows a name with any digest. The archive ``scorer-backbone.tar.gz``, which is not named
-        after its content, matches ``scorer-????????.tar.gz``.
+        A grant allows a name with any digest. The archive ``scorer-backbone.tar.gz``, which is not
+        named after its content, matches ``scorer-????????.tar.gz``.
         """
         with _errors(self.url):
             index = read_index(self._client, self._bucket, self._prefix)
@@ -82,12 +82,15 @@ class ModelPrefix:
                 owners.get(target_model, owner) != owner or not _DIGEST.search(target_model)
             ):
                 raise InvalidValueError(
-                    f'{self.url}: grants for "{owner}" allow "{archive_pattern(owner)}", which matches the '
-                    f'archive "{target_model}" of another model; rename the model or that archive'
+                    f'{self.url}: grants for "{owner}" allow "{archive_pattern(owner)}", which '
+                    f'matches the archive "{target_model}" of another model; '
+                    "rename the model or that archive"
                 )
 
     def upload(self, name: str, archive: ArchiveFile) -> tuple[str, bool]:
-        """Upload an archive unless it exists; return its target model and whether it was uploaded."""
+        """Upload an archive unless it exists; return its target model and
+        whether it was uploaded.
+        """
         target_model, source_key = content_name(name, archive.digest), f"{archive.digest}.tar.gz"
         with _errors(f"{self.url}{target_model}"):
             if self._placement.is_placed(source_key, None, target_model):
@@ -105,7 +108,9 @@ class ModelPrefix:
         self._update(lambda index: index.with_models(target_models, time.time()))
 
     def forget(self, name: str, *, is_deleting: bool) -> str:
-        """Remove a name, and its archive if ``is_deleting``; return the target model that it referred to."""
+        """Remove a name, and its archive if ``is_deleting``;
+        return the target model that it referred to.
+        """
         known = {model.name: model for model in self.models()}
         if name not in known:
             names = {each: model.target_model for each, model in known.items()}
@@ -119,7 +124,9 @@ class ModelPrefix:
         return target_model
 
     def prune(self, retention_seconds: float) -> list[str]:
-        """Delete archives of this module that have had no name for this long; return their target models."""
+        """Delete archives of this module that have had no name for this long;
+        return their target models.
+        """
         with _errors(self.url):
             index = read_index(self._client, self._bucket, self._prefix)
             return prune(self._placement, index.expired(retention_seconds, time.time()))
@@ -150,7 +157,9 @@ class ModelPrefix:
 
 
 def find_prefix(session: boto3.Session, stack: str, resource: str | None) -> ModelPrefix:
-    """Return the prefix that a deployed stack fills; ``resource`` is its logical ID if there are several."""
+    """Return the prefix that a deployed stack fills;
+    ``resource`` is its logical ID if there are several.
+    """
     with _errors(f"stack {stack}"):
         listed = "list_stack_resources", "StackResourceSummaries"
         found = list(AwsReader(session).members("cloudformation", *listed, StackName=stack))

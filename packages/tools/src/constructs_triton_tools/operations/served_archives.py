@@ -15,12 +15,14 @@ _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 
 @dataclass(frozen=True, slots=True)
 class ServedArchives:
-    """The archive or the files of a single-model container, or the prefix of a multi-model container.
+    """The archive or the files of a single-model container, or the prefix of a multi-model
+    container.
 
     Args:
         url: S3 URL of the archive, of the folder of files, or of the prefix.
         is_multi_model: Whether the container loads models by name.
-        models: Archive, or folder of files, of each model by its name. Empty if the prefix has no index.
+        models: Archive, or folder of files, of each model by its name. Empty if the prefix has no
+            index.
     """
 
     url: str

@@ -1,4 +1,6 @@
-"""The endpoints of a CloudFormation stack, or why it has none: its creation failed, or was rolled back."""
+"""The endpoints of a CloudFormation stack, or why it has none: its creation failed,
+or was rolled back.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +48,8 @@ def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
     names = endpoints_among(resources)
     if not names:
         raise NoEndpointError(
-            f"--stack: {stack} has no SageMaker endpoint; check the name, and whether it is off, or if its "
-            f"deployment failed, run `constructs-triton diagnose --stack {stack}`"
+            f"--stack: {stack} has no SageMaker endpoint; check the name, and whether it is off, "
+            f"or if its deployment failed, run `constructs-triton diagnose --stack {stack}`"
         )
     return names
 

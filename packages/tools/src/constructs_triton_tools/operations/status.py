@@ -26,20 +26,22 @@ _ACTIVITIES = 3
 class VariantState:
     """A production or shadow variant.
 
-    Inference components share the instances of a variant. A variant that has them has no image and no
-    archives.
+    Inference components share the instances of a variant. A variant that has them has no image and
+    no archives.
 
     Args:
         name: Name of the variant.
         is_shadow: Whether it is a shadow variant.
         instance_type: Instance type; ``None`` if not known, or if there are several.
-        instance_pools: Number of running instances of each type, in order of priority, if there are several.
+        instance_pools: Number of running instances of each type, in order of priority, if there are
+            several.
         current_instances: Instances that run; ``None`` if not known.
         desired_instances: Instances that were asked for; ``None`` if not known.
         weight: Share of the traffic, relative to the other variants; ``None`` if not known.
         status: SageMaker's status during an update, such as ``Baking``; else ``None``.
         image: URI of the image; ``None`` if not known.
-        triton_version: Version in the tag of ``image``, such as ``"26.05"``; ``None`` for other tags.
+        triton_version: Version in the tag of ``image``, such as ``"26.05"``; ``None`` for other
+            tags.
         inference_ami: Name of the AMI; ``None`` if none is set.
         archives: Archives that the variant serves; ``None`` if there is no model data.
     """
@@ -214,7 +216,9 @@ def _instance_pools(running: Mapping[str, Any], declared: Mapping[str, Any]) -> 
 
 
 def container_of_model(reader: NotingReader, name: str | None) -> Mapping[str, Any]:
-    """Return the container of a SageMaker model; an empty one without a model, or if it cannot be read."""
+    """Return the container of a SageMaker model; an empty one without a model,
+    or if it cannot be read.
+    """
     described = reader.read("sagemaker", "describe_model", ModelName=name) if name else {}
     return next(iter(containers_of(described)), {})
 
@@ -228,7 +232,9 @@ def _deployment(config: Mapping[str, Any]) -> str:
 
 
 def _captured_to(name: str, capture: Mapping[str, Any]) -> str | None:
-    """Return where SageMaker writes captured requests: below the endpoint's name in the given prefix."""
+    """Return where SageMaker writes captured requests:
+    below the endpoint's name in the given prefix.
+    """
     prefix = capture.get("DestinationS3Uri", "").rstrip("/")
     return f"{prefix}/{name}" if capture.get("EnableCapture") and prefix else None
 
@@ -257,7 +263,9 @@ def _scaling(
 def scalable_targets(
     reader: NotingReader, name: str, components: Collection[str]
 ) -> list[dict[str, Any]]:
-    """Return the scalable targets of an endpoint's variants, and of components by their resource ids."""
+    """Return the scalable targets of an endpoint's variants,
+    and of components by their resource ids.
+    """
     found = reader.read_list(
         "application-autoscaling",
         "describe_scalable_targets",

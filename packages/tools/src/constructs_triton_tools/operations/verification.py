@@ -19,7 +19,8 @@ from constructs_triton_functions.verification.comparison import differences
 
 __all__ = ["VerifiedRequest", "verify_requests"]
 
-#: Requests that are sent together, in multiples of the concurrency: some of them meet in the same batch.
+#: Requests that are sent together, in multiples of the concurrency: some of them meet in the same
+#: batch.
 _ROUNDS = 4
 
 
@@ -29,10 +30,11 @@ class VerifiedRequest:
 
     Args:
         name: Name of the recorded request.
-        differences: A sentence for each difference, or for the error; empty if the response is as recorded.
+        differences: A sentence for each difference, or for the error; empty if the response is as
+            recorded.
         error: The error, if there is no response.
-        is_batching_fault: Whether the response is as recorded when the request is sent alone, and differs
-            when it is sent together with others.
+        is_batching_fault: Whether the response is as recorded when the request is sent alone, and
+            differs when it is sent together with others.
     """
 
     name: str
@@ -54,24 +56,26 @@ def verify_requests(
 ) -> list[VerifiedRequest]:
     """Send every request and return how each response differs from the expected outputs.
 
-    Requests are sent one after the other. With ``concurrency`` they are then sent together too, several
-    times in random orders, so that dynamic batching puts them into batches. A request whose response differs
-    only then shows that a model mixes the requests of a batch.
+    Requests are sent one after the other. With ``concurrency`` they are then sent together too,
+    several times in random orders, so that dynamic batching puts them into batches. A request whose
+    response differs only then shows that a model mixes the requests of a batch.
 
     Args:
         recorded: The requests with their expected outputs.
         transport: Transport of the endpoint.
         target_model_of: Returns the archive of a model's name. Default: the name itself.
         target_model: Model of requests that name none. Default: no ``TargetModel`` is sent.
-        target_variant: Variant that answers all requests. Default: SageMaker chooses a variant by the
-            weights.
-        inference_component: Component that answers all requests, on an endpoint that has components.
+        target_variant: Variant that answers all requests. Default: SageMaker chooses a variant by
+            the weights.
+        inference_component: Component that answers all requests, on an endpoint that has
+            components.
         wake_timeout: Seconds to wait until the component has a copy.
-        concurrency: Requests that are sent together, 1 to 256. Default: each request is only sent alone.
+        concurrency: Requests that are sent together, 1 to 256. Default: each request is only sent
+            alone.
 
     Raises:
-        InvalidValueError: ``concurrency`` is out of range, or there are not two different requests to send
-            together.
+        InvalidValueError: ``concurrency`` is out of range, or there are not two different requests
+            to send together.
     """
     _check(concurrency, recorded.requests)
     sends = [
@@ -93,8 +97,8 @@ def _check(concurrency: int, requests: Sequence[RecordedRequest]) -> None:
         raise InvalidValueError(f"concurrency: must be from 1 to 256, got {concurrency}; use 16")
     if concurrency > 1 and len({request.compile()["body"] for request in requests}) < 2:
         raise InvalidValueError(
-            "concurrency: needs at least two different recorded requests, because equal ones hide that a "
-            "model mixes them; record another one, or remove concurrency"
+            "concurrency: needs at least two different recorded requests, because equal ones hide "
+            "that a model mixes them; record another one, or remove concurrency"
         )
 
 

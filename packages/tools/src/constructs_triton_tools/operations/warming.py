@@ -1,7 +1,8 @@
 """Loads the models of a multi-model endpoint before users call them.
 
-SageMaker loads a model when it is called. Each call goes to one instance, so several calls are needed until
-several instances have the model. A loaded model can be unloaded again when memory is needed.
+SageMaker loads a model when it is called. Each call goes to one instance, so several calls are
+needed until several instances have the model. A loaded model can be unloaded again when memory is
+needed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from constructs_triton_tools.operations.diagnosis import Message, recognize
 if TYPE_CHECKING:
     from constructs_triton_client.transports.transport import Transport
 
-#: A request without inputs. A model that has been loaded rejects it, unless it has no required inputs.
+#: A request without inputs. A model that has been loaded rejects it, unless it has no required
+#: inputs.
 _EMPTY_REQUEST = b'{"inputs": []}'
 #: What a loaded model, and only a loaded one, says about the empty request.
 _LOADED = (
@@ -54,8 +56,9 @@ class WarmedModel:
 def expected_instances(calls: int, instances: int) -> float:
     """Return how many instances receive at least one of several calls on average.
 
-    The default routing strategy of SageMaker, ``RANDOM``, chooses a random instance for each call. The other
-    strategy chooses the least busy instance, which is about the same for calls one after the other.
+    The default routing strategy of SageMaker, ``RANDOM``, chooses a random instance for each call.
+    The other strategy chooses the least busy instance, which is about the same for calls one after
+    the other.
     """
     return float(instances * (1 - (1 - 1 / instances) ** calls))
 

@@ -1,18 +1,19 @@
-"""Computes instance counts, scaling targets and cost from a measured benchmark, and simulates scaling.
+"""Computes instance counts, scaling targets and cost from a measured benchmark, and simulates
+scaling.
 
 ::
 
     measurements = read_measurements("benchmark.csv")
     requirement = Requirement(requests_per_second=500, latency_ms=500)
     plans = plan_all(measurements, requirement, {"ml.g4dn.xlarge": 0.7364})   # one for each row
-    best = cheapest(plans)                 # raises InvalidValueError if none meets the latency limit
+    best = cheapest(plans)   # raises InvalidValueError if none meets the latency limit
 
     scaling = read_scaling("cdk.out/Stack.template.json")
     result = simulate(Traffic.pattern("spike", low=2000, high=15000), scaling, best.fleet())
     result.failed, result.cost, result.advice
 
-You provide the prices: none are built in. Counts and costs are computed exactly, with numbers taken as the
-decimals they are written as, so rounding never adds an instance.
+You provide the prices: none are built in. Counts and costs are computed exactly, with numbers taken
+as the decimals they are written as, so rounding never adds an instance.
 """
 
 from constructs_triton_core.keywords import check_names

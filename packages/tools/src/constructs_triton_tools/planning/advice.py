@@ -46,7 +46,10 @@ def _about_periods(simulation: Simulation, periods: list[OverloadPeriod]) -> Ite
             f"raise it to at least {_most_needed(simulation, limited)}."
         )
     if first:
-        yield f"The first minutes need {_most_needed(simulation, first)} instances: start with as many."
+        yield (
+            f"The first minutes need {_most_needed(simulation, first)} "
+            "instances: start with as many."
+        )
     if spikes:
         yield _about_spikes(simulation, spikes)
     if len(limited) + len(first) + len(spikes) < len(periods):
@@ -58,14 +61,16 @@ def _about_spikes(simulation: Simulation, spikes: list[OverloadPeriod]) -> str:
     start, reaction = simulation.fleet.start_minutes, _reaction(simulation)
     worst = max(spikes, key=lambda spike: _needed(simulation, spike))
     return (
-        f"No target helps: new instances serve after {reaction} minutes ({reaction - start} to detect, "
-        f"{start} to start). Raise min_capacity to {_needed(simulation, worst)}, or schedule it {reaction} "
-        f"minutes before {simulation.traffic.time_of(worst.start):%H:%M}."
+        f"No target helps: new instances serve after {reaction} minutes ({reaction - start} to "
+        f"detect, {start} to start). Raise min_capacity to {_needed(simulation, worst)}, or "
+        f"schedule it {reaction} minutes before {simulation.traffic.time_of(worst.start):%H:%M}."
     )
 
 
 def _is_spike(simulation: Simulation, period: OverloadPeriod) -> bool:
-    """Whether load doubles before new instances can serve, which a target of half the capacity allows."""
+    """Whether load doubles before new instances can serve,
+    which a target of half the capacity allows.
+    """
     minutes = simulation.minutes
     before = minutes[max(0, period.start - _reaction(simulation))].arrived
     peak = max(minute.arrived for minute in minutes[period.start : period.start + period.length])
@@ -81,8 +86,9 @@ def _about_target(simulation: Simulation) -> Iterator[str]:
             and float(policy.target) >= capacity
         ):
             yield (
-                f"The target {float(policy.target):g} is not below what one instance serves ({capacity:g}), "
-                f"so scaling starts after requests fail: lower it, for example to {capacity / 2:g}."
+                f"The target {float(policy.target):g} is not below what one instance serves "
+                f"({capacity:g}), so scaling starts after requests fail: "
+                f"lower it, for example to {capacity / 2:g}."
             )
 
 
@@ -93,8 +99,8 @@ def _about_silence(simulation: Simulation) -> Iterator[str]:
     )
     if silent:
         yield (
-            f"For {silent} minutes without requests the fleet stays large: without data points an alarm does "
-            "not remove instances. Lower the bounds with a schedule."
+            f"For {silent} minutes without requests the fleet stays large: without data points an "
+            "alarm does not remove instances. Lower the bounds with a schedule."
         )
 
 

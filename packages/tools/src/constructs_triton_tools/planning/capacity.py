@@ -50,20 +50,25 @@ class Plan:
 
     @property
     def meets_latency(self) -> bool:
-        """Whether the measured latency is at most the requirement's, and likewise each limit of streams."""
+        """Whether the measured latency is at most the requirement's,
+        and likewise each limit of streams.
+        """
         limits = self.requirement.limits
         return all(_figure(self, name) <= exact(name, limit) for name, limit in limits.items())
 
     @property
     def compared_ms(self) -> Decimal:
-        """The figure by which plans are compared, beside cost: that of the requirement's first limit."""
+        """The figure by which plans are compared, beside cost:
+        that of the requirement's first limit.
+        """
         return _figure(self, self.requirement.compared)
 
     @property
     def initial_instance_count(self) -> int:
         """The smallest instance count that handles the load, and at least ``min_capacity``.
 
-        It is the load including headroom, divided by the measured throughput or concurrency, rounded up.
+        It is the load including headroom, divided by the measured throughput or concurrency,
+        rounded up.
         """
         return self._instances_at(self._capacity)
 
@@ -74,10 +79,11 @@ class Plan:
 
     @property
     def max_capacity(self) -> int:
-        """The maximum capacity for auto scaling, at which peak load keeps every instance at the target.
+        """The maximum capacity for auto scaling, at which peak load keeps every instance at the
+        target.
 
-        It is the load including headroom, divided by the target, rounded up. With a lower maximum, instances
-        would exceed the target at peak load.
+        It is the load including headroom, divided by the target, rounded up. With a lower maximum,
+        instances would exceed the target at peak load.
         """
         return self._instances_at(self._capacity * self.requirement.target_fraction)
 
@@ -85,8 +91,9 @@ class Plan:
     def target_invocations_per_minute(self) -> float:
         """The measured throughput of one instance times the safety factor.
 
-        It is the target value for the predefined metric ``SageMakerVariantInvocationsPerInstance``. The
-        SageMaker documentation writes it as maximum requests per second times safety factor times 60.
+        It is the target value for the predefined metric ``SageMakerVariantInvocationsPerInstance``.
+        The SageMaker documentation writes it as maximum requests per second times safety factor
+        times 60.
         """
         return float(self._throughput * self.requirement.target_fraction)
 
@@ -94,7 +101,8 @@ class Plan:
     def target_concurrent_requests(self) -> float | None:
         """The measured concurrency of one instance times the safety factor.
 
-        It is the target value for ``scale_on_concurrent_requests``. ``None`` if the requirement is a rate.
+        It is the target value for ``scale_on_concurrent_requests``. ``None`` if the requirement is
+        a rate.
         """
         if self.requirement.concurrent_streams is None:
             return None
@@ -117,14 +125,18 @@ class Plan:
 
     @property
     def cost_per_million(self) -> Decimal:
-        """The cost of a million inferences on an instance at its measured throughput, to 4 digits."""
+        """The cost of a million inferences on an instance at its measured throughput,
+        to 4 digits.
+        """
         return self._cost_of_million(self._throughput * 60)
 
     @property
     def cost_per_million_tokens(self) -> Decimal | None:
-        """The cost of a million tokens on an instance at its measured tokens per second, to 4 digits.
+        """The cost of a million tokens on an instance at its measured tokens per second, to 4
+        digits.
 
-        ``None`` if they were not measured. Where ``token_unit`` is ``"events"``, it is that of events.
+        ``None`` if they were not measured. Where ``token_unit`` is ``"events"``, it is that of
+        events.
         """
         tokens = self.measurement.tokens_per_second
         if tokens is None:
@@ -145,7 +157,9 @@ class Plan:
         )
 
     def to_dict(self) -> dict[str, str | int | float | bool]:
-        """Return the plan as values that ``json.dumps`` accepts; of streams only what was measured."""
+        """Return the plan as values that ``json.dumps`` accepts;
+        of streams only what was measured.
+        """
         measured = {name: getattr(self.measurement, name) for name in _STREAM_FIGURES}
         computed = {
             "cost_per_million_tokens": self.cost_per_million_tokens,
@@ -211,12 +225,12 @@ def plan_all(
     Args:
         measurements: What was measured.
         requirement: The load and the limits.
-        prices: Price of an instance hour by instance type. It takes precedence over the prices of the
-            measurements. Default: none.
+        prices: Price of an instance hour by instance type. It takes precedence over the prices of
+            the measurements. Default: none.
 
     Raises:
-        InvalidValueError: an instance type has no price, or a measurement lacks a figure of streams that the
-            requirement is about.
+        InvalidValueError: an instance type has no price, or a measurement lacks a figure of streams
+            that the requirement is about.
     """
     rows = list(measurements)
     _check_measured(rows, requirement)
@@ -235,8 +249,8 @@ def cheapest(plans: Iterable[Plan]) -> Plan:
         plans: The plans to compare.
 
     Raises:
-        InvalidValueError: there are no plans, or none meets the limit. The message has the lowest latency
-            that was measured.
+        InvalidValueError: there are no plans, or none meets the limit. The message has the lowest
+            latency that was measured.
     """
     candidates = list(plans)
     if not candidates:
@@ -266,7 +280,8 @@ def best_of_each(plans: Iterable[Plan]) -> list[Plan]:
 def pareto_front(plans: Iterable[Plan]) -> list[Plan]:
     """Return the plans that are not beaten, by rising cost and falling latency.
 
-    A plan is beaten by one that costs no more and is no slower. Of equal plans the first one is returned.
+    A plan is beaten by one that costs no more and is no slower. Of equal plans the first one is
+    returned.
 
     Args:
         plans: The plans to compare.
@@ -290,7 +305,9 @@ def _check_measured(measurements: Iterable[Measurement], requirement: Requiremen
 
 
 def _preference(plan: Plan) -> tuple[bool, Decimal, Decimal]:
-    """Sort by cost and then latency within the limits, and by how far they are missed above them."""
+    """Sort by cost and then latency within the limits,
+    and by how far they are missed above them.
+    """
     if plan.meets_latency:
         return False, plan.cost_per_hour, plan.compared_ms
     limits = plan.requirement.limits

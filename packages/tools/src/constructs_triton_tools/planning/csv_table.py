@@ -26,9 +26,9 @@ _MOST_CELLS_OF_LINE = 100
 class Column:
     """A column to read.
 
-    ``headings`` are the accepted headings; the first one is the column's name. ``parse`` takes the place of a
-    cell, for messages, and its string; it raises ``InvalidValueError``. An optional column may be missing,
-    and its cells may be empty.
+    ``headings`` are the accepted headings; the first one is the column's name. ``parse`` takes the
+    place of a cell, for messages, and its string; it raises ``InvalidValueError``. An optional
+    column may be missing, and its cells may be empty.
     """
 
     headings: tuple[str, ...]
@@ -83,13 +83,14 @@ def read_rows(
 ) -> list[Row]:
     """Read the rows of a comma-separated file in UTF-8 whose first row contains the headings.
 
-    Headings are compared without case, and with spaces as underscores. Other columns and empty lines are
-    ignored.
+    Headings are compared without case, and with spaces as underscores. Other columns and empty
+    lines are ignored.
 
     Raises:
-        InvalidValueError: the file has more than 16 MiB, more than ``most_lines`` (default: 20,000) or more
-            than 100 cells in a line on average, or it or a cell is not valid. The message has a line for
-            every bad cell, with file, row (the headings are row 1, as in a spreadsheet), column and value.
+        InvalidValueError: the file has more than 16 MiB, more than ``most_lines`` (default: 20,000)
+            or more than 100 cells in a line on average, or it or a cell is not valid. The message
+            has a line for every bad cell, with file, row (the headings are row 1, as in a
+            spreadsheet), column and value.
     """
     records = _records(Path(path), most_lines)
     first = next(records, None)
@@ -142,8 +143,8 @@ def _read(path: Path) -> str:
         ) from None
     except UnicodeDecodeError as error:
         raise InvalidValueError(
-            f"{path}: must be UTF-8, got byte 0x{error.object[error.start]:02x} at offset {error.start}; "
-            "export it as CSV in UTF-8"
+            f"{path}: must be UTF-8, got byte 0x{error.object[error.start]:02x} at offset "
+            f"{error.start}; export it as CSV in UTF-8"
         ) from None
 
 
@@ -165,7 +166,8 @@ def _find_columns(
         if len(found) > 1:
             names = " and ".join(f'"{headings[index]}"' for index in found)
             raise InvalidValueError(
-                f'{path}: row 1: must have one column "{column.name}", got {names}; rename all but one'
+                f'{path}: row 1: must have one column "{column.name}", '
+                f"got {names}; rename all but one"
             )
         if not found and not column.optional:
             raise _absent(path, headings, column)
@@ -193,7 +195,8 @@ def _parse_all(
     for number, cells in records:
         place = f"{path}: row {number}"
         if len(cells) != width:
-            # Cells are not assigned by guessing: a thousands separator without quotes shifts those after it.
+            # Cells are not assigned by guessing: a thousands separator without quotes shifts those
+            # after it.
             errors.append(
                 f"{place}: must have {width} cells like the headings, got {len(cells)}; "
                 "correct its commas, and put quotes around a value that contains a comma"

@@ -33,7 +33,9 @@ class PooledPlan:
 
     @property
     def cost_per_hour(self) -> tuple[Decimal, Decimal]:
-        """The cost of these instances if all are of the cheapest type, and of the most expensive one."""
+        """The cost of these instances if all are of the cheapest type,
+        and of the most expensive one.
+        """
         prices = [each.price_per_hour for each in self.plans]
         return min(prices) * self.initial_instance_count, max(prices) * self.initial_instance_count
 
@@ -45,7 +47,9 @@ class PooledPlan:
 
     @property
     def max_requests_per_second(self) -> dict[str, float]:
-        """The measured throughput of an instance of each type, for ``scale_on_invocations_per_instance``."""
+        """The measured throughput of an instance of each type,
+        for ``scale_on_invocations_per_instance``.
+        """
         return {
             each.instance_type: round(float(each.measurement.invocations_per_minute) / 60, 4)
             for each in self.plans

@@ -55,37 +55,40 @@ class Measurement:
     ``configuration``
         Any name for what was measured, for example the model configuration.
     ``instance_type``
-        SageMaker's name of the instance type, such as ``"ml.g4dn.xlarge"``, or ``"local"`` for a machine that
-        is not in AWS.
+        SageMaker's name of the instance type, such as ``"ml.g4dn.xlarge"``, or ``"local"`` for a
+        machine that is not in AWS.
     ``invocations_per_minute``
         The maximum throughput of **one** instance, in invocations per minute.
     ``latency_ms``
-        The latency at that throughput, in milliseconds. Use the statistic that your limit is about: average,
-        median or p99.
+        The latency at that throughput, in milliseconds. Use the statistic that your limit is about:
+        average, median or p99.
     ``price_per_hour``
         The price of one instance, in any currency. Used where no price table has the instance type.
     ``instance_type_source``
-        Where the instance type comes from. ``"given"`` means that a person named it for a load test, so the
-        figures may be those of another machine. Default: empty.
+        Where the instance type comes from. ``"given"`` means that a person named it for a load
+        test, so the figures may be those of another machine. Default: empty.
     ``is_lower_bound``
-        Whether the load test ended before it found the highest throughput, so an instance may serve more.
+        Whether the load test ended before it found the highest throughput, so an instance may serve
+        more.
         Default: ``False``.
     ``concurrency``
         For streams: how many of them **one** instance had open at a time. Default: not measured.
     ``first_token_ms``
         For streams: the time to the first token, in milliseconds. Default: not measured.
     ``between_tokens_ms``
-        For streams: the mean time between the tokens of a stream, in milliseconds. Default: not measured.
+        For streams: the mean time between the tokens of a stream, in milliseconds. Default: not
+        measured.
     ``tokens_per_second``
         For streams: the tokens per second of **one** instance. Default: not measured.
     ``token_unit``
-        What was counted as tokens: ``"tokens"``, or ``"events"`` where responses do not have their number of
-        tokens. Default: empty.
+        What was counted as tokens: ``"tokens"``, or ``"events"`` where responses do not have their
+        number of tokens. Default: empty.
 
     A configuration that was measured at several loads gives several measurements.
 
     Raises:
-        InvalidValueError: a number is not positive, or ``instance_type`` is not the name of an instance type.
+        InvalidValueError: a number is not positive, or ``instance_type`` is not the name of an
+            instance type.
     """
 
     configuration: str
@@ -104,7 +107,8 @@ class Measurement:
     def __post_init__(self) -> None:
         if not self.configuration.strip():
             raise InvalidValueError(
-                f'configuration: must not be empty, got "{self.configuration}"; name the configuration'
+                f'configuration: must not be empty, got "{self.configuration}"; '
+                "name the configuration"
             )
         if self.instance_type != LOCAL:
             InstanceType.of(self.instance_type)
@@ -122,14 +126,16 @@ def read_measurements(path: str | PathLike[str]) -> list[Measurement]:
     """Read the measurements in a CSV file.
 
     Columns: ``configuration`` (or ``config``), ``instance_type``, ``invocations_per_minute`` (or
-    ``invocations_per_minute_per_instance``, ``invocations_per_min_per_instance``), ``latency_ms`` (or
-    ``model_latency_ms``) and optionally ``price_per_hour``, ``instance_type_source``, ``is_lower_bound``
-    (``true`` or ``false``) and the figures of streams. Other columns are ignored. Numbers become ``Decimal``.
+    ``invocations_per_minute_per_instance``, ``invocations_per_min_per_instance``), ``latency_ms``
+    (or ``model_latency_ms``) and optionally ``price_per_hour``, ``instance_type_source``,
+    ``is_lower_bound`` (``true`` or ``false``) and the figures of streams. Other columns are
+    ignored. Numbers become ``Decimal``.
 
     Args:
         path: Path of the CSV file.
 
     Raises:
-        InvalidValueError: a column is missing or a value is not valid. The message lists every bad cell.
+        InvalidValueError: a column is missing or a value is not valid. The message lists every bad
+            cell.
     """
     return [Measurement(**row.cells) for row in read_rows(path, _COLUMNS)]

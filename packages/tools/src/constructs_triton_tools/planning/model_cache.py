@@ -1,9 +1,10 @@
 """Simulates which models a multi-model endpoint keeps loaded, and what that costs its callers.
 
-AWS says that SageMaker sends requests to an instance that has the model, and unloads unused models when it
-needs memory; it describes the order only as similar to "least recently used". The simulation uses this order,
-with one copy of each model. It does not simulate how requests slow each other down, copies of popular models
-on further instances, and the network. Source: SageMaker developer guide, "How multi-model endpoints work".
+AWS says that SageMaker sends requests to an instance that has the model, and unloads unused models
+when it needs memory; it describes the order only as similar to "least recently used". The
+simulation uses this order, with one copy of each model. It does not simulate how requests slow each
+other down, copies of popular models on further instances, and the network. Source: SageMaker
+developer guide, "How multi-model endpoints work".
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class CacheResult:
         loaded: Models in memory, on average over the counted requests.
         hit_rate: Share of requests whose model was loaded; CloudWatch's ``ModelCacheHit``.
         latency_ms: Latency in milliseconds by percentile (50, 95, 99), loading included.
-        cold_latency_ms: Median latency of requests whose model was not loaded; ``None`` if there were none.
+        cold_latency_ms: Median latency of requests whose model was not loaded; ``None`` if there
+            were none.
         loads_per_minute: How often a model is loaded.
     """
 
@@ -81,13 +83,14 @@ class CacheResult:
 def read_models(path: str | PathLike[str], *, zipf: float | None = None) -> list[CachedModel]:
     """Read the models of a file.
 
-    Columns: ``model``, ``memory_mib``, ``load_seconds``, and optionally ``count`` (models like this one,
-    default 1), ``requests_per_minute`` (of each, default 1) and ``latency_ms`` (if loaded, default 0).
+    Columns: ``model``, ``memory_mib``, ``load_seconds``, and optionally ``count`` (models like this
+    one, default 1), ``requests_per_minute`` (of each, default 1) and ``latency_ms`` (if loaded,
+    default 0).
 
     Args:
         path: Path of the CSV file.
-        zipf: Exponent of Zipf's law: the model at place n gets 1/n**zipf of the requests of the first one.
-            Default: the requests are those of the file.
+        zipf: Exponent of Zipf's law: the model at place n gets 1/n**zipf of the requests of the
+            first one. Default: the requests are those of the file.
 
     Raises:
         InvalidValueError: a value is not valid, or there are more than 20,000 models.
@@ -112,7 +115,10 @@ def _errors(row: Row) -> list[str]:
     if count is not None and not (count == int(count) and count <= _MOST_MODELS):
         place = f'{row.place}, column "count"'
         return [
-            f"{place}: must be a whole number up to {_MOST_MODELS:,}, got {count}; write how many models"
+            (
+                f"{place}: must be a whole number up to {_MOST_MODELS:,}, "
+                f"got {count}; write how many models"
+            )
         ]
     return []
 
@@ -189,7 +195,8 @@ class _Fleet:
         self.ready = [0.0] * len(models)
 
     def call(self, model: int, now: float) -> tuple[float, bool, int]:
-        """Return how long a request waits for its model, whether it loads it, and how many are loaded.
+        """Return how long a request waits for its model, whether it loads it, and how many are
+        loaded.
 
         A request that comes while the model loads waits for the rest of that time.
         """

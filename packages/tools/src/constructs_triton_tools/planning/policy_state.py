@@ -69,8 +69,8 @@ class PolicyState:
 
     def wants(self, t: int, desired: int) -> int | None:
         """Return the instance count that the policy wants to scale out to, if any."""
-        # In a cooldown, what was added counts as part of the next scale-out, which must be larger. So values
-        # from before the scale-out do not add the same instances again.
+        # In a cooldown, what was added counts as part of the next scale-out, which must be larger.
+        # So values from before the scale-out do not add the same instances again.
         count = self._out(self._before if t < self._out_until else desired)
         return count if count is not None and count > desired else None
 
@@ -145,7 +145,9 @@ class _StepScalingState(PolicyState):
         return self._adjusted(desired)
 
     def _adjusted(self, count: int) -> int | None:
-        """The count after the adjustment of the step that the metric is in, if the alarm is active."""
+        """The count after the adjustment of the step that the metric is in,
+        if the alarm is active.
+        """
         periods = self._periods()
         threshold = float(self._policy.threshold)
         differences = [value - threshold for value in periods if value is not None]
@@ -259,10 +261,11 @@ def _concurrency(fleet: Fleet) -> Metric:
 
 
 def _queue_time(fleet: Fleet) -> Metric:
-    """Return the average wait in microseconds: that of a queue with random arrivals, plus the overload.
+    """Return the average wait in microseconds: that of a queue with random arrivals, plus the
+    overload.
 
-    Each instance is a server with one queue (M/M/1): the wait is near 0 up to about half of the load, and
-    then rises steeply.
+    Each instance is a server with one queue (M/M/1): the wait is near 0 up to about half of the
+    load, and then rises steeply.
     """
     per_minute = float(fleet.invocations_per_minute)
     one_request = 60_000_000 / per_minute

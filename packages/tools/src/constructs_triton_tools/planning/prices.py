@@ -1,8 +1,8 @@
 """Prices of an instance hour by instance type, from a file or from AWS: none are built in.
 
 The path to a price of AWS is that of the public price list: ``product.attributes`` and
-``terms.OnDemand.*.priceDimensions.*.pricePerUnit.USD``. Usage types of hosting end in ``Host:ml.g5.xlarge``.
-Discounts, Savings Plans and taxes are not part of the list.
+``terms.OnDemand.*.priceDimensions.*.pricePerUnit.USD``. Usage types of hosting end in
+``Host:ml.g5.xlarge``. Discounts, Savings Plans and taxes are not part of the list.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def read_prices(path: str | PathLike[str]) -> Prices:
         path: Path of the CSV file.
 
     Raises:
-        InvalidValueError: a column is missing, a value is not valid, an instance type has two rows, or the
-            rows have several currencies. The message lists every bad cell.
+        InvalidValueError: a column is missing, a value is not valid, an instance type has two rows,
+            or the rows have several currencies. The message lists every bad cell.
     """
     prices: dict[str, Decimal] = {}
     currencies: set[str] = set()
@@ -95,7 +95,9 @@ def read_prices(path: str | PathLike[str]) -> Prices:
 
 
 def given_prices(given: Iterable[tuple[str, Decimal]], path: str | None) -> Prices:
-    """Return the prices of a file, replaced by those of ``--price``, which are in the same currency."""
+    """Return the prices of a file, replaced by those of ``--price``,
+    which are in the same currency.
+    """
     prices: dict[str, Decimal] = {}
     for name, price in given:
         if prices.setdefault(name, price) != price:
@@ -115,8 +117,9 @@ def price_all(measurements: Iterable[Measurement], prices: Mapping[str, Number])
     if missing:
         names = ", ".join(f'"{name}"' for name in missing)
         raise InvalidValueError(
-            f"prices: must contain the price per hour of every measured instance type, got none for {names}; "
-            "add it (on the command line with --price), or add a column price_per_hour to the benchmark"
+            "prices: must contain the price per hour of every measured instance type, got none for "
+            f"{names}; add it (on the command line with --price), "
+            "or add a column price_per_hour to the benchmark"
         )
     return [
         exact(f'prices["{row.instance_type}"]', price)
@@ -147,7 +150,10 @@ def cost_per_hour(session: boto3.Session, instances: Mapping[str, int]) -> str:
     prices = fetch_known_prices(session, sorted(instances), [])
     if not instances or prices.keys() != instances.keys():
         return "an unknown price"
-    return f"{sum((prices[name] * count for name, count in instances.items()), Decimal(0)):.2f} {_USD} per hour"
+    return (
+        f"{sum((prices[name] * count for name, count in instances.items()), Decimal(0)):.2f} "
+        f"{_USD} per hour"
+    )
 
 
 def price_of(reader: AwsReader, region: str, instance_type: str, usage: str = "Host") -> Decimal:
@@ -163,13 +169,16 @@ def price_of(reader: AwsReader, region: str, instance_type: str, usage: str = "H
         shown = ", ".join(map(str, sorted(found))) or "none"
         purpose = "hosting" if usage == "Host" else "a job"
         raise InvalidValueError(
-            f"{instance_type}: must have one price for {purpose} in {region}, got {shown}; {_WAY_OUT}"
+            f"{instance_type}: must have one price for {purpose} in {region}, "
+            f"got {shown}; {_WAY_OUT}"
         )
     return found.pop()
 
 
 def _listed_prices(products: Iterable[str], usage: str, instance_type: str) -> set[Decimal]:
-    """The prices of the usage types that end in ``Host:ml.g5.xlarge``; the list has others of a type."""
+    """The prices of the usage types that end in ``Host:ml.g5.xlarge``;
+    the list has others of a type.
+    """
     try:
         return {
             price

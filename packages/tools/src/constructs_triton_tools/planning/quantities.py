@@ -16,7 +16,9 @@ _LONGEST = 40
 
 
 class Bounds:
-    """The minimum and the maximum, both allowed, as messages show them; ``fix`` ends the message."""
+    """The minimum and the maximum, both allowed, as messages show them;
+    ``fix`` ends the message.
+    """
 
     def __init__(self, minimum: str, maximum: str, fix: str) -> None:
         self.minimum, self.maximum, self.fix = minimum, maximum, fix
@@ -36,7 +38,8 @@ def exact(property: str, value: Number, bounds: Bounds = POSITIVE) -> Decimal:
     The float ``0.7364`` becomes exactly 0.7364. ``property`` is the name for messages.
     """
     try:
-        # str() of a float is the shortest decimal that gives the same float, which is what its author typed.
+        # str() of a float is the shortest decimal that gives the same float, which is what its
+        # author typed.
         number = value if isinstance(value, Decimal) else Decimal(str(value))
     except InvalidOperation:
         raise InvalidValueError(
@@ -44,7 +47,8 @@ def exact(property: str, value: Number, bounds: Bounds = POSITIVE) -> Decimal:
         ) from None
     if not bounds.contain(number):
         raise InvalidValueError(
-            f"{property}: must be from {bounds.minimum} to {bounds.maximum}, got {value}; {bounds.fix}"
+            f"{property}: must be from {bounds.minimum} to {bounds.maximum}, "
+            f"got {value}; {bounds.fix}"
         )
     return number
 
@@ -54,8 +58,8 @@ def read_decimal(property: str, text: str) -> Decimal:
     if _PLAIN.fullmatch(text) is None or len(text) > _LONGEST:
         shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         raise InvalidValueError(
-            f'{property}: must be a number, got "{shown}"; '
-            'write digits and a decimal point, like "1335" or "0.94", without unit or thousands separator'
+            f'{property}: must be a number, got "{shown}"; write digits and a decimal point, like '
+            '"1335" or "0.94", without unit or thousands separator'
         )
     return Decimal(text)
 

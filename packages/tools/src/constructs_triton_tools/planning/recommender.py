@@ -1,7 +1,8 @@
 """Results of SageMaker Inference Recommender as measurements.
 
-Source: SageMaker API reference, DescribeInferenceRecommendationsJob. ``MaxInvocations`` is per minute and
-instance, and ``ModelLatency`` is in milliseconds, unlike CloudWatch's metric of the same name.
+Source: SageMaker API reference, DescribeInferenceRecommendationsJob. ``MaxInvocations`` is per
+minute and instance, and ``ModelLatency`` is in milliseconds, unlike CloudWatch's metric of the same
+name.
 """
 
 from __future__ import annotations
@@ -29,29 +30,32 @@ _HEADINGS = (
 
 
 def read_recommendations(job: Mapping[str, Any]) -> list[Measurement]:
-    """Return the measurements of a finished job, as DescribeInferenceRecommendationsJob describes it.
+    """Return the measurements of a finished job, as DescribeInferenceRecommendationsJob describes
+    it.
 
-    A configuration is named by its inference specification and its environment variables, or by the job.
-    Serverless endpoints and tests without a result are left out.
+    A configuration is named by its inference specification and its environment variables, or by the
+    job. Serverless endpoints and tests without a result are left out.
 
     Args:
         job: Response of DescribeInferenceRecommendationsJob.
 
     Raises:
-        InvalidValueError: the job is not finished, has no results, or is not the description of a job.
+        InvalidValueError: the job is not finished, has no results, or is not the description of a
+            job.
     """
     try:
         name, status = job["JobName"], job["Status"]
         measurements = list(_measurements(name, job.get("InferenceRecommendations", ())))
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidValueError(
-            f"job: must be the output of `aws sagemaker describe-inference-recommendations-job`, got "
-            f"{type(error).__name__} ({error}); save that output as a file"
+            "job: must be the output of `aws sagemaker describe-inference-recommendations-job`, "
+            f"got {type(error).__name__} ({error}); save that output as a file"
         ) from None
     if status not in _FINISHED:
         reason = f" ({job['FailureReason']})" if job.get("FailureReason") else ""
         raise InvalidValueError(
-            f"job {name}: must be COMPLETED, got {status}{reason}; wait for it, or start another one"
+            f"job {name}: must be COMPLETED, got {status}{reason}; "
+            "wait for it, or start another one"
         )
     if not measurements:
         raise InvalidValueError(

@@ -1,10 +1,10 @@
 """Requests for SageMaker Inference Recommender: a load test of one model on several instance types.
 
-A default job takes up to 45 minutes and sends a load of its own. An advanced job has the instance types and
-the load that you choose, for example those that a default job has recommended.
+A default job takes up to 45 minutes and sends a load of its own. An advanced job has the instance
+types and the load that you choose, for example those that a default job has recommended.
 
-Source: SageMaker API reference, CreateInferenceRecommendationsJob; developer guide, "Recommendation jobs with
-Amazon SageMaker Inference Recommender". Limits are those of botocore's service model.
+Source: SageMaker API reference, CreateInferenceRecommendationsJob; developer guide, "Recommendation
+jobs with Amazon SageMaker Inference Recommender". Limits are those of botocore's service model.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from constructs_triton_core.program.argument_types import argument_type
 from constructs_triton_tools.declared_fields import shows_options
 from constructs_triton_tools.planning.quantities import Bounds, exact
 
-#: Source: SageMaker developer guide, "Inference Recommender prerequisites" and its job's model fields.
+#: Source: SageMaker developer guide, "Inference Recommender prerequisites" and its job's model
+#: fields.
 MULTI_MODEL_REASON = (
-    "Inference Recommender creates its own endpoint from one model or model package, and does not support "
-    "multi-model endpoints; measure the endpoint with `constructs-triton load-test --requests`, with a "
-    "target_model on each line"
+    "Inference Recommender creates its own endpoint from one model or model package, and does not "
+    "support multi-model endpoints; measure the endpoint with `constructs-triton load-test "
+    "--requests`, with a target_model on each line"
 )
 _JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,63}")
 _INSTANCE_TYPES, _VARIABLES, _VALUES = 10, 5, 3
@@ -35,7 +36,9 @@ _ONLY_ADVANCED = ("phases", "environment", *_LIMITS)
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A part of the traffic: users at its start, users added per minute, and its length in seconds."""
+    """A part of the traffic: users at its start, users added per minute,
+    and its length in seconds.
+    """
 
     users: int
     spawn_rate: int
@@ -56,10 +59,10 @@ def _read_phase(_place: str, text: str) -> Phase:
 class RecommenderRequest:
     """An advanced or a default job. A default job has neither phases nor environment nor limits.
 
-    ``instance_types`` are 1 to 10 types to test the model on. A default job may have none: it then chooses
-    them. In a phase, users wait for their answers, so the traffic is a closed loop. ``container`` is
-    ``ContainerConfig`` of the API, for a model that is not in the model registry: domain, task, framework
-    and sample payload.
+    ``instance_types`` are 1 to 10 types to test the model on. A default job may have none: it then
+    chooses them. In a phase, users wait for their answers, so the traffic is a closed loop.
+    ``container`` is ``ContainerConfig`` of the API, for a model that is not in the model registry:
+    domain, task, framework and sample payload.
 
     Raises:
         InvalidValueError: a value is out of range, or not exactly one model is set.
@@ -81,8 +84,8 @@ class RecommenderRequest:
     job_type: Annotated[
         Literal["Advanced", "Default"],
         Value(
-            "Default recommends instance types with a load of its own in up to 45 minutes; Advanced tests the "
-            "types and the load that you choose"
+            "Default recommends instance types with a load of its own in up to 45 minutes; "
+            "Advanced tests the types and the load that you choose"
         ),
     ] = "Advanced"
     model_name: Annotated[str | None, Value("the SageMaker model to test", metavar="NAME")] = None
@@ -92,8 +95,8 @@ class RecommenderRequest:
     environment: Annotated[
         Mapping[str, Sequence[str]],
         Value(
-            "up to 3 values of an environment variable, for up to 5 variables, of which all combinations are "
-            "tested",
+            "up to 3 values of an environment variable, for up to 5 variables, of which all "
+            "combinations are tested",
             example="A=1,2",
             flag="--env",
             metavar="NAME=VALUE,VALUE",
@@ -114,11 +117,13 @@ class RecommenderRequest:
     def __post_init__(self) -> None:
         if _JOB_NAME.fullmatch(self.job_name) is None:
             raise InvalidValueError(
-                f'job_name: must be 1 to 64 letters, digits and hyphens, got "{self.job_name}"; rename it'
+                "job_name: must be 1 to 64 letters, digits and hyphens, "
+                f'got "{self.job_name}"; rename it'
             )
         if (self.model_name is None) == (self.model_package_version_arn is None):
             raise InvalidValueError(
-                "model_name: exactly one model is tested; set model_name or model_package_version_arn"
+                "model_name: exactly one model is tested; set model_name or "
+                "model_package_version_arn"
             )
         for name in self.instance_types:
             InstanceType.of(name)
@@ -139,14 +144,15 @@ class RecommenderRequest:
         given = [name for name in _ONLY_ADVANCED if getattr(self, name)]
         if given:
             raise InvalidValueError(
-                f"{given[0]}: a default job chooses its load and its limits; remove {', '.join(given)}, "
-                "or set the job type Advanced"
+                f"{given[0]}: a default job chooses its load and its limits; remove "
+                f"{', '.join(given)}, or set the job type Advanced"
             )
         if self.instance_types:
             _check_count("instance_types", self.instance_types, _INSTANCE_TYPES)
 
     def to_request(self) -> dict[str, Any]:
-        """Return the request of CreateInferenceRecommendationsJob, checked against botocore's model.
+        """Return the request of CreateInferenceRecommendationsJob, checked against botocore's
+        model.
 
         Raises:
             InvalidValueError: botocore refuses the request.
@@ -232,5 +238,6 @@ def _check_request(request: Mapping[str, Any]) -> None:
     report = ParamValidator().validate(request, shape)
     if report.has_errors():
         raise InvalidValueError(
-            f"request: botocore refuses it ({' '.join(report.generate_report().split())}); correct the values"
+            "request: botocore refuses it "
+            f"({' '.join(report.generate_report().split())}); correct the values"
         )

@@ -21,7 +21,8 @@ _LIMITS = ("latency_ms", "first_token_ms", "between_tokens_ms")
 @shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """The load that an endpoint must handle. Give ``requests_per_second`` or ``concurrent_streams``.
+    """The load that an endpoint must handle. Give ``requests_per_second`` or
+    ``concurrent_streams``.
 
     Raises:
         InvalidValueError: a value is out of its range, or there is not exactly one load.
@@ -33,8 +34,8 @@ class Requirement:
     concurrent_streams: Annotated[
         Number | None,
         Value(
-            "most streams that the whole endpoint has open at a time; needs measurements by `load-test --stream "
-            "--concurrency`",
+            "most streams that the whole endpoint has open at a time; needs measurements by "
+            "`load-test --stream --concurrency`",
             metavar="N",
         ),
     ] = None
@@ -61,15 +62,16 @@ class Requirement:
     headroom: Annotated[
         Number,
         Value(
-            "extra capacity as a fraction of the load, from 0 to 1: 0.2 plans for 1.2 times the load",
+            "extra capacity as a fraction of the load, from 0 to 1: "
+            "0.2 plans for 1.2 times the load",
             metavar="FRACTION",
         ),
     ] = 0
     safety_factor: Annotated[
         Number,
         Value(
-            "fraction of its measured throughput at which scaling keeps an instance, above 0 and up to 1; the "
-            "SageMaker documentation recommends to start with 0.5",
+            "fraction of its measured throughput at which scaling keeps an instance, above 0 and "
+            "up to 1; the SageMaker documentation recommends to start with 0.5",
             metavar="FRACTION",
         ),
     ] = 0.5
@@ -106,12 +108,16 @@ class Requirement:
 
     @property
     def compared(self) -> str:
-        """The name of the figure by which plans are compared, beside their cost: that of the first limit."""
+        """The name of the figure by which plans are compared, beside their cost:
+        that of the first limit.
+        """
         return next(iter(self.limits), _LIMITS[0])
 
     @property
     def load(self) -> Fraction:
-        """The load to plan for, including ``headroom``: invocations per minute, or concurrent streams."""
+        """The load to plan for, including ``headroom``: invocations per minute,
+        or concurrent streams.
+        """
         if self.requests_per_second is not None:
             load = (
                 Fraction(exact("requests_per_second", self.requests_per_second))

@@ -1,4 +1,6 @@
-"""What scales a fleet in a simulation: policies, schedules, the fleet, and assumptions about the service."""
+"""What scales a fleet in a simulation: policies, schedules, the fleet,
+and assumptions about the service.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_tools.declared_fields import shows_options
 from constructs_triton_tools.planning.quantities import Bounds, Number, exact
 
-#: The metrics that the simulation can derive from traffic. QueueTime is that of ``container_metrics``.
+#: The metrics that the simulation can derive from traffic. QueueTime is that of
+#: ``container_metrics``.
 METRICS = (
     "InvocationsPerInstance",
     "Invocations",
@@ -36,15 +39,15 @@ class TargetTracking:
     """A target tracking policy.
 
     ``target``
-        Target value, in the unit of the metric: invocations per minute, percent, requests, or microseconds in
-        the queue.
+        Target value, in the unit of the metric: invocations per minute, percent, requests, or
+        microseconds in the queue.
     ``metric``
         One of ``METRICS``.
     ``disable_scale_in``
         Whether the policy only adds instances.
     ``units``
-        For a utilization: the GPUs or vCPUs of one instance, because SageMaker reports 0 to 100 percent of
-        each.
+        For a utilization: the GPUs or vCPUs of one instance, because SageMaker reports 0 to 100
+        percent of each.
     ``highest_value``
         Higher values of the metric count as this one. Default: no limit.
 
@@ -90,15 +93,17 @@ class StepScaling:
 
     Args:
         threshold: Threshold of the alarm, in the unit of the metric.
-        steps: ``(lower, upper, adjustment)`` for each step. The bounds are relative to the threshold, as in
-            ``StepAdjustments``; ``None`` means no bound.
+        steps: ``(lower, upper, adjustment)`` for each step. The bounds are relative to the
+            threshold, as in ``StepAdjustments``; ``None`` means no bound.
         above: Whether values above the threshold trigger the policy; otherwise values below it.
         metric: One of ``METRICS``.
-        adjustment_type: ``"ChangeInCapacity"``, ``"PercentChangeInCapacity"`` or ``"ExactCapacity"``.
+        adjustment_type: ``"ChangeInCapacity"``, ``"PercentChangeInCapacity"`` or
+            ``"ExactCapacity"``.
         period_minutes: Period of the alarm, in minutes.
         evaluation_periods: Number of periods that must be over the threshold.
         is_sum: Whether a period's value is the sum of its minutes instead of their average.
-        cooldown_seconds: Time after a change before the next one. The default is that of the service.
+        cooldown_seconds: Time after a change before the next one. The default is that of the
+            service.
         minimum_adjustment: Least number of instances that a percentage adds or removes.
         units: As in ``TargetTracking``.
 
@@ -186,8 +191,8 @@ class Scaling:
         initial_instance_count: Instances at the start. Default: ``min_capacity``.
 
     Raises:
-        InvalidValueError: ``min_capacity`` is below 1 or above ``max_capacity``, or the initial count is not
-            between them.
+        InvalidValueError: ``min_capacity`` is below 1 or above ``max_capacity``, or the initial
+            count is not between them.
     """
 
     min_capacity: int
@@ -201,8 +206,8 @@ class Scaling:
         object.__setattr__(self, "schedules", tuple(self.schedules))
         if not 1 <= self.min_capacity <= self.max_capacity <= 10_000:
             raise InvalidValueError(
-                f"min_capacity: must be from 1 to max_capacity ({self.max_capacity}, at most 10000), "
-                f"got {self.min_capacity}; change one of them"
+                f"min_capacity: must be from 1 to max_capacity ({self.max_capacity}, at most "
+                f"10000), got {self.min_capacity}; change one of them"
             )
         if not self.min_capacity <= self.first_instance_count <= self.max_capacity:
             raise InvalidValueError(
@@ -225,8 +230,8 @@ class Scaling:
 class Fleet:
     """The instances of a variant.
 
-    AWS measured a start of 381 seconds (median) for ml.g4dn.xlarge with an image of 15.7 GB, and of 134
-    seconds with image caching ("Introducing container caching in Amazon SageMaker AI").
+    AWS measured a start of 381 seconds (median) for ml.g4dn.xlarge with an image of 15.7 GB, and of
+    134 seconds with image caching ("Introducing container caching in Amazon SageMaker AI").
 
     Raises:
         InvalidValueError: a value is out of range.
@@ -268,20 +273,20 @@ class Assumptions:
     """What the service does but no documentation promises. Each has the value that was observed.
 
     The numbers of points are those of published alarms of target tracking policies:
-    "TargetTracking-...-AlarmHigh" has 3 of 3, "AlarmLow" 15 of 15. Users have measured a delay of the metric
-    of 2 to 3 minutes. SageMaker waits 60 seconds for a container.
+    "TargetTracking-...-AlarmHigh" has 3 of 3, "AlarmLow" 15 of 15. Users have measured a delay of
+    the metric of 2 to 3 minutes. SageMaker waits 60 seconds for a container.
 
     ``scale_in_fraction``
-        Instances are removed below this fraction of the target. Default: 0.9. The user guide says "usually
-        more than 10% lower".
+        Instances are removed below this fraction of the target. Default: 0.9. The user guide says
+        "usually more than 10% lower".
     ``counts_refused_requests``
-        Whether refused requests count in the metric. Default: ``True``. If they do not, a fleet that is
-        overloaded grows more slowly.
+        Whether refused requests count in the metric. Default: ``True``. If they do not, a fleet
+        that is overloaded grows more slowly.
     ``utilization_at_capacity``
         The utilization, in percent, of an instance at ``invocations_per_minute``. Default: 100.
     ``high_resolution_points``
-        Minutes above the target before a policy on concurrent requests adds instances. Default: 1, because
-        its metric is published every 10 seconds.
+        Minutes above the target before a policy on concurrent requests adds instances. Default: 1,
+        because its metric is published every 10 seconds.
 
     Raises:
         InvalidValueError: a value is out of range.
@@ -326,5 +331,6 @@ def _check_metric(metric: str) -> None:
 def _check_whole(name: str, value: int, minimum: int = 0) -> None:
     if not isinstance(value, int) or not minimum <= value <= 1440:
         raise InvalidValueError(
-            f"{name}: must be a whole number of minutes from {minimum} to 1440, got {value}; round it"
+            f"{name}: must be a whole number of minutes from {minimum} to 1440, "
+            f"got {value}; round it"
         )

@@ -1,6 +1,7 @@
 """Times of Application Auto Scaling's schedules: ``at(...)``, ``cron(...)`` and ``rate(...)``.
 
-Source: the Application Auto Scaling user guide, "Schedule recurring scaling actions using cron expressions".
+Source: the Application Auto Scaling user guide, "Schedule recurring scaling actions using cron
+expressions".
 """
 
 from __future__ import annotations
@@ -113,6 +114,6 @@ def _number(expression: str, word: str, low: int, high: int) -> int:
 
 def _unsupported(expression: str) -> InvalidValueError:
     return InvalidValueError(
-        f'schedule: this expression is not supported, got "{expression}"; '
-        'write "at(2026-01-05T08:00:00)", "rate(1 day)", or "cron(0 8 ? * MON-FRI *)" without L, W and #'
+        f'schedule: this expression is not supported, got "{expression}"; write '
+        '"at(2026-01-05T08:00:00)", "rate(1 day)", or "cron(0 8 ? * MON-FRI *)" without L, W and #'
     )

@@ -1,9 +1,10 @@
 """Simulates Application Auto Scaling minute by minute.
 
-The model: requests are a fluid inside each minute; one update of the endpoint at a time, because SageMaker
-refuses a second one; new instances serve after ``start_minutes``; no launch fails; every model is loaded.
-Sources of the rules: Application Auto Scaling user guide, "Target tracking scaling policies", "Step scaling
-policies" and "Scheduled scaling".
+The model: requests are a fluid inside each minute; one update of the endpoint at a time, because
+SageMaker refuses a second one; new instances serve after ``start_minutes``; no launch fails; every
+model is loaded.
+Sources of the rules: Application Auto Scaling user guide, "Target tracking scaling policies", "Step
+scaling policies" and "Scheduled scaling".
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def simulate(
             ``Assumptions()``.
 
     Raises:
-        InvalidValueError: a schedule is not supported, or a policy on concurrent requests lacks the fleet's
-            ``latency_ms``.
+        InvalidValueError: a schedule is not supported, or a policy on concurrent requests lacks the
+            fleet's ``latency_ms``.
     """
     assumptions = assumptions or Assumptions()
     run = _Run(traffic, scaling, fleet, assumptions)
@@ -139,7 +140,9 @@ class _Run:
         return self._scale_in(t) if self._desired > self._minimum else ""
 
     def _scale_in(self, t: int) -> str:
-        """Remove instances if every target tracking policy agrees, or if a step policy asks for it."""
+        """Remove instances if every target tracking policy agrees,
+        or if a step policy asks for it.
+        """
         counts = [policy.removes(t, self._desired) for policy in self._others]
         together = [policy.removes(t, self._desired) for policy in self._agreeing]
         counts += [] if None in together else together

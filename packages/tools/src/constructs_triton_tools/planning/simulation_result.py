@@ -93,7 +93,9 @@ class Simulation:
 
     @property
     def requests_above_capacity(self) -> int:
-        """Requests that were not served in the minute in which they arrived: they waited or failed."""
+        """Requests that were not served in the minute in which they arrived:
+        they waited or failed.
+        """
         return sum(min(minute.arrived, minute.failed + minute.waiting) for minute in self.minutes)
 
     @property
@@ -108,7 +110,10 @@ class Simulation:
 
     @property
     def instance_hours(self) -> Decimal:
-        """Instance hours, counted from the request for an instance. SageMaker may start to bill later."""
+        """Instance hours, counted from the request for an instance.
+
+        SageMaker may start to bill later.
+        """
         return _hours(self._paid_minutes)
 
     @property
@@ -118,7 +123,9 @@ class Simulation:
 
     @property
     def perfect_instance_hours(self) -> Decimal:
-        """Instance hours of a fleet that has exactly what each minute needs, at least ``min_capacity``."""
+        """Instance hours of a fleet that has exactly what each minute needs,
+        at least ``min_capacity``.
+        """
         return _hours(self._perfect_minutes)
 
     @property

@@ -1,4 +1,6 @@
-"""Reads the scaling of a variant from a synthesized CloudFormation template, so that it can be simulated."""
+"""Reads the scaling of a variant from a synthesized CloudFormation template,
+so that it can be simulated.
+"""
 
 from __future__ import annotations
 
@@ -55,14 +57,15 @@ def read_scaling(
 
     Args:
         path: Path of the template.
-        endpoint: Name of the endpoint, or the start of its logical id. Required if several endpoints scale.
+        endpoint: Name of the endpoint, or the start of its logical id. Required if several
+            endpoints scale.
         variant: Name of the variant. Required if several variants scale.
-        instance_type: Instance type of the variant, for policies on utilization. Default: that of the
-            template.
+        instance_type: Instance type of the variant, for policies on utilization. Default: that of
+            the template.
 
     Raises:
-        InvalidValueError: the template cannot be read, not exactly one variant matches, or a policy cannot be
-            simulated.
+        InvalidValueError: the template cannot be read, not exactly one variant matches, or a policy
+            cannot be simulated.
     """
     stack = SynthesizedStack(str(path), Template.read(Path(path)))
     target = _find_target(stack, endpoint, variant)
@@ -77,7 +80,8 @@ def scaling_of_resources(
 ) -> Scaling:
     """Return the scaling of one ``ScalableTarget`` of a template's resources.
 
-    ``instance_type`` is needed for policies on utilization. Default: that of the endpoint configuration.
+    ``instance_type`` is needed for policies on utilization. Default: that of the endpoint
+    configuration.
 
     Raises:
         InvalidValueError: a value is known only at deployment, or a policy cannot be simulated.
@@ -110,7 +114,7 @@ def _scaling(
     )
 
 
-# --- finding the variant ----------------------------------------------------------------------------------
+# --- finding the variant --------------------------------------------------------------------------
 
 
 def _find_target(
@@ -158,7 +162,9 @@ def _endpoint_names(stack: SynthesizedStack, target: DeclaredTarget) -> list[str
 
 
 def _instance_type(stack: SynthesizedStack, target: DeclaredTarget) -> InstanceType | None:
-    """Return the instance type of the variant, where the template has it: needed for utilization."""
+    """Return the instance type of the variant, where the template has it:
+    needed for utilization.
+    """
     for endpoint in declared_endpoints(stack, _endpoint_of(target), is_complete=False):
         for variant in endpoint.variants:
             if variant.name == target.scaled_name and isinstance(variant.instance_type, str):
@@ -166,7 +172,7 @@ def _instance_type(stack: SynthesizedStack, target: DeclaredTarget) -> InstanceT
     return None
 
 
-# --- policies ---------------------------------------------------------------------------------------------
+# --- policies -------------------------------------------------------------------------------------
 
 
 def _read_policy(
@@ -176,12 +182,14 @@ def _read_policy(
         return _read_tracking(policy.logical_id, policy.tracking, instance_type)
     if not policy.alarms:
         raise InvalidValueError(
-            f"{policy.logical_id}: no alarm triggers this policy; add an alarm, or remove the policy"
+            f"{policy.logical_id}: no alarm triggers this policy; "
+            "add an alarm, or remove the policy"
         )
     steps = policy.properties.get("StepScalingPolicyConfiguration")
     if steps is None:
         raise InvalidValueError(
-            f"{policy.logical_id}: has neither a target to track nor steps; give the policy as options"
+            f"{policy.logical_id}: has neither a target to track nor steps; "
+            "give the policy as options"
         )
     return _read_steps(policy.logical_id, steps, policy.alarms[0], instance_type)
 
@@ -282,7 +290,8 @@ def _units(id: str, metric: str, instance_type: InstanceType | None) -> float:
     units = instance_type and (instance_type.gpus if gpu else instance_type.vcpus)
     if not units:
         raise InvalidValueError(
-            f"{id}: {metric} needs an instance type with a known number of {'GPUs' if gpu else 'vCPUs'}, "
+            f"{id}: {metric} needs an instance type with a known number of "
+            f"{'GPUs' if gpu else 'vCPUs'}, "
             f"got {instance_type or 'none in the template'}; set --instance-type"
         )
     return units
@@ -310,7 +319,7 @@ def _number(id: str, name: str, declared: Any) -> float:
     value = number_of(declared)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidValueError(
-            f"{id}.{name}: must be a number to be simulated, got {json.dumps(value)}, which is known only at "
-            "deployment; set a number, or give the policy as options"
+            f"{id}.{name}: must be a number to be simulated, got {json.dumps(value)}, which is "
+            "known only at deployment; set a number, or give the policy as options"
         )
     return value

@@ -31,11 +31,12 @@ class Traffic:
     ``invocations``
         One number for each minute, 0 or more.
     ``start``
-        The time of the first minute, which schedules need. Default: Monday, 5 January 2026, 00:00 UTC.
+        The time of the first minute, which schedules need. Default: Monday, 5 January 2026, 00:00
+        UTC.
 
     Raises:
-        InvalidValueError: there are no minutes, more than a year, or a number is not a whole number of at
-            least 0.
+        InvalidValueError: there are no minutes, more than a year, or a number is not a whole number
+            of at least 0.
     """
 
     invocations: tuple[int, ...]
@@ -45,13 +46,14 @@ class Traffic:
         object.__setattr__(self, "invocations", tuple(self.invocations))
         if not 0 < len(self.invocations) <= _MAXIMUM_MINUTES:
             raise InvalidValueError(
-                f"invocations: must have from 1 to {_MAXIMUM_MINUTES} minutes, got {len(self.invocations)}; "
-                "give at least one minute and at most a year"
+                f"invocations: must have from 1 to {_MAXIMUM_MINUTES} minutes, got "
+                f"{len(self.invocations)}; give at least one minute and at most a year"
             )
         for minute, count in enumerate(self.invocations):
             if not isinstance(count, int) or count < 0:
                 raise InvalidValueError(
-                    f"invocations[{minute}]: must be a whole number of at least 0, got {count}; round it"
+                    f"invocations[{minute}]: must be a whole number of at least 0, "
+                    f"got {count}; round it"
                 )
 
     @classmethod
@@ -61,9 +63,9 @@ class Traffic:
         """Return a made-up pattern between two rates.
 
         Args:
-            name: ``"step"``: 4 hours, of which 1 hour low, then ``high_minutes`` high, then low. ``"spike"``:
-                the same in 3 hours. ``"diurnal"``: 24 hours in the form of a cosine, with its lowest point at
-                04:00.
+            name: ``"step"``: 4 hours, of which 1 hour low, then ``high_minutes`` high, then low.
+                ``"spike"``: the same in 3 hours. ``"diurnal"``: 24 hours in the form of a cosine,
+                with its lowest point at 04:00.
             low: Lowest number of invocations per minute.
             high: Highest number of invocations per minute.
             high_minutes: Minutes at the highest rate. Default: 120 for a step, 8 for a spike.
@@ -122,9 +124,10 @@ _LAST_SECOND = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 def read_traffic(path: str | PathLike[str]) -> Traffic:
     """Read traffic from a CSV file, or from the output of ``aws cloudwatch get-metric-data``.
 
-    A CSV file has a column ``invocations`` and a column ``minute`` (0, 1, ...) or ``timestamp`` (ISO 8601;
-    UTC if it has no offset). A ``.json`` file has one metric: ``Invocations`` of ``AWS/SageMaker`` with the
-    statistic Sum and a period of 60 seconds. Minutes without a value have no invocations.
+    A CSV file has a column ``invocations`` and a column ``minute`` (0, 1, ...) or ``timestamp``
+    (ISO 8601; UTC if it has no offset). A ``.json`` file has one metric: ``Invocations`` of
+    ``AWS/SageMaker`` with the statistic Sum and a period of 60 seconds. Minutes without a value
+    have no invocations.
 
     Args:
         path: Path of the ``.csv`` or ``.json`` file.
@@ -137,7 +140,7 @@ def read_traffic(path: str | PathLike[str]) -> Traffic:
     return _read_csv(path)
 
 
-# --- CSV --------------------------------------------------------------------------------------------------
+# --- CSV ------------------------------------------------------------------------------------------
 
 
 def _parse_count(place: str, text: str) -> int:
@@ -166,7 +169,8 @@ def _parse_time(place: str, text: str) -> datetime:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidValueError(
-            f'{place}: must be a time in ISO 8601, got "{text[:40]}"; write it as 2026-01-05T08:30:00Z'
+            f'{place}: must be a time in ISO 8601, got "{text[:40]}"; '
+            "write it as 2026-01-05T08:30:00Z"
         ) from None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
@@ -193,7 +197,7 @@ def _read_csv(path: str | PathLike[str]) -> Traffic:
     return Traffic(_fill([(row.cells["minute"], row.cells["invocations"]) for row in rows]))
 
 
-# --- CloudWatch -------------------------------------------------------------------------------------------
+# --- CloudWatch -----------------------------------------------------------------------------------
 
 
 def _read_metric_data(path: Path) -> list[tuple[datetime, int]]:
@@ -224,7 +228,7 @@ def _cloudwatch_count(path: Path, value: Any) -> int:
     return _parse_count(f"{path}: Values", f"{value:f}" if isinstance(value, float) else str(value))
 
 
-# --- both -------------------------------------------------------------------------------------------------
+# --- both -----------------------------------------------------------------------------------------
 
 
 def _place(path: str | PathLike[str], points: list[tuple[datetime, int]]) -> Traffic:
@@ -238,7 +242,9 @@ def _place(path: str | PathLike[str], points: list[tuple[datetime, int]]) -> Tra
 
 
 def _check_period(path: str | PathLike[str], seconds: list[int]) -> None:
-    """Refuse points of five minutes or an hour, which would become one minute with all their invocations."""
+    """Refuse points of five minutes or an hour, which would become one minute
+    with all their invocations.
+    """
     common = math.gcd(*seconds)
     if len(seconds) > 2 and common >= 300:
         raise InvalidValueError(

@@ -55,7 +55,9 @@ def text(archive: Path, name: str) -> str:
 
 
 def test_layout_of_an_environment(project: Path) -> None:
-    """The archive is a virtual environment without an interpreter, in which scripts run with that of PATH."""
+    """The archive is a virtual environment without an interpreter,
+    in which scripts run with that of PATH.
+    """
     found = members(build_in(project).archive)
     assert (found["bin/python3"].linkname, found["bin/python"].linkname) == (
         "/usr/bin/python3",
@@ -113,7 +115,9 @@ def test_same_bytes_in_another_place(
 def test_nothing_is_called_when_nothing_changed(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a current lock file and the archive in the cache, uv is not needed, also after new comments."""
+    """With a current lock file and the archive in the cache, uv is not needed,
+    also after new comments.
+    """
     first = build_in(project)
     assert (first.is_resolved, first.is_new) == (True, True)
     first.lock_path.write_bytes(first.lock_path.read_bytes().replace(b"\n", b"\r\n"))
@@ -140,7 +144,9 @@ def test_lock_file_keeps_versions(project: Path) -> None:
 def test_a_package_that_changed_on_the_index_is_refused(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hash in the lock file stops another file of the same name, and the old lock file stays."""
+    """The hash in the lock file stops another file of the same name,
+    and the old lock file stays.
+    """
     built = build_in(project)
     built.archive.unlink()
     write_wheel(project / "wheels", "helper", "1.5", files={"other.py": ""})
@@ -164,7 +170,9 @@ def test_markers_are_those_of_the_image(project: Path) -> None:
 
 
 def test_compiled_wheels_need_the_platform_of_the_image(project: Path) -> None:
-    """A wheel for a newer C library than the image's is not chosen, and the message names the platform."""
+    """A wheel for a newer C library than the image's is not chosen,
+    and the message names the platform.
+    """
     (project / "requirements.txt").write_text(f"{OFFLINE}compiled\n")
     write_wheel(project / "wheels", "compiled", tag="cp312-cp312-manylinux_2_39_x86_64")
     assert build_in(project).lock.versions == {"compiled": "1.0"}
@@ -211,7 +219,9 @@ def test_numpy_stays_below_2_unless_it_is_chosen(project: Path) -> None:
 def test_what_cannot_be_reached_or_written(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message keeps uv's reason and says what to set, or names the variable of the cache's folder."""
+    """The message keeps uv's reason and says what to set,
+    or names the variable of the cache's folder.
+    """
     requirements = (project / "requirements.txt").read_text()
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")  # uv would wait twelve seconds for the address
     (project / "requirements.txt").write_text("--index-url http://127.0.0.1:9/simple\npure\n")
@@ -231,9 +241,9 @@ def test_what_cannot_be_reached_or_written(
 def test_uv_lock_and_pyproject_are_inputs(project: Path) -> None:
     """uv's own lock file and the dependencies of a project, with extras, give the same packages."""
     (project / "pyproject.toml").write_text(
-        '[project]\nname = "app"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = ["helper<1.5"]\n'
-        '[project.optional-dependencies]\nmore = ["pure"]\n'
-        '[tool.uv]\nno-index = true\nfind-links = ["wheels"]\n'
+        '[project]\nname = "app"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = '
+        '["helper<1.5"]\n[project.optional-dependencies]\nmore = ["pure"]\n[tool.uv]\nno-index = '
+        'true\nfind-links = ["wheels"]\n'
     )
     uv = [find_uv_bin(), "lock", "--quiet", "--python", sys.executable]
     subprocess.run(uv, cwd=project, check=True)
@@ -265,7 +275,9 @@ def test_options_are_kept_in_the_lock_file(project: Path) -> None:
 
 @pytest.mark.parametrize("name", ["env.tar", "env.tar.gz", "env.tgz"])
 def test_output_is_a_copy_or_compressed(name: str, project: Path, tmp_path: Path) -> None:
-    """The user's file has the content of the archive in the cache, and compression has no time in it."""
+    """The user's file has the content of the archive in the cache,
+    and compression has no time in it.
+    """
     built = build_in(project)
     for attempt in ("a", "b"):
         write_file(built.archive, tmp_path / attempt / name)
@@ -289,7 +301,9 @@ def test_output_that_cannot_be_written(project: Path, tmp_path: Path) -> None:
 
 
 def test_old_environments_leave_the_cache(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above the limit of the cache, the environment that was not used for the longest time is deleted."""
+    """Above the limit of the cache, the environment that was not used for the
+    longest time is deleted.
+    """
     monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_BYTES", "1")
     first = build_in(project)
     (project / "requirements.txt").write_text(f"{OFFLINE}helper\n")

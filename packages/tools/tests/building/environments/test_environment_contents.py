@@ -1,4 +1,6 @@
-"""What ``env show`` reads of packed environments of others: bounds on their metadata and their lock files."""
+"""What ``env show`` reads of packed environments of others:
+bounds on their metadata and their lock files.
+"""
 
 from __future__ import annotations
 

@@ -59,7 +59,9 @@ def record_of(environment: Path) -> Path:
     ],
 )
 def test_row_that_leads_out_of_a_package(row: str, installed: Path, tmp_path: Path) -> None:
-    """A file outside of the environment is not moved, changed or deleted, and the message names the row."""
+    """A file outside of the environment is not moved, changed or deleted,
+    and the message names the row.
+    """
     victim = tmp_path / "secret"
     victim.write_text("#!python\n")
     victim.chmod(0o600)
@@ -115,7 +117,9 @@ def test_link_in_a_package(place: str, installed: Path, tmp_path: Path) -> None:
 
 
 def test_real_uv_keeps_a_wheel_inside(tmp_path: Path, own_cache: Path) -> None:
-    """The uv that is required installs a wheel whose RECORD names files outside, and reaches none of them."""
+    """The uv that is required installs a wheel whose RECORD names files outside,
+    and reaches none of them.
+    """
     project, victim = tmp_path / "project", tmp_path / "secret"
     write_wheel(project / "wheels", "helper")
     (project / "requirements.txt").write_text("--no-index\n--find-links ./wheels\nhelper\n")

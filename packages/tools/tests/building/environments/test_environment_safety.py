@@ -1,4 +1,6 @@
-"""Requirements, lock files and projects of others, which must run no code, and the uv that reads them."""
+"""Requirements, lock files and projects of others, which must run no code,
+and the uv that reads them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ from triton_model_check.artifacts.environments.target import image_target
 PROJECT = Path(__file__).resolve().parents[5]
 OFFLINE = "--no-index\n--find-links ./wheels\n"
 HASH = f"--hash=sha256:{'0' * 64}"
-FIRST_LINE = "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git\n"
+FIRST_LINE = (
+    "# constructs-triton environment lock 1; "
+    "`constructs-triton env build` writes it, keep it in git\n"
+)
 
 
 @pytest.fixture
@@ -39,7 +44,7 @@ def build_in(folder: Path, name: str = "requirements.txt") -> Path:
     return build(read_requirements(folder / name), image_target()).archive
 
 
-# --- lines ------------------------------------------------------------------------------------------------
+# --- lines ----------------------------------------------------------------------------------------
 
 
 ONLY_WHEELS = r"requirements\.txt: (editable|only a wheel).*`uv build --wheel`"
@@ -103,15 +108,15 @@ def write_editable(project: Path, canary: Path, source: str) -> None:
         '[project]\nname = "evil"\ndynamic = ["version", "dependencies"]\n'
     )
     (project / "pyproject.toml").write_text(
-        '[project]\nname = "app"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = ["evil"]\n'
-        f"[tool.uv.sources]\nevil = {source}\n"
+        '[project]\nname = "app"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = '
+        f'["evil"]\n[tool.uv.sources]\nevil = {source}\n'
     )
     key = "editable" if "editable" in source else "directory"
     (project / "uv.lock").write_text(
-        'version = 1\nrevision = 3\nrequires-python = ">=3.11"\n\n[[package]]\nname = "app"\nversion = "1"\n'
-        'source = { virtual = "." }\ndependencies = [\n    { name = "evil" },\n]\n\n[package.metadata]\n'
-        f'requires-dist = [{{ name = "evil", {key} = "evil" }}]\n\n[[package]]\nname = "evil"\n'
-        f'source = {{ {key} = "evil" }}\n'
+        'version = 1\nrevision = 3\nrequires-python = ">=3.11"\n\n[[package]]\nname = "app"\n'
+        'version = "1"\nsource = { virtual = "." }\ndependencies = [\n    { name = "evil" },\n]\n\n'
+        f'[package.metadata]\nrequires-dist = [{{ name = "evil", {key} = "evil" }}]\n\n'
+        f'[[package]]\nname = "evil"\nsource = {{ {key} = "evil" }}\n'
     )
 
 
@@ -165,7 +170,9 @@ def test_lines_of_a_foreign_lock_file(
 def test_pins_of_a_foreign_lock_file(
     pins: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """uv downloads what a lock file pins, so it may contain only versions and wheels with hashes."""
+    """uv downloads what a lock file pins, so it may contain only versions
+    and wheels with hashes.
+    """
     monkeypatch.setattr(building, "install", lambda *_: pytest.fail("uv was called"))
     foreign = EnvironmentLock("3.12", "x", ("helper",), (), (), (), "", f"{pins}\n")
     with pytest.raises(InvalidValueError, match=r"requirements\.txt: "):
@@ -186,7 +193,9 @@ def test_pins_of_a_foreign_lock_file(
     ids=range(7),
 )
 def test_header_that_is_no_command(change: dict[str, list[str]] | str) -> None:
-    """Options without values, further arguments, what none can contain; depth and digits are bounded."""
+    """Options without values, further arguments, what none can contain;
+    depth and digits are bounded.
+    """
     header = {
         **dict.fromkeys(("python", "platform", "digest"), "x"),
         **{key: [] for key in ("requirements", "constraints", "options", "extras")},
@@ -227,7 +236,7 @@ def test_project_of_another_form(text: str, message: str, tmp_path: Path) -> Non
         read_requirements(tmp_path / "uv.lock")
 
 
-# --- uv ---------------------------------------------------------------------------------------------------
+# --- uv -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -237,7 +246,9 @@ def test_project_of_another_form(text: str, message: str, tmp_path: Path) -> Non
 def test_uv_that_is_too_old(
     program: str, got: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The version of the uv that would run is compared, and the message has the command that replaces it."""
+    """The version of the uv that would run is compared,
+    and the message has the command that replaces it.
+    """
     (tmp_path / "uv").write_text(f"#!/bin/sh\n{program}\n")
     (tmp_path / "uv").chmod(0o755)
     monkeypatch.setattr("uv.find_uv_bin", lambda: str(tmp_path / "uv"))

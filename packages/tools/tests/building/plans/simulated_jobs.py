@@ -1,4 +1,5 @@
-"""A SageMaker that runs jobs: moto's API, with requests checked by botocore's shapes, and the real script.
+"""A SageMaker that runs jobs: moto's API, with requests checked by botocore's shapes, and the real
+script.
 
 A job is a process on this machine. Its folders below ``/opt/ml`` are in a scratch folder. Small
 programs take the place of ``trtexec``, of ``nvidia-smi``, and of NVIDIA's entry point.
@@ -72,8 +73,8 @@ def write_onnx(
 class SimulatedJobs:
     """The jobs of an account.
 
-    ``gpu`` is what ``nvidia-smi`` prints; ``None`` means that it fails. ``gpus`` has another text for some
-    instance types.
+    ``gpu`` is what ``nvidia-smi`` prints; ``None`` means that it fails. ``gpus`` has another text
+    for some instance types.
     """
 
     def __init__(self, root: Path) -> None:
@@ -108,7 +109,9 @@ class SimulatedJobs:
         threading.Thread(target=self._run_or_fail, args=(kind, name), daemon=True).start()
         return ActionResult(
             {
-                f"{kind.capitalize()}JobArn": f"arn:aws:sagemaker:us-east-1:123456789012:{kind}-job/{name}"
+                f"{kind.capitalize()}JobArn": (
+                    f"arn:aws:sagemaker:us-east-1:123456789012:{kind}-job/{name}"
+                )
             }
         )
 
@@ -275,7 +278,9 @@ def _text(path: Path) -> str:
 
 
 def _price_list(received: Received) -> bytes:
-    """Has one price: 0.90 USD for an hour of a processing job on ml.g4dn.xlarge, and that of hosting."""
+    """Has one price: 0.90 USD for an hour of a processing job on ml.g4dn.xlarge,
+    and that of hosting.
+    """
     wanted = json.loads(received[2])
     (instance,) = (each["Value"] for each in wanted["Filters"] if each["Field"] == "instanceName")
     prices = {"Host": "0.7364", "Processing": "0.9"} if instance == "ml.g4dn.xlarge" else {}

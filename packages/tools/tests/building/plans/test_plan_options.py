@@ -1,4 +1,6 @@
-"""The options of ``trtexec`` by the version of TensorRT, and the facts about jobs that build plans."""
+"""The options of ``trtexec`` by the version of TensorRT,
+and the facts about jobs that build plans.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,9 @@ def test_all_options() -> None:
 def test_option_that_does_not_exist(
     tensorrt: str | None, options: dict[str, Any], message: str
 ) -> None:
-    """An option that the image's TensorRT or the GPU does not have is refused before anything is paid for."""
+    """An option that the image's TensorRT or the GPU does not have is refused
+    before anything is paid for.
+    """
     with pytest.raises(InvalidValueError, match=message):
         arguments(tensorrt, **options)
 

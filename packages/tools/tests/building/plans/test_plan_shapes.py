@@ -44,7 +44,9 @@ def test_batch_comes_from_the_configuration() -> None:
 
 
 def test_dims_of_the_configuration_fix_sizes() -> None:
-    """A size that the file leaves open may be fixed by config.pbtxt, with and without a batch dimension."""
+    """A size that the file leaves open may be fixed by config.pbtxt,
+    with and without a batch dimension.
+    """
     assert arguments({"x": (-1, -1)}, batch=2, dims="512")[2] == "--maxShapes=x:2x512"
     assert arguments({"x": (-1, 5)}, dims="7, 5")[2] == "--maxShapes=x:7x5"
 
@@ -66,7 +68,8 @@ def test_given_sizes_of_several_inputs() -> None:
         ("=1", r"^--input: must have a name and dims"),
         (
             "x=1..2",
-            r"each dim must be a size of at least 1, or three sizes that do not decrease, got '1..2'",
+            r"each dim must be a size of at least 1, or three sizes that do not decrease, "
+            r"got '1..2'",
         ),
         ("x=4..2..1", r"got '4..2..1'"),
         ("x=0", r"got '0'"),
@@ -79,7 +82,9 @@ def test_given_sizes_of_several_inputs() -> None:
     ],
 )
 def test_wrong_sizes_are_explained(given: str, message: str) -> None:
-    """A size that contradicts the file, the configuration or the form names the input and the fix."""
+    """A size that contradicts the file, the configuration or the form names
+    the input and the fix.
+    """
     with pytest.raises(InvalidValueError, match=message):
         arguments({"x": (-1, 3)}, *given.split(), batch=8)
 
@@ -95,6 +100,8 @@ def test_wrong_sizes_are_explained(given: str, message: str) -> None:
 def test_model_without_a_plan_is_explained(
     shapes: dict[str, tuple[int, ...]], message: str
 ) -> None:
-    """A hint can be copied, a model with a fixed first dim has no batches, and a comma separates shapes."""
+    """A hint can be copied, a model with a fixed first dim has no batches,
+    and a comma separates shapes.
+    """
     with pytest.raises(InvalidValueError, match=message):
         arguments(shapes, batch=4)

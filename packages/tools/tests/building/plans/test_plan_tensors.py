@@ -67,7 +67,9 @@ def tensors(
 
 @pytest.mark.filterwarnings("ignore")
 def test_inputs_have_the_shapes_of_the_arguments(tmp_path: Path) -> None:
-    """Names and shapes are those of the ONNX file, profiles those of trtexec; a shape tensor has neither."""
+    """Names and shapes are those of the ONNX file, profiles those of trtexec;
+    a shape tensor has neither.
+    """
     inputs, outputs = tensors(tmp_path, "10.16.1.11")
     assert inputs["ids"] == {
         "name": "ids",

@@ -1,7 +1,9 @@
-"""A small program in place of ``trtexec``: reads arguments as the real one does, and writes a plan's header.
+"""A small program in place of ``trtexec``: reads arguments as the real one does, and writes a
+plan's header.
 
-The file ``model.onnx`` decides what happens: a file that contains ``FAIL_`` and a word fails with the message
-of that failure. ``TENSORRT_VERSION`` is the version of the TensorRT that it claims to be.
+The file ``model.onnx`` decides what happens: a file that contains ``FAIL_`` and a word fails with
+the message of that failure. ``TENSORRT_VERSION`` is the version of the TensorRT that it claims to
+be.
 """
 
 # ruff: noqa: T201 - it prints its log, as the real one does.
@@ -42,7 +44,8 @@ def main() -> int:
     version = tuple(map(int, os.environ.get("TENSORRT_VERSION", "10.16.1.11").split(".")))
     options = dict(each.partition("=")[::2] for each in sys.argv[1:])
     print(
-        f"&&&& RUNNING TensorRT.trtexec [TensorRT v{version[0]}{version[1]:02}{version[2]:02}] # trtexec",
+        f"&&&& RUNNING TensorRT.trtexec [TensorRT v{version[0]}"
+        f"{version[1]:02}{version[2]:02}] # trtexec",
         flush=True,
     )
     known = {*KNOWN, *(REMOVED_IN_11 if version[0] < 11 else ())}

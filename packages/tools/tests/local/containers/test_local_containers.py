@@ -50,12 +50,14 @@ def words(container: ContainerSpec) -> str:
 
 
 def test_a_container_is_run_as_sagemaker_runs_it() -> None:
-    """The models are read-only, the port is on loopback; multi-model containers have their variable."""
+    """The models are read-only, the port is on loopback;
+    multi-model containers have their variable.
+    """
     assert words(SINGLE) == (
         "run --detach --pull never --name n --label constructs-triton --publish 127.0.0.1::8080 "
-        "--mount type=bind,source=/models,target=/opt/ml/model,readonly --security-opt label=disable "
-        "--shm-size 64 --env A=b c --env SAGEMAKER_TRITON_ADDITIONAL_ARGS=--allow-http=true "
-        "--http-address=127.0.0.1 image serve"
+        "--mount type=bind,source=/models,target=/opt/ml/model,readonly --security-opt "
+        "label=disable --shm-size 64 --env A=b c --env "
+        "SAGEMAKER_TRITON_ADDITIONAL_ARGS=--allow-http=true --http-address=127.0.0.1 image serve"
     )
     for multi in ("target=/opt/ml/models,readonly", "--env SAGEMAKER_MULTI_MODEL=true"):
         assert multi in words(MULTI)
@@ -91,7 +93,9 @@ def test_an_isolated_container_has_no_network() -> None:
 def test_shared_memory_is_half_of_the_instance_or_of_the_machine(
     instance_types: Sequence[str], gibibytes: int
 ) -> None:
-    """The smallest type decides, unless this machine has less memory or the type is not published."""
+    """The smallest type decides, unless this machine has less memory or the
+    type is not published.
+    """
     assert shared_memory_bytes(instance_types, 64 * 2**30) == gibibytes * 2**30
 
 
@@ -133,7 +137,9 @@ def test_an_image_is_replaced_by_endpoint_variant_or_image(
 def test_a_component_has_a_container_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``--image`` accepts its name, and half of the memory of the instance type is its shared memory."""
+    """``--image`` accepts its name, and half of the memory of the instance
+    type is its shared memory.
+    """
     FakeEngine(tmp_path, monkeypatch, ANSWERING)
     component = ComponentSpec("c", SINGLE, instance_types=["ml.g5.xlarge"])
     endpoint = EndpointSpec("e", "Stack", (), components=(component,))
@@ -186,9 +192,14 @@ def test_a_missing_image_is_explained_with_the_commands_that_pull_it(
     with pytest.raises(LocalEndpointError) as missing:
         asyncio.run(container.start())
     assert str(missing.value).splitlines() == [
-        f"e/v: the image {IMAGE} is not on this machine; pull it, or run another image with --image e=OTHER",
-        "  aws ecr get-login-password --region us-east-1 | podman login --username AWS --password-stdin "
-        f"{ECR}",
+        (
+            f"e/v: the image {IMAGE} is not on this machine; pull it, "
+            "or run another image with --image e=OTHER"
+        ),
+        (
+            "  aws ecr get-login-password --region us-east-1 | podman login --username AWS "
+            f"--password-stdin {ECR}"
+        ),
         f"  podman pull {IMAGE}",
     ]
     assert not container.directory.exists()
@@ -254,8 +265,13 @@ esac
 def test_a_container_that_ends_at_once_shows_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has no port any more; the error is the end of the container, and its name is free again."""
-    script = "case $1 in info) echo 8589934592;; port) exit 1;; wait) echo 1;; logs) echo error: boom;; esac\n"
+    """It has no port any more; the error is the end of the container,
+    and its name is free again.
+    """
+    script = (
+        "case $1 in info) echo 8589934592;; port) exit 1;; "
+        "wait) echo 1;; logs) echo error: boom;; esac\n"
+    )
     engine = FakeEngine(tmp_path, monkeypatch, script)
     with pytest.raises(
         LocalEndpointError, match=r"(?s)e/v: the container ended before .*error: boom"
@@ -281,7 +297,9 @@ def run_remover(lines: str, *folders: Path) -> None:
 def test_the_remover_removes_what_was_started(
     lines: str, removes: bool, keeps_run: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It kills the container before it removes it, and keeps the run's folders while the run goes on."""
+    """It kills the container before it removes it,
+    and keeps the run's folders while the run goes on.
+    """
     engine = FakeEngine(tmp_path, monkeypatch, "")
     own, run = tmp_path / "own", tmp_path / "run"
     own.mkdir()
@@ -314,9 +332,9 @@ def test_the_relay_passes_bytes_through_a_process_in_the_container(
 def test_containers_need_no_module_of_the_bundled_server() -> None:
     """macOS has no namespaces and no seccomp, so nothing that uses them is imported."""
     code = (
-        "import sys, constructs_triton_tools.local.run\n"
-        "names = ('namespaces', 'private_address', 'supervisor', 'server', 'connection')\n"
-        "print([name for name in names if f'constructs_triton_tools.local.server.{name}' in sys.modules])"
+        "import sys, constructs_triton_tools.local.run\nnames = ('namespaces', 'private_address', "
+        "'supervisor', 'server', 'connection')\nprint([name for name in names if "
+        "f'constructs_triton_tools.local.server.{name}' in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

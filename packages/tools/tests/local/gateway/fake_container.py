@@ -79,7 +79,9 @@ async def connected(server: TritonServer, port: int) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def listening(application: web.Application, folder: Path, name: str) -> AsyncIterator[None]:
-    """Serve an application on a socket of this name in a folder, which may have a path of any length."""
+    """Serve an application on a socket of this name in a folder,
+    which may have a path of any length.
+    """
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
     descriptor = os.open(folder, os.O_PATH)
@@ -114,7 +116,9 @@ def endpoint_of(
 
 
 class FakeLoader:
-    """Answers loads with ``statuses``, the last one repeatedly, and records every request and its URL."""
+    """Answers loads with ``statuses``, the last one repeatedly,
+    and records every request and its URL.
+    """
 
     def __init__(self, *statuses: int) -> None:
         self.statuses = list(statuses)

@@ -112,7 +112,9 @@ def test_a_body_replaces_an_object(tmp_path: Path) -> None:
 
 
 def test_a_caller_names_the_file_of_the_response(tmp_path: Path) -> None:
-    """``S3OutputPathExtension`` extends the endpoint's path; ``Filename`` replaces the generated name."""
+    """``S3OutputPathExtension`` extends the endpoint's path;
+    ``Filename`` replaces the generated name.
+    """
     request = {f"{PREFIX}S3OutputPathExtension": "/2026/may/", f"{PREFIX}Filename": "answer.json"}
     ((_, _, headers),) = asyncio.run(_post(tmp_path, Container(), request, body=b"x"))
     assert headers[f"{PREFIX}OutputLocation"] == "s3://out/good/2026/may/answer.json"

@@ -1,4 +1,6 @@
-"""The folder in place of S3, called by boto3, ``ModelLibrary`` and the client without credentials."""
+"""The folder in place of S3, called by boto3,
+``ModelLibrary`` and the client without credentials.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def _code(call: Any, **arguments: Any) -> str:
 def test_a_model_library_and_the_client_share_the_folder(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A model is added, found through the index and removed, and its archive is a file of the folder."""
+    """A model is added, found through the index and removed,
+    and its archive is a file of the folder.
+    """
     archive = write_archive(tmp_path / "m.tar.gz", {"m/config.pbtxt": CONFIG, "m/1/x": b""})
     folder = tmp_path / "s3" / "b" / "models"
     transport = SageMakerTransport("e", endpoint_url=url)
@@ -126,7 +130,9 @@ async def test_nothing_outside_the_buckets_is_served(tmp_path: Path, path: str) 
 
 
 def test_listings_have_pages(tmp_path: Path, url: str) -> None:
-    """At most 1,000 keys in S3's order, continued by a token; links out of the bucket are not listed."""
+    """At most 1,000 keys in S3's order, continued by a token;
+    links out of the bucket are not listed.
+    """
     keys = sorted(
         [*(f"a/{number}" for number in range(1001)), "a-b", "a.b", "a/b/ü &", "b", "z/1/2"],
         key=str.encode,
@@ -185,7 +191,9 @@ def test_keys_that_no_file_can_have_are_refused(
 def test_uploads_leave_room_on_the_disk(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A body has S3's limit, and neither one body nor many can fill the disk, with a length or without."""
+    """A body has S3's limit, and neither one body nor many can fill the disk,
+    with a length or without.
+    """
     monkeypatch.setattr(bucket_api, "_CHECKED_BYTES", 1000)
     usage = shutil.disk_usage(tmp_path)
 

@@ -1,4 +1,6 @@
-"""That the memory of request bodies stays in the process: without this, each body costs page faults."""
+"""That the memory of request bodies stays in the process: without this,
+each body costs page faults.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ print(first, faults_per_body())
     platform.libc_ver()[0] != "glibc", reason="other C libraries keep freed memory or do not"
 )
 def test_bodies_cause_page_faults_until_freed_memory_is_kept() -> None:
-    """If the first number falls to 0, glibc or asyncio has changed and the module can be deleted."""
+    """If the first number falls to 0, glibc or asyncio has changed and the
+    module can be deleted.
+    """
     command = [sys.executable, "-I", "-S", "-c", PROGRAM, freed_memory.__file__]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     before, after = (float(number) for number in done.stdout.split())

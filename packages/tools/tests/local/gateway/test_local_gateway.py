@@ -271,7 +271,9 @@ async def test_a_container_that_starts_is_unavailable(tmp_path: Path) -> None:
 async def test_a_server_that_dies_or_hangs_is_a_model_error(
     tmp_path: Path, answer: Answer, path: str, status: int, message: str
 ) -> None:
-    """424 with the original status, which is 0 after SageMaker's 60 seconds; the next request is served."""
+    """424 with the original status, which is 0 after SageMaker's 60 seconds;
+    the next request is served.
+    """
     async with running(tmp_path, answer, timeout_seconds=0.1 if answer is hang else 5.0) as run:
         answered, body = await run.invoke(path, b"x" * 1_000_000)
         assert (answered, body["OriginalStatusCode"]) == (424, status)
@@ -284,7 +286,9 @@ async def test_a_server_that_dies_or_hangs_is_a_model_error(
 async def test_a_server_that_dies_while_it_answers_breaks_the_connection(
     tmp_path: Path, length: int | None
 ) -> None:
-    """The caller has status 200 already: only a broken connection shows that the body is incomplete."""
+    """The caller has status 200 already: only a broken connection shows that
+    the body is incomplete.
+    """
     async with running(tmp_path, dying_while_answering([b"part"], length)) as run:
         with pytest.raises(aiohttp.ClientError):
             await run.invoke()
@@ -460,7 +464,9 @@ async def test_an_asynchronous_endpoint_needs_a_folder_and_its_own_call(tmp_path
 
 @in_loop
 async def test_an_asynchronous_request_writes_the_containers_response(tmp_path: Path) -> None:
-    """202 with the location, and then a file below the folder; a failure is written to its own path."""
+    """202 with the location, and then a file below the folder;
+    a failure is written to its own path.
+    """
     output = AsyncInferenceSpec("s3://out/good", "s3://out/bad")
     for answer, header in ((echo, "OutputLocation"), (failing(500, "broken"), "FailureLocation")):
         async with running(tmp_path, answer, asynchronous=output, bucket_folder=tmp_path) as run:

@@ -58,7 +58,9 @@ async def two_components(
 
 @in_loop
 async def test_header_chooses_the_component(tmp_path: Path) -> None:
-    """Its own container answers; the caller sees the variant, and errors name the component's log group."""
+    """Its own container answers; the caller sees the variant,
+    and errors name the component's log group.
+    """
     async with two_components(tmp_path) as run:
         path, header = "/endpoints/e/invocations", f"{PREFIX}Inference-Component"
         response = await run.client.post(path, data=b"x", headers={header: "good"})

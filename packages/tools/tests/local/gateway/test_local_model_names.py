@@ -38,13 +38,16 @@ async def refusal_of(
 
 @in_loop
 async def test_client_finds_the_models_of_a_local_run(tmp_path: Path) -> None:
-    """A name becomes its archive; of 1,000 models, an unknown name gets a guess, and what lists all."""
+    """A name becomes its archive; of 1,000 models, an unknown name gets a guess,
+    and what lists all.
+    """
     assert (
         await refusal_of(tmp_path / "a", THOUSAND, name="tenant571") == "tenant571-3f9c2a1b.tar.gz"
     )
     assert await refusal_of(tmp_path / "b", THOUSAND, name="tenan571") == (
         "target_model: http://local/endpoints/e/index.json has 1,000 models, and none is named "
-        '"tenan571"; did you mean "tenant571"? `curl http://local/endpoints/e/index.json` lists all names'
+        '"tenan571"; '
+        'did you mean "tenant571"? `curl http://local/endpoints/e/index.json` lists all names'
     )
     assert (await refusal_of(tmp_path / "c", THOUSAND, name="zzz")).endswith(
         'use one of "tenant000", "tenant001", "tenant002" and 997 more '
@@ -54,7 +57,9 @@ async def test_client_finds_the_models_of_a_local_run(tmp_path: Path) -> None:
 
 @in_loop
 async def test_a_local_run_without_an_index_refuses_names(tmp_path: Path) -> None:
-    """The sentences are those of a deployed endpoint: no index, not multi-model, and no such endpoint."""
+    """The sentences are those of a deployed endpoint: no index, not multi-model,
+    and no such endpoint.
+    """
     spec = ContainerSpec("m", "", URL)
     assert "s3://bucket/models/ has no index.json" in await refusal_of(
         tmp_path / "a", spec, name="mood"

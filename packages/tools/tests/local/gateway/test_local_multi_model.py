@@ -56,7 +56,9 @@ def loader(monkeypatch: pytest.MonkeyPatch) -> FakeLoader:
 async def test_least_recently_used_models_are_unloaded_when_memory_is_short(
     tmp_path: Path, loader: FakeLoader
 ) -> None:
-    """Two of three models fit; the least recently used one is unloaded, and loads again when called."""
+    """Two of three models fit; the least recently used one is unloaded,
+    and loads again when called.
+    """
     async with running_container(fake_server(tmp_path), loader, "abc", 200) as container:
         for names, kept in (("aba", "b a"), ("c", "a c"), ("b", "c b")):
             await call(container, *names)
@@ -108,7 +110,9 @@ async def test_a_slow_load_is_not_ready_and_continues(
 async def test_each_process_of_a_server_loads_a_model_once(
     tmp_path: Path, loader: FakeLoader
 ) -> None:
-    """Three first calls at the same time share a load; after a restart nothing is loaded any more."""
+    """Three first calls at the same time share a load;
+    after a restart nothing is loaded any more.
+    """
     server = fake_server(tmp_path)
     async with running_container(server, loader) as container:
         for loads in (1, 2):
@@ -204,17 +208,20 @@ async def test_a_server_that_ends_during_a_load_is_a_model_error(tmp_path: Path)
         await call(container, "a")
 
 
-#: Another way to write an archive's path is another key, and a key that no file can have is unknown.
+#: Another way to write an archive's path is another key, and a key that no file can have is
+#: unknown.
 UNKNOWN = (
-    "absent.tar.gz ../a.tar.gz x/../../a.tar.gz /a.tar.gz ./a.tar.gz a.tar.gz/ a.tar.gz/. x/../a.tar.gz "
-    "x//a.tar.gz . a.tar.gz/b"
+    "absent.tar.gz ../a.tar.gz x/../../a.tar.gz /a.tar.gz ./a.tar.gz a.tar.gz/ a.tar.gz/. "
+    "x/../a.tar.gz x//a.tar.gz . a.tar.gz/b"
 )
 
 
 @pytest.mark.parametrize("target_model", [*UNKNOWN.split(), "a" * 300])
 @in_loop
 async def test_an_unknown_archive_lists_those_there_are(tmp_path: Path, target_model: str) -> None:
-    """SageMaker's words with bucket and key, then the archives; nothing outside the prefix is reached."""
+    """SageMaker's words with bucket and key, then the archives;
+    nothing outside the prefix is reached.
+    """
     loader = FakeLoader(200)
     (tmp_path / "x").mkdir()
     async with running_container(fake_server(tmp_path), loader, ("a", "x/a")) as container:
@@ -242,7 +249,9 @@ async def test_the_list_of_archives_is_cut(tmp_path: Path) -> None:
 
 @in_loop
 async def test_the_folder_of_the_prefix_is_read_at_each_call(tmp_path: Path) -> None:
-    """An archive may be added or removed; a loaded model answers without its archive, as on SageMaker."""
+    """An archive may be added or removed; a loaded model answers without its archive,
+    as on SageMaker.
+    """
     loader, folder = FakeLoader(200), tmp_path / "s3" / "models"
     spec = ContainerSpec("m", "", "s3://bucket/models/", archive_folder=folder)
     async with running_container(fake_server(tmp_path, container=spec), loader, "a") as container:
@@ -322,7 +331,9 @@ async def test_a_file_that_cannot_be_loaded_never_reaches_the_server(
 async def test_the_server_is_given_the_folder_that_it_accepts(
     tmp_path: Path, config: str, has_private_mounts: bool, ending: str
 ) -> None:
-    """/opt/ml/models/<hash>/model; without private mounts a configuration at the root needs the parent."""
+    """/opt/ml/models/<hash>/model; without private mounts a configuration at
+    the root needs the parent.
+    """
     loader = FakeLoader(200)
     server = fake_server(tmp_path, has_private_mounts=has_private_mounts)
     async with running_container(server, loader, "") as container:

@@ -139,7 +139,9 @@ async def test_an_impossible_target_model_is_a_validation_error(
 async def test_headers_have_the_limits_of_the_api(
     tmp_path: Path, headers: dict[str, str], message: str
 ) -> None:
-    """Those of botocore's service model; a sensitive value is not repeated, and a session may be new."""
+    """Those of botocore's service model; a sensitive value is not repeated,
+    and a session may be new.
+    """
     async with running(tmp_path, echo) as run:
         assert message.format("failed to satisfy constraint") in await run.message(**headers)
         assert "'a b' at 'sessionId'" in await run.message(STREAM, Session_Id="a b")
@@ -158,7 +160,10 @@ async def test_bytes_that_are_not_text_in_a_header_are_a_validation_error(
         serving({"e": endpoint_of(server, server.container, container)}, None) as client,
     ):
         reader, writer = await asyncio.open_connection(client.host, client.port)
-        head = f"POST {INVOCATIONS} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{TARGET_MODEL}: "
+        head = (
+            f"POST {INVOCATIONS} HTTP/1.1\r\nHost: localhost\r\nConnection: "
+            f"close\r\n{TARGET_MODEL}: "
+        )
         writer.write(head.encode() + raw + b"\r\nContent-Length: 1\r\n\r\nx")
         answer = await reader.read()
         writer.close()

@@ -20,14 +20,21 @@ RAISED = (
     "Failed to process the request(s) for model 'm_0', message: ValueError: I failed\n\nAt:\n"
     "  /opt/ml/model/m/1/model.py(10): execute\n"
 )
-SHAPE = "[request id: <id_unknown>] unexpected shape for input 'X' for model 'm'. Expected [3], got [0]. "
-#: Each text with its status in a single-model container; a multi-model container answers all with 400.
+SHAPE = (
+    "[request id: <id_unknown>] unexpected shape for input 'X' for model 'm'. "
+    "Expected [3], got [0]. "
+)
+#: Each text with its status in a single-model container; a multi-model container answers all with
+#: 400.
 REFUSED = [
     (400, "unexpected inference input 'W' for model 'm'"),
     (400, "unexpected inference output 'nope' for model 'm'"),
     (
         400,
-        "[request id: <id_unknown>] inference input 'X' data-type is 'INT32', but model 'm' expects 'FP32'",
+        (
+            "[request id: <id_unknown>] inference input 'X' data-type is 'INT32', "
+            "but model 'm' expects 'FP32'"
+        ),
     ),
     (400, "[request id: <id_unknown>] inference request batch-size must be <= 2 for 'm'"),
     (400, SHAPE),
@@ -39,8 +46,11 @@ REFUSED = [
     (500, "failed to parse the request JSON buffer: Invalid value. at 0"),
     (
         400,
-        "[request id: <id_unknown>] expected 1 inputs but got 0 inputs for model 'm'. Got input(s) [], but "
-        "missing required input(s) ['X']. Please provide all required input(s).",
+        (
+            "[request id: <id_unknown>] expected 1 inputs but got 0 inputs for model 'm'. Got "
+            "input(s) [], but missing required input(s) ['X']. "
+            "Please provide all required input(s)."
+        ),
     ),
 ]
 FAILED = [
@@ -67,7 +77,9 @@ def answered(status: int, text: str) -> RuntimeApiError:
     [*((*each, Fault.REQUEST) for each in REFUSED), *((*each, Fault.MODEL) for each in FAILED)],
 )
 def test_what_a_failed_call_is_the_fault_of(status: int, text: str, expected: Fault) -> None:
-    """Refused requests, some with status 500, and errors of models, also where multi-model answers 400."""
+    """Refused requests, some with status 500, and errors of models,
+    also where multi-model answers 400.
+    """
     assert fault(answered(status, text)) is expected
     assert fault(answered(400, text), is_multi_model=True) is expected
 

@@ -82,7 +82,9 @@ async def test_each_response_has_the_policy(
 
 
 def test_the_policy_allows_only_this_host() -> None:
-    """The policy names no host, and allows neither scripts inside the HTML nor evaluation of text."""
+    """The policy names no host, and allows neither scripts inside the HTML
+    nor evaluation of text.
+    """
     sources = {word for part in CONTENT_SECURITY_POLICY.split(";") for word in part.split()[1:]}
     assert sources == {"'none'", "'self'", "blob:"}
 
@@ -201,7 +203,9 @@ async def test_refused_request_is_no_failure_of_the_model(
 
 @in_loop
 async def test_asynchronous_call_counts_when_it_has_ended(tmp_path: Path) -> None:
-    """A queued call that the container fails is one failed call, although the gateway answered 202."""
+    """A queued call that the container fails is one failed call,
+    although the gateway answered 202.
+    """
     async with page_of_a_run(tmp_path, status=500, is_asynchronous=True) as client:
         assert (await client.post("/endpoints/e/async-invocations", data=b"x")).status == 202
         while not (events := await first_events(client, 4))["errors"]:

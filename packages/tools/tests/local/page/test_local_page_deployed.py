@@ -50,7 +50,9 @@ class CloudWatch:
 
 
 def test_rows_have_requests_errors_and_milliseconds() -> None:
-    """4xx and 5xx are added up, ModelLatency is in microseconds, and nothing is asked for nothing."""
+    """4xx and 5xx are added up, ModelLatency is in microseconds,
+    and nothing is asked for nothing.
+    """
     account = CloudWatch()
     reader = NotingReader(cast(Any, account))
     assert metric_rows(reader, {}, NOON) == {}
@@ -75,7 +77,9 @@ def test_rows_have_requests_errors_and_milliseconds() -> None:
 def test_cost_is_that_of_running_instances(
     variant: VariantState, prices: dict[str, Decimal], expected: tuple[Decimal | None, list[str]]
 ) -> None:
-    """Without the price of a running type the cost is not known; types without instances need none."""
+    """Without the price of a running type the cost is not known;
+    types without instances need none.
+    """
     assert cost_of(replace(STATE, variants=(variant,)), prices) == expected
 
 

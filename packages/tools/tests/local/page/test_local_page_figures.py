@@ -64,7 +64,9 @@ def test_last_call_decides_whether_a_target_has_failed() -> None:
 
 
 def test_refused_request_is_no_failure() -> None:
-    """A wrong request counts as an error of the endpoint, and leaves the state of the model as it was."""
+    """A wrong request counts as an error of the endpoint,
+    and leaves the state of the model as it was.
+    """
     refused = call(999, status=400, error=b'{"Message": "Variant x not found"}')
     failed = call(999, status=424, error=b'{"OriginalStatusCode": 500, "OriginalMessage": "own"}')
     healthy, broken = figures_of(call(999), refused), figures_of(failed, refused)

@@ -78,7 +78,9 @@ def test_ensemble_with_a_cycle_has_steps(tmp_path: Path) -> None:
 
 
 def test_models_that_a_model_calls_are_its_steps(tmp_path: Path) -> None:
-    """A Python model that calls others comes before them, and a model that calls itself is one step."""
+    """A Python model that calls others comes before them,
+    and a model that calls itself is one step.
+    """
     found = repository(tmp_path, front='backend: "python"', back='backend: "python"')
     (tmp_path / "front" / "1" / "model.py").write_text(
         "import triton_python_backend_utils as pb_utils\n"

@@ -46,7 +46,10 @@ STATISTICS = 'I1123 06:07:42.757541 1 http_server.cc:4599] "HTTP request: '
     ("log", "expected"),
     [
         (
-            f'{INFO}name: "m"\n\x1b[31mTraceback (most recent):\x1b[0m\n  File "a.py"\n{INFO}plain\n',
+            (
+                f'{INFO}name: "m"\n\x1b[31mTraceback (most recent):\x1b[0m\n  '
+                f'File "a.py"\n{INFO}plain\n'
+            ),
             ["Traceback (most recent):", '  File "a.py"'],
         ),
         # A verbose server logs each reading of its statistics, which would hide the rest.
@@ -54,7 +57,9 @@ STATISTICS = 'I1123 06:07:42.757541 1 http_server.cc:4599] "HTTP request: '
     ],
 )
 def test_lines_that_may_explain_a_failure(tmp_path: Path, log: str, expected: list[str]) -> None:
-    """Errors, tracebacks and what follows them; no information, colours or requests of the page itself."""
+    """Errors, tracebacks and what follows them; no information,
+    colours or requests of the page itself.
+    """
     (tmp_path / "server.log").write_text(log)
     tail = LogTail()
     tail.read(tmp_path / "server.log")

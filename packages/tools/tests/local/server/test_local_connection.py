@@ -1,4 +1,6 @@
-"""HTTP between the gateway and a server: over the Unix socket in the server's folder, or over TCP."""
+"""HTTP between the gateway and a server: over the Unix socket in the server's folder,
+or over TCP.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ async def serving(folder: Path) -> AsyncIterator[None]:
 @pytest.mark.parametrize("name", ["short", "long" * 50])
 @in_loop
 async def test_the_socket_is_reached_in_a_folder_of_any_path(tmp_path: Path, name: str) -> None:
-    """The gateway's session and the blocking connection reach it, also after the server's restart."""
+    """The gateway's session and the blocking connection reach it,
+    also after the server's restart.
+    """
     folder = tmp_path / name
     folder.mkdir()
     connection = ServerConnection(folder, 5.0)

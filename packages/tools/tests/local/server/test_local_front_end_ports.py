@@ -1,4 +1,6 @@
-"""Ports of a run: no two servers get the same one, and no other process gets one before it is used."""
+"""Ports of a run: no two servers get the same one,
+and no other process gets one before it is used.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def _listens(port: int, *, reuses_addresses: bool) -> bool:
 
 
 def test_a_reserved_port_is_for_the_server_only() -> None:
-    """A server with SO_REUSEADDR can listen on it; no other process gets it until it is released."""
+    """A server with SO_REUSEADDR can listen on it;
+    no other process gets it until it is released.
+    """
     with reserve_port() as reservation:
         port = reservation.getsockname()[1]
         assert _listens(port, reuses_addresses=True)

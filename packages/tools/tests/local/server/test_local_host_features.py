@@ -1,4 +1,6 @@
-"""What a run reports where the machine does not allow private mounts, addresses or network isolation."""
+"""What a run reports where the machine does not allow private mounts,
+addresses or network isolation.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def test_without_private_mounts_the_reason_is_reported(because: Because, is_want
 
 
 def test_without_private_addresses_a_run_needs_permission(because: Because) -> None:
-    """The error names the reason, what would work and the option; with the option it becomes a warning."""
+    """The error names the reason, what would work and the option;
+    with the option it becomes a warning.
+    """
     messages: list[str] = []
     because("seccomp: Invalid argument")
     expected = r"^local: .* \(seccomp: Invalid argument\); use Linux 5.9 .* --allow-open-ports"
@@ -68,7 +72,9 @@ def test_without_private_addresses_a_run_needs_permission(because: Because) -> N
 def test_without_network_isolation_its_endpoints_are_named(
     because: Because, has_addresses: bool
 ) -> None:
-    """A server without a private address cannot be reached in its own network, so that is a reason too."""
+    """A server without a private address cannot be reached in its own network,
+    so that is a reason too.
+    """
     messages: list[str] = []
     because("unshare: Operation not permitted" if has_addresses else None)
     assert not has_network_isolation(["e/v", "f/w"], messages.append, has_addresses=has_addresses)

@@ -13,7 +13,9 @@ from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd
 
 
 async def found(folder: Path, metadata: str) -> tuple[str | None, list[str], list[str]]:
-    """The URL, the reports and the paths that were asked for, with a server that answers ``metadata``."""
+    """The URL, the reports and the paths that were asked for,
+    with a server that answers ``metadata``.
+    """
     paths: list[str] = []
     messages: list[str] = []
 

@@ -26,9 +26,10 @@ needs_wheel = pytest.mark.skipif(
 def test_libpython_needs_nothing_installed() -> None:
     """The system check loads the file by its path in an interpreter without site-packages."""
     program = (
-        "import importlib.util, sys; spec = importlib.util.spec_from_file_location('libpython', sys.argv[1]);"
-        "module = importlib.util.module_from_spec(spec); sys.modules['libpython'] = module;"
-        "spec.loader.exec_module(module); print(module.soname((3, 12)), module.install_command((3, 12)))"
+        "import importlib.util, sys; spec = importlib.util.spec_from_file_location('libpython', "
+        "sys.argv[1]);module = importlib.util.module_from_spec(spec); sys.modules['libpython'] = "
+        "module;spec.loader.exec_module(module); print(module.soname((3, 12)), "
+        "module.install_command((3, 12)))"
     )
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", program, libpython.__file__],
@@ -40,7 +41,9 @@ def test_libpython_needs_nothing_installed() -> None:
 
 
 def test_the_interpreters_own_library_comes_first(tmp_path: Path) -> None:
-    """Its patch version matches the standard library; the loader is asked only if it does not exist."""
+    """Its patch version matches the standard library;
+    the loader is asked only if it does not exist.
+    """
     (tmp_path / "libpython3.99.so.1.0").touch()
     found = libpython.find_libpython((3, 99), str(tmp_path))
     assert found == libpython.LibPython("libpython3.99.so.1.0", tmp_path)
@@ -85,7 +88,9 @@ FIND_SPEC = "constructs_triton_tools.local.server.installation.find_spec"
 def test_what_the_bundled_server_needs_is_named(
     monkeypatch: pytest.MonkeyPatch, machine: dict[str, object], words: str
 ) -> None:
-    """Linux, the glibc that nvidia-pytriton is built for, and the wheel with the command that installs it."""
+    """Linux, the glibc that nvidia-pytriton is built for,
+    and the wheel with the command that installs it.
+    """
     for name, value in machine.items():
         monkeypatch.setattr(name, value)
     with pytest.raises(MissingDependencyError, match=words):
@@ -105,7 +110,9 @@ def test_what_the_bundled_server_needs_is_named(
 def test_an_interpreter_that_cannot_serve_is_rejected(
     monkeypatch: pytest.MonkeyPatch, version: list[int], numpy: str | None, words: str
 ) -> None:
-    """With NumPy 2 every request fails, and without libpython the server waits for its stub forever."""
+    """With NumPy 2 every request fails, and without libpython the server waits
+    for its stub forever.
+    """
     found = {"version": version, "libdir": None, "numpy": numpy}
     monkeypatch.setattr(installation, "_probe", lambda *_: found)
     monkeypatch.setattr(installation, "find_libpython", lambda *_: None)
@@ -128,7 +135,9 @@ def test_an_environment_without_numpy_is_rejected(tmp_path: Path) -> None:
     ],
 )
 def test_another_program_is_no_interpreter(tmp_path: Path, path: str, words: str) -> None:
-    """A path that does not exist, and a program with its exit code and without the text of the probe."""
+    """A path that does not exist, and a program with its exit code and without
+    the text of the probe.
+    """
     with pytest.raises(LocalEndpointError, match=words):
         inspect_python(tmp_path / path)
 

@@ -14,7 +14,8 @@ from triton_model_check.model_config.target import Target
 
 CONFIG = 'backend: "python"\n'
 PACKED = CONFIG + (
-    'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/env.tar.gz" } }\n'
+    'parameters { key: "EXECUTION_ENV_PATH" value { string_value: '
+    '"$$TRITON_MODEL_DIRECTORY/env.tar.gz" } }\n'
 )
 
 

@@ -22,7 +22,10 @@ from constructs_triton_tools.local.server.unpacking import unpack
 from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
 from triton_model_check.model_config.text import parse_model_config
 
-GPU = 'backend: "python"\ninstance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] }, { gpus: [ 1 ] } ]\n'
+GPU = (
+    'backend: "python"\ninstance_group [ { count: 2 kind: '
+    "KIND_GPU gpus: [ 0, 1 ] }, { gpus: [ 1 ] } ]\n"
+)
 CPU = '# a comment\nbackend: "python"\ninstance_group [ { kind: KIND_CPU } ]\n'
 
 
@@ -41,7 +44,9 @@ def _write(folder: Path, **configs: str) -> Path:
 
 
 def test_gpu_groups_move_to_the_cpu_and_nothing_else_changes(tmp_path: Path) -> None:
-    """Kinds and GPU lists change, counts stay; a configuration without GPU groups keeps its bytes."""
+    """Kinds and GPU lists change, counts stay; a configuration without GPU
+    groups keeps its bytes.
+    """
     printed: list[str] = []
     prepare_models(_write(tmp_path, gpu=GPU, cpu=CPU), printed.append)
     groups = parse_model_config((tmp_path / "gpu" / "config.pbtxt").read_bytes()).instance_group
@@ -77,7 +82,9 @@ ENSEMBLE = (
 
 
 def test_python_instances_are_counted_as_the_server_starts_them(tmp_path: Path) -> None:
-    """Only models that are loaded count; a group without a count, and a model without a group, have one."""
+    """Only models that are loaded count; a group without a count, and a model
+    without a group, have one.
+    """
     two = 'backend: "python" instance_group [ { count: 2 kind: KIND_CPU } ]'
     ensemble = ENSEMBLE.replace('"net"', '"two"')
     repository = _write(
@@ -142,7 +149,9 @@ def test_no_group_has_more_instances_than_the_machine_has_cpus(
 def test_exact_runs_refuse_what_they_would_change(
     tmp_path: Path, name: str, config: str, message: str
 ) -> None:
-    """A model that would run differently is an error that names it, and its configuration keeps its bytes."""
+    """A model that would run differently is an error that names it,
+    and its configuration keeps its bytes.
+    """
     file = tmp_path / name / "config.pbtxt"
     file.parent.mkdir(exist_ok=True)
     file.write_text(config)
@@ -195,7 +204,9 @@ def test_other_files_are_rejected_and_leave_nothing(tmp_path: Path, fault: str) 
 
 
 def test_a_missing_backend_names_every_way_out(tmp_path: Path) -> None:
-    """A step of the ensemble counts, and a backend that follows from the platform; other models do not."""
+    """A step of the ensemble counts, and a backend that follows from the platform;
+    other models do not.
+    """
     onnx = 'platform: "onnxruntime_onnx"\n'
     repository = _write(tmp_path, whole=ENSEMBLE, net=onnx, cpu=CPU, other='backend: "dali"')
     installed = frozenset({"python", "identity", "ensemble"})
@@ -244,7 +255,10 @@ def test_a_stand_in_takes_the_place_of_a_missing_backend(tmp_path: Path) -> None
 STATE = (
     'sequence_batching { state { input_name: "a" output_name: "b" data_type: TYPE_FP32 dims: 1 } }'
 )
-COUNTED = 'batch_input { kind: BATCH_ELEMENT_COUNT target_name: "n" data_type: TYPE_INT32 source_input: "x" }'
+COUNTED = (
+    "batch_input { kind: BATCH_ELEMENT_COUNT target_name: "
+    '"n" data_type: TYPE_INT32 source_input: "x" }'
+)
 RAGGED = 'input { name: "x" data_type: TYPE_FP32 dims: -1 allow_ragged_batch: true }'
 
 

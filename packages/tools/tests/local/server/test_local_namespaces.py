@@ -19,7 +19,10 @@ from constructs_triton_tools.local.server.namespaces import (
 
 
 def _refusal(kind: str) -> str | None:
-    """Why the kernel refuses a namespace. Does not call the code under test, whose errors must not skip."""
+    """Why the kernel refuses a namespace.
+
+    Does not call the code under test, whose errors must not skip.
+    """
     if sys.platform != "linux":
         return "namespaces are Linux's"
     as_root = [] if os.geteuid() == 0 else ["--map-current-user"]
@@ -57,15 +60,18 @@ def test_both_are_available_where_the_kernel_allows_them() -> None:
 
 @needs_mounts
 def test_only_the_process_itself_sees_its_models(tmp_path: Path) -> None:
-    """Below /opt/ml are the given files, beside it what /opt had, and outside nothing has changed."""
+    """Below /opt/ml are the given files, beside it what /opt had,
+    and outside nothing has changed.
+    """
     source = tmp_path / "ml"
     (source / "model").mkdir(parents=True)
     (source / "model" / "config.pbtxt").write_text("mine")
     before = sorted(path.name for path in Path("/opt").iterdir())
     program = (
-        "import runpy, sys, os, pathlib;"
-        "runpy.run_path(sys.argv[1])['enter'](pathlib.Path(sys.argv[2]), has_network=True);"
-        "print(open('/opt/ml/model/config.pbtxt').read(), *sorted(set(os.listdir('/opt')) - {'ml'}))"
+        "import runpy, sys, os, "
+        "pathlib;runpy.run_path(sys.argv[1])['enter'](pathlib.Path(sys.argv[2]), "
+        "has_network=True);print(open('/opt/ml/model/config.pbtxt').read(), "
+        "*sorted(set(os.listdir('/opt')) - {'ml'}))"
     )
     assert _run(program, str(source)).split() == [
         "mine",
@@ -89,7 +95,8 @@ def test_a_refusal_of_the_platform_is_the_reason(tmp_path: Path) -> None:
     assert (done.returncode, bool(done.stderr.strip())) == (1, True)
 
 
-#: Prints the network interfaces, whether loopback works, and whether the port of the caller can be reached.
+#: Prints the network interfaces, whether loopback works, and whether the port of the caller can be
+#: reached.
 CONNECT = """
 import runpy, socket, sys
 runpy.run_path(sys.argv[1])["enter"](None, has_network=sys.argv[2] == "True")
@@ -119,7 +126,8 @@ if os.geteuid() == 0:
     os.setgroups([])
     os.setgid(12345)
     os.setuid(12346)
-    ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE: the process may write its own files in /proc again
+    # PR_SET_DUMPABLE: the process may write its own files in /proc again
+    ctypes.CDLL(None).prctl(4, 1)
 before = os.getuid(), os.getgid()
 enter(None, has_network=False)
 print((os.getuid(), os.getgid()) == before)
@@ -128,7 +136,9 @@ print((os.getuid(), os.getgid()) == before)
 
 @needs_network_isolation
 def test_a_user_without_permissions_keeps_user_and_group() -> None:
-    """In the user namespace that the process needs first, its user and its group are mapped to themselves."""
+    """In the user namespace that the process needs first,
+    its user and its group are mapped to themselves.
+    """
     # The other user could not write the coverage data.
     unmeasured = {
         name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
@@ -145,7 +155,8 @@ def test_a_user_without_permissions_keeps_user_and_group() -> None:
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
-#: Creates a folder in a parent that must not change, and prints what this process then sees in the parent.
+#: Creates a folder in a parent that must not change, and prints what this process then sees in the
+#: parent.
 ADD_TO_PARENT = """
 import pathlib, runpy, sys
 names = runpy.run_path(sys.argv[1])
@@ -154,13 +165,16 @@ names["_unshare"](names["_CLONE_NEWNS"])
 names["_mount"]("none", pathlib.Path("/"), names["_MS_REC"] | names["_MS_PRIVATE"])
 names["_add_to_parent"](parent / "ml", parent.with_name("host"))
 print(*sorted(str(path.relative_to(parent)) for path in parent.rglob("*")))
-print((parent / "file").read_text(), (parent / "link").readlink(), (parent / "folder" / "inner").read_text())
+inner = parent / "folder" / "inner"
+print((parent / "file").read_text(), (parent / "link").readlink(), inner.read_text())
 """
 
 
 @needs_mounts
 def test_a_new_folder_hides_nothing_of_its_parent(tmp_path: Path) -> None:
-    """The parent's files, folders and links stay visible; the folder exists for this process only."""
+    """The parent's files, folders and links stay visible;
+    the folder exists for this process only.
+    """
     parent = tmp_path / "opt"
     (parent / "folder").mkdir(parents=True)
     (parent / "folder" / "inner").write_text("2")

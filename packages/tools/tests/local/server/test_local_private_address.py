@@ -151,7 +151,8 @@ thread.join()
         ("", BIND + REFUSED.format(port=PORT), "Permission denied\n"),
         # The front end is recognized by the process, not by the thread that calls.
         ("", OF_A_THREAD, ""),
-        # A signal may interrupt the call after the socket was replaced; the server then binds again.
+        # A signal may interrupt the call after the socket was replaced; the server then binds
+        # again.
         ("", f"{BIND}\n{BIND}", ""),
     ],
 )
@@ -169,7 +170,9 @@ def test_only_the_bind_of_the_front_end_is_replaced(
 def test_without_the_right_to_read_the_first_bind_is_the_front_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the address cannot be read, the server's first bind gets the socket and the others an error."""
+    """Where the address cannot be read, the server's first bind gets the socket
+    and the others an error.
+    """
 
     def refuse(*_: object) -> bytes:
         raise PermissionError
@@ -284,7 +287,9 @@ def test_the_filter_reports_binds_of_ipv4_addresses(
 
 
 class Kernel:
-    """Answers the system calls of ``_install_filter`` one after the other, and counts calls of prctl."""
+    """Answers the system calls of ``_install_filter`` one after the other,
+    and counts calls of prctl.
+    """
 
     def __init__(self, *answers: tuple[int, int]) -> None:
         self._answers = list(answers)
@@ -312,7 +317,9 @@ class Kernel:
 def test_rights_are_given_up_only_if_the_kernel_asks(
     monkeypatch: pytest.MonkeyPatch, answers: list[tuple[int, int]], error: str, given_up: int
 ) -> None:
-    """Only after EACCES the process sets no_new_privs, once; an accepted filter is installed once."""
+    """Only after EACCES the process sets no_new_privs, once;
+    an accepted filter is installed once.
+    """
     kernel = Kernel(*answers)
     monkeypatch.setattr(private_address, "_libc", kernel)
     monkeypatch.setattr("platform.machine", lambda: "x86_64")

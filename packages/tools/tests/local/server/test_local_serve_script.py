@@ -26,7 +26,9 @@ def _repository(folder: Path, *models: str) -> Path:
 
 
 def test_defaults_of_the_script(tmp_path: Path) -> None:
-    """The order is the script's, verbose logging is on, and the only model is found and exported."""
+    """The order is the script's, verbose logging is on,
+    and the only model is found and exported.
+    """
     command = server_command({}, single=_repository(tmp_path, "m"), multi=tmp_path / "multi")
     assert list(command.arguments) == [
         *ALWAYS,
@@ -97,7 +99,9 @@ def test_blanks_split_words_as_in_the_script(tmp_path: Path) -> None:
 def test_the_ping_mode_is_exported_only_if_it_came_from_outside(
     tmp_path: Path, given: dict[str, str], seen: str | None
 ) -> None:
-    """The script assigns the variable without exporting it; only an inherited one reaches the server."""
+    """The script assigns the variable without exporting it;
+    only an inherited one reaches the server.
+    """
     environment = {"SAGEMAKER_MULTI_MODEL": "true", **given}
     command = server_command(environment, single=tmp_path, multi=tmp_path / "multi")
     assert command.environment.get("SAGEMAKER_TRITON_PING_MODE") == seen
@@ -128,7 +132,10 @@ def _linked(folder: Path) -> None:
         (
             {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "absent"},
             lambda folder: _repository(folder, "m"),
-            "ERROR: Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME absent does not exist",
+            (
+                "ERROR: "
+                "Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME absent does not exist"
+            ),
         ),
         (
             {"SAGEMAKER_TRITON_INFERENCE_TYPE": "Infer"},
@@ -150,7 +157,9 @@ def test_errors_of_the_script(
 
 @pytest.mark.skipif(shutil.which("find") is None, reason="needs the find command")
 def test_directories_are_counted_as_find_counts_them(tmp_path: Path) -> None:
-    """The script counts with ``find -type d``; the real command agrees about hidden folders and links."""
+    """The script counts with ``find -type d``; the real command agrees about
+    hidden folders and links.
+    """
     folder = tmp_path / "model"
     folder.mkdir()
     _linked(folder)

@@ -52,7 +52,9 @@ def test_other_front_ends_get_a_private_address_whatever_the_template_adds(tmp_p
 
 
 def test_two_servers_of_a_run_have_different_grpc_ports(tmp_path: Path) -> None:
-    """In AWS each container has its own network; here the second server gets another port and is reported."""
+    """In AWS each container has its own network; here the second server gets
+    another port and is reported.
+    """
     reports: list[str] = []
     settings = replace(SETTINGS, report=reports.append, front_end_ports=FrontEndPorts())
     environment = {
@@ -85,7 +87,9 @@ def test_open_ports_are_not_reported(tmp_path: Path) -> None:
 def test_only_an_isolated_server_has_no_network(
     tmp_path: Path, is_isolated: bool, is_available: bool
 ) -> None:
-    """If the machine does not support isolation, the server has a network, and the run reports it."""
+    """If the machine does not support isolation, the server has a network,
+    and the run reports it.
+    """
     settings = replace(SETTINGS, has_network_isolation=is_available)
     request = request_of(tmp_path, settings, is_isolated=is_isolated)
     assert request["has_network"] == (not (is_isolated and is_available))

@@ -9,14 +9,19 @@ from constructs_triton_tools.local.server.server_log import (
 )
 
 CUDA = 'E1121 19:56:05.254082 29839 server.cc:241] "CudaDriverHelper has not been initialized."'
-LOAD = "E1121 19:56:05.311077 29839 model_lifecycle.cc:642] failed to load 'm' version 1: no module 'x'"
+LOAD = (
+    "E1121 19:56:05.311077 29839 model_lifecycle.cc:642] "
+    "failed to load 'm' version 1: no module 'x'"
+)
 TABLE = "| m | 1       | UNAVAILABLE: Internal: no module 'x' |"
 SUMMARY = "error: creating server: Invalid argument - load failed for model 'm': no module 'x'"
 OTHER = 'I1121 19:56:05.254082 29839 server.cc:300] "Waiting for in-flight requests to complete."'
 
 
 def test_the_cause_comes_first_and_the_missing_gpu_last() -> None:
-    """The server's summary, the error, the table, then the line that every server without a GPU writes."""
+    """The server's summary, the error, the table,
+    then the line that every server without a GPU writes.
+    """
     log = "\n".join([CUDA, OTHER, LOAD, LOAD, TABLE, SUMMARY])
     assert error_excerpt(log).splitlines() == [f"  {line}" for line in (SUMMARY, LOAD, TABLE, CUDA)]
 

@@ -105,7 +105,9 @@ def test_failed_preparation_is_in_the_log(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(REASON is not None, reason=f"no private addresses here: {REASON}")
 def test_server_with_a_private_address_listens_on_a_socket_file(tmp_path: Path) -> None:
-    """The supervisor answers the bind of the front end with a Unix socket in the server's folder."""
+    """The supervisor answers the bind of the front end with a Unix socket
+    in the server's folder.
+    """
     request = {
         **start_request(tmp_path, sys.executable, "-I", "-c", FRONT_END),
         "private_port": 8080,
@@ -127,7 +129,9 @@ def test_server_that_ends_before_its_first_bind_has_no_address() -> None:
 async def test_folders_of_the_run_are_removed_only_if_the_gateway_was_killed(
     tmp_path: Path, is_stopped: bool
 ) -> None:
-    """A server that is stopped removes its own folder; the run may go on, for instance after an update."""
+    """A server that is stopped removes its own folder; the run may go on,
+    for instance after an update.
+    """
     own, run = tmp_path / "own", tmp_path / "run"
     own.mkdir()
     run.mkdir()
@@ -155,7 +159,9 @@ async def test_folders_of_the_run_are_removed_only_if_the_gateway_was_killed(
 async def test_server_is_not_waited_for_after_its_models(
     tmp_path: Path, seconds: str, further: tuple[str, ...], found: set[str]
 ) -> None:
-    """Models finalize; a server that then has nothing to do is killed, and one that writes traces is not."""
+    """Models finalize; a server that then has nothing to do is killed,
+    and one that writes traces is not.
+    """
     supervisor = await SupervisorProcess.start(f"triton_{tmp_path.name}")
     argv = [sys.executable, "-I", "-c", SERVER, MODEL, seconds, *further]
     await supervisor.send(start_request(tmp_path, *argv))

@@ -111,7 +111,9 @@ def test_multi_model_archives_come_from_the_custom_resource_of_their_prefix(tmp_
 
 
 def test_nested_stacks_and_stages_are_searched(tmp_path: Path) -> None:
-    """A nested stack's template takes its parameters from its parent; a stage is another assembly."""
+    """A nested stack's template takes its parameters from its parent;
+    a stage is another assembly.
+    """
     nested = _template({"Ref": "Name"})  # type: ignore[arg-type]  # an intrinsic function, not a text
     nested["Parameters"] = {"Name": {"Type": "String"}}
     (tmp_path / "nested.json").write_text(json.dumps(nested))
@@ -156,7 +158,9 @@ def test_nested_stacks_and_stages_are_searched(tmp_path: Path) -> None:
 def test_what_does_not_run_locally_is_reported(
     tmp_path: Path, container: Any, variant: Any, options: dict[str, str], words: str
 ) -> None:
-    """The stack, the model and the value are in the message; a deleted asset needs `cdk synth` again."""
+    """The stack, the model and the value are in the message;
+    a deleted asset needs `cdk synth` again.
+    """
     template = _template(**container)
     _variant(template).update(variant)
     _write(tmp_path, template)
@@ -184,7 +188,10 @@ def test_other_endpoints_need_not_run_locally(tmp_path: Path) -> None:
 
 
 def test_endpoint_of_a_false_condition_does_not_run(tmp_path: Path) -> None:
-    """A deployment would not create it. A value that is known only then is an error with its place."""
+    """A deployment would not create it.
+
+    A value that is known only then is an error with its place.
+    """
     template = _template()
     template["Resources"]["Endpoint"]["Condition"] = "Never"
     template["Conditions"] = {"Never": {"Fn::Equals": ["a", "b"]}}

@@ -50,7 +50,9 @@ def add_target(resources: Resources, component: str, minimum: int) -> None:
 
 
 def test_component_has_the_container_of_its_model(tmp_path: Path, resources: Resources) -> None:
-    """Its name is the logical ID if CloudFormation would generate one, else that of the template."""
+    """Its name is the logical ID if CloudFormation would generate one,
+    else that of the template.
+    """
     resources["Named"] = copy.deepcopy(resources["Digits"])
     resources["Named"]["Properties"]["InferenceComponentName"] = "sentiment"
     del resources["Named"]["Properties"]["VariantName"]

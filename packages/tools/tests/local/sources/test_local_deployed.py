@@ -99,7 +99,9 @@ def test_object_is_below_its_bucket(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", ["404", "NoSuchKey", "NotFound"])
 def test_missing_object_is_no_error_unless_it_is_required(tmp_path: Path, code: str) -> None:
-    """A model may be missing below a prefix, an archive must exist; any other error of S3 is raised."""
+    """A model may be missing below a prefix, an archive must exist;
+    any other error of S3 is raised.
+    """
     objects = objects_of(Bucket(code), tmp_path)
     assert objects.fetch("s3://models/a.tar.gz") is None
     with pytest.raises(
@@ -111,7 +113,9 @@ def test_missing_object_is_no_error_unless_it_is_required(tmp_path: Path, code: 
 
 
 class Shared(Bucket):
-    """The clients of an account with one endpoint that has three inference components, one not of Triton."""
+    """The clients of an account with one endpoint that has three inference components,
+    one not of Triton.
+    """
 
     def get_paginator(self, operation: str) -> Shared:
         self.operation = operation

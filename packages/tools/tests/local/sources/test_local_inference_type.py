@@ -54,7 +54,9 @@ NO_EFFECT = "SAGEMAKER_TRITON_INFERENCE_TYPE=generate has no effect on a multi-m
 def test_type_that_is_used(
     models: Path, given: ContainerSpec, image: str, used: str, messages: list[str]
 ) -> None:
-    """Old images and multi-model containers ignore the variable, and each request that fails is announced."""
+    """Old images and multi-model containers ignore the variable,
+    and each request that fails is announced.
+    """
     found: list[str] = []
     report_inference_type(given, image, models, found.append)
     assert used_inference_type(given, image) == used
@@ -63,7 +65,9 @@ def test_type_that_is_used(
 
 
 def test_a_repository_that_the_server_refuses_is_not_decoupled(models: Path) -> None:
-    """An unknown default model, and an ensemble whose step does not exist, are the server's to report."""
+    """An unknown default model, and an ensemble whose step does not exist,
+    are the server's to report.
+    """
     (models / "e" / "1").mkdir(parents=True)
     step = 'ensemble_scheduling { step { model_name: "absent" model_version: -1 } }'
     (models / "e" / "config.pbtxt").write_text(f'platform: "ensemble" {step}')

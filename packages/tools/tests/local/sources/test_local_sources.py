@@ -49,7 +49,9 @@ def _container(
 def test_a_repository_is_packed_with_the_models_that_its_top_level_model_needs(
     tmp_path: Path,
 ) -> None:
-    """The ensemble is the default model, its step is in the archive, and the folder gives the name."""
+    """The ensemble is the default model, its step is in the archive,
+    and the folder gives the name.
+    """
     repository = _repository(tmp_path / "my_models.v2", whole=ENSEMBLE, net=IDENTITY)
     (endpoint,) = read_source(repository, tmp_path / "scratch")
     assert endpoint.name == "my-models-v2"
@@ -61,7 +63,9 @@ def test_a_repository_is_packed_with_the_models_that_its_top_level_model_needs(
 
 
 def test_a_decoupled_model_of_a_repository_streams(tmp_path: Path) -> None:
-    """No template says so, and infer could not answer; the same for an ensemble with a decoupled step."""
+    """No template says so, and infer could not answer;
+    the same for an ensemble with a decoupled step.
+    """
     decoupled = IDENTITY + "model_transaction_policy { decoupled: true }"
     repository = _repository(tmp_path / "models", whole=ENSEMBLE, net=decoupled)
     for model in ("whole", "net"):
@@ -98,7 +102,9 @@ def test_several_top_level_models_need_a_choice(tmp_path: Path) -> None:
 
 
 def test_an_archive_runs_under_its_files_name(tmp_path: Path) -> None:
-    """Its only model is the default; with several, one is chosen, or the archive is one of a prefix."""
+    """Its only model is the default; with several, one is chosen,
+    or the archive is one of a prefix.
+    """
     (endpoint,) = read_source(_archive(tmp_path / "a_b.tar.gz", "m"), tmp_path)
     assert (endpoint.name, endpoint.variants[0].container.model) == ("a-b", "m")
     two = _archive(tmp_path / "two.tar.gz", "m", "n")

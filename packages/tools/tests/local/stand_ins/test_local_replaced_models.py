@@ -75,7 +75,9 @@ def test_a_stand_in_may_be_for_one_archive(tmp_path: Path) -> None:
 
 
 def _runs(folder: Path, **containers: dict[str, list[str]]) -> list[EndpointSpec]:
-    """An endpoint with a multi-model variant for each keyword: its archives, and the files of each."""
+    """An endpoint with a multi-model variant for each keyword: its archives,
+    and the files of each.
+    """
     variants = []
     for variant, archives in containers.items():
         paths = {name: folder / variant / name for name in archives}
@@ -98,8 +100,10 @@ FILES = {
         ("plna", 'did you mean "plan"? the models are "1", "decode", "model" and "plan"'),
         (
             "a.tar.gz/plam",
-            'did you mean "a.tar.gz/plan"? the models are "a.tar.gz/decode", "a.tar.gz/plan", "b.tar.gz/1" '
-            'and "b.tar.gz/model"',
+            (
+                'did you mean "a.tar.gz/plan"? the models are "a.tar.gz/decode", "a.tar.gz/plan", '
+                '"b.tar.gz/1" and "b.tar.gz/model"'
+            ),
         ),
         ("b.tar.gz/decode", 'did you mean "a.tar.gz/decode"?'),
         ("classifier_trt", 'the models are "1", "decode", "model" and "plan"'),
@@ -131,7 +135,9 @@ def test_a_stand_in_for_a_model_of_the_run_is_accepted(tmp_path: Path) -> None:
 
 
 def test_archives_that_come_later_may_have_any_model(tmp_path: Path) -> None:
-    """The archives of a deployed endpoint are downloaded on the first call; a prefix may be filled later."""
+    """The archives of a deployed endpoint are downloaded on the first call;
+    a prefix may be filled later.
+    """
     deployed = ContainerSpec("m", "", "s3://b/p/", fetch_archive=lambda _: None)
     empty = ContainerSpec("m", "", "s3://b/p/")
     for later in (deployed, empty):

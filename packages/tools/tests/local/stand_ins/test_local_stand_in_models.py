@@ -77,7 +77,9 @@ def test_the_file_of_the_version_is_loaded() -> None:
 def test_requests_of_the_same_shape_are_one_batch(
     max_batch_size: int, rows: Any, expected: Any, sizes: list[int]
 ) -> None:
-    """Each response has the rows of its request; without a batch dimension each request is run alone."""
+    """Each response has the rows of its request;
+    without a batch dimension each request is run alone.
+    """
     model = _loaded(max_batch_size=max_batch_size)
     assert [answer.outputs["Y"].tolist() for answer in _ask(model, *rows)] == expected
     assert model.sizes == sizes

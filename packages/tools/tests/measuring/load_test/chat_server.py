@@ -1,7 +1,7 @@
 """A server on loopback that streams chat completions as vLLM does, and as SageMaker passes them on.
 
-It has the paths of a container (``/invocations``), of OpenAI (``/v1/chat/completions``) and of SageMaker's
-runtime API. The parts of a stream begin and end within events.
+It has the paths of a container (``/invocations``), of OpenAI (``/v1/chat/completions``) and of
+SageMaker's runtime API. The parts of a stream begin and end within events.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _CUT = 20  # bytes of the next event that arrive with an event
 
 @dataclass
 class ChatServer:
-    """The server's URL, the chunks that it streams, and the paths, headers and bodies that it received."""
+    """The server's URL, the chunks that it streams, and the paths,
+    headers and bodies that it received.
+    """
 
     url: str
     chunks: list[dict[str, Any]] = field(default_factory=lambda: list(CHUNKS))

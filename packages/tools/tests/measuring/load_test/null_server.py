@@ -13,7 +13,9 @@ Received = tuple[str, dict[str, str], bytes]
 
 @dataclass
 class NullServer:
-    """The server's URL, the requests it received, and the status, type, body and headers of its answers."""
+    """The server's URL, the requests it received, and the status, type,
+    body and headers of its answers.
+    """
 
     url: str
     received: list[Received] = field(default_factory=list)

@@ -1,4 +1,6 @@
-"""How sure a percentile of a number of requests is; the reference values are those of scipy.stats."""
+"""How sure a percentile of a number of requests is;
+the reference values are those of scipy.stats.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def test_sums_are_those_of_scipy(
 
 
 def test_a_percentile_needs_more_requests_the_higher_it_is() -> None:
-    """459 requests without one over the limit give 99 percent for a 99th percentile, as in MLPerf."""
+    """459 requests without one over the limit give 99 percent for a 99th percentile,
+    as in MLPerf.
+    """
     assert held_confidence(0, 459, 99) >= 0.99 > held_confidence(0, 458, 99)
     assert held_confidence(0, 59, 95) >= 0.95 > held_confidence(0, 58, 95)
     assert (least_requests(90), least_requests(95), least_requests(99)) == (30, 76, 386)
@@ -60,7 +64,9 @@ def test_a_step_can_end_early() -> None:
 
 @pytest.mark.parametrize(("share", "wrong"), [(0.02, Decision.NOT_HELD), (0.1, Decision.HELD)])
 def test_early_ends_are_seldom_wrong(share: float, wrong: Decision) -> None:
-    """An answer after each 50 of 1,000 requests: less than 3 of 100 are wrong, and most come early."""
+    """An answer after each 50 of 1,000 requests: less than 3 of 100 are wrong,
+    and most come early.
+    """
     found = [_first_decision(share, Random(seed)) for seed in range(300)]
     assert sum(decision is wrong for decision, _ in found) < 9
     assert sum(requests for _, requests in found) / len(found) < 500

@@ -83,7 +83,9 @@ def test_instances_and_scaling_are_described(stubs: Any) -> None:
 
 
 def test_suspended_scaling_is_safe_and_mixed_types_are_unknown(stubs: Any) -> None:
-    """Scaling that is suspended both ways does not change the count; two types have no single name."""
+    """Scaling that is suspended both ways does not change the count;
+    two types have no single name.
+    """
     transport, sagemaker, scaling = stubs
     sagemaker.add_response("describe_endpoint", endpoint(A=1, B=3))
     sagemaker.add_response("describe_endpoint_config", config(A="ml.g5.xlarge", B="ml.g5.2xlarge"))
@@ -95,7 +97,9 @@ def test_suspended_scaling_is_safe_and_mixed_types_are_unknown(stubs: Any) -> No
 
 
 def test_one_variant_is_described_alone(stubs: Any) -> None:
-    """Its instances share the load, and only its scaling matters; another name gets a suggestion."""
+    """Its instances share the load, and only its scaling matters;
+    another name gets a suggestion.
+    """
     transport, sagemaker, scaling = stubs
     for _ in range(2):
         sagemaker.add_response("describe_endpoint", endpoint(Blue=1, Green=3))
@@ -147,7 +151,9 @@ def test_another_program_has_no_stand_ins(answer: bytes) -> None:
 
 
 def test_denied_calls_become_notes(stubs: Any) -> None:
-    """A caller that may only invoke the endpoint can still test it; a note asks to check the scaling."""
+    """A caller that may only invoke the endpoint can still test it;
+    a note asks to check the scaling.
+    """
     transport, sagemaker, scaling = stubs
     sagemaker.add_client_error("describe_endpoint", "AccessDeniedException", "no")
     sagemaker.add_response("describe_endpoint", endpoint())

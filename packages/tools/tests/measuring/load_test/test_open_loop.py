@@ -46,7 +46,9 @@ def server(seconds: float) -> Send:
 
 
 def test_requests_are_sent_while_others_are_in_flight() -> None:
-    """At 100 per second a server that takes 0.3 s has 30 requests in flight, and all are answered."""
+    """At 100 per second a server that takes 0.3 s has 30 requests in flight,
+    and all are answered.
+    """
     result = measure(server(0.3), 100, constant=True)
     assert (result.good, result.errors, result.shed) == (1000, 0, 0)
     assert result.latency_ms == result.p50_ms == result.p99_ms == 300
@@ -54,7 +56,9 @@ def test_requests_are_sent_while_others_are_in_flight() -> None:
 
 
 def test_stall_of_a_second_is_seen() -> None:
-    """A server at 400/s that stops for 1 s shows it in the p99 from the due time; no request is lost."""
+    """A server at 400/s that stops for 1 s shows it in the p99 from the due time;
+    no request is lost.
+    """
     free = 0.0
 
     async def send(_: PreparedRequest) -> tuple[int, str]:

@@ -63,7 +63,9 @@ def stream(request: PreparedRequest, note: NoteEvent = lambda *_: None) -> tuple
 
 
 def test_signature_is_that_of_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the same time and for the same request, boto3 and the load test write the same signature."""
+    """At the same time and for the same request,
+    boto3 and the load test write the same signature.
+    """
     monkeypatch.setattr(
         "botocore.auth.get_current_datetime", lambda: datetime(2026, 1, 5, 8, tzinfo=UTC)
     )
@@ -143,7 +145,9 @@ def test_stream_arrives_as_that_of_boto3(server: NullServer) -> None:
 
 
 def test_a_server_that_fails_has_a_status_and_a_message(server: NullServer) -> None:
-    """A refusal has its body in the message, also of a stream; without a connection the status is 0."""
+    """A refusal has its body in the message, also of a stream;
+    without a connection the status is 0.
+    """
     server.status = lambda _: 424
     for ask in (send, stream):
         request = prepare(HttpTransport(server.url), Invocation(b"x", "text/plain"))

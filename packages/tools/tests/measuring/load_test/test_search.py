@@ -53,7 +53,8 @@ def latency_above(servers: int, seconds: float, rate: float, limit: float) -> fl
     term = load**servers / math.factorial(servers) * servers / (servers - load)
     waits = term / (sum(load**k / math.factorial(k) for k in range(servers)) + term)
     service, drain = 1 / seconds, servers / seconds - rate + 1e-6
-    # The sum of a wait (with probability `waits`, exponential with the rate `drain`) and a service time.
+    # The sum of a wait (with probability `waits`, exponential with the rate `drain`) and a service
+    # time.
     both = (drain * math.exp(-service * limit) - service * math.exp(-drain * limit)) / (
         drain - service
     )
@@ -111,7 +112,9 @@ def search_with(
     ],
 )
 def test_numbers_of_open_requests_are_whole(most: int, confirmed: int, measured: list[int]) -> None:
-    """The search ends between two neighbors, and a number that is not confirmed is lowered by one or more."""
+    """The search ends between two neighbors, and a number that is not confirmed
+    is lowered by one or more.
+    """
 
     def verdict(rate: float, times: float) -> str:
         return "held" if rate <= (most if times == 1 else confirmed) else "not held"
@@ -205,7 +208,9 @@ def test_rate_is_a_lower_bound_unless_a_higher_one_was_not_held(verdicts: str, r
 
 @pytest.mark.parametrize("disturbed", [3, 4, 8, 9])
 def test_a_busy_minute_does_not_lower_the_result(disturbed: int) -> None:
-    """One step that something else disturbs, early, late or in the confirmation, is measured again."""
+    """One step that something else disturbs, early, late or in the confirmation,
+    is measured again.
+    """
     number = 0
 
     def verdict(rate: float, _: float) -> str:
@@ -220,7 +225,9 @@ def test_a_busy_minute_does_not_lower_the_result(disturbed: int) -> None:
 
 
 def test_a_disturbed_minute_leaves_rows_up_to_the_confirmed_rate() -> None:
-    """Several misses of one busy minute do not add up: all rows below the confirmed rate are written."""
+    """Several misses of one busy minute do not add up:
+    all rows below the confirmed rate are written.
+    """
     number = 0
 
     def verdict(rate: float, _: float) -> str:
@@ -239,7 +246,9 @@ def test_a_disturbed_minute_leaves_rows_up_to_the_confirmed_rate() -> None:
     ("first", "last"), [("not held", [48, 48 / 1.1, 48, 52]), ("void", [56, 52, 48, 48, 52])]
 )
 def test_a_disturbed_confirmation_is_repeated(first: str, last: list[float]) -> None:
-    """The long step that holds at the second attempt is the confirmation; a late generator lowers no rate."""
+    """The long step that holds at the second attempt is the confirmation;
+    a late generator lowers no rate.
+    """
     number = 0
 
     def verdict(rate: float, times: float) -> str:
@@ -254,7 +263,9 @@ def test_a_disturbed_confirmation_is_repeated(first: str, last: list[float]) -> 
 
 
 def test_a_rate_above_a_disturbed_one_counts() -> None:
-    """Of repeated rounds one unlucky step is left out; one lucky step above a miss still does not count."""
+    """Of repeated rounds one unlucky step is left out;
+    one lucky step above a miss still does not count.
+    """
     verdicts = "30 not held, 30 held, 33 held, 36 not held, 30 held, 33 held, 36 not held, 40 held"
     steps = [result(float(each.split()[0]), each.split(" ", 1)[1]) for each in verdicts.split(", ")]
     held = HeldSteps.of(steps)

@@ -78,6 +78,8 @@ NO_EVENTS = "has no events; check that the model sends a response"
 def test_error_within_a_stream(
     content_type: str, stream: bytes, error: type[Exception], message: str
 ) -> None:
-    """Errors of the model, of SageMaker and of the connection, no events, and bytes that are malformed."""
+    """Errors of the model, of SageMaker and of the connection, no events,
+    and bytes that are malformed.
+    """
     with pytest.raises(error, match=message):
         read(content_type, [stream])

@@ -62,7 +62,9 @@ def figures(result: StepResult) -> StreamFigures:
 
 
 def test_figures_of_aiperf() -> None:
-    """First token 300 ms, second 50 ms later, 200 ms for the 8 tokens after the first event: 25 ms each."""
+    """First token 300 ms, second 50 ms later, 200 ms for the 8 tokens after the
+    first event: 25 ms each.
+    """
     found = figures(measure(server(), 4))
     assert (found.unit, found.first_token_ms, found.second_token_ms) == ("tokens", 300, 50)
     assert found.between_tokens_ms == found.between_tokens_p50_ms == 25
@@ -95,7 +97,9 @@ def test_goodput_counts_what_meets_every_limit(limits: StreamLimits, reason: str
 
 
 def test_number_of_open_streams_is_kept() -> None:
-    """Three streams of 0.5 s at a time are six per second, and each is due when the one before it ended."""
+    """Three streams of 0.5 s at a time are six per second,
+    and each is due when the one before it ended.
+    """
     result = measure(server(), 3, by_concurrency=True)
     assert result.good_per_second == pytest.approx(6, rel=0.06)
     assert figures(result).tokens_per_second == pytest.approx(60, rel=0.03)
@@ -105,7 +109,9 @@ def test_number_of_open_streams_is_kept() -> None:
 
 @pytest.mark.parametrize(("load", "by_concurrency"), [(4, False), (2, True)])
 def test_requests_end_a_step(load: float, by_concurrency: bool) -> None:
-    """A step ends when the next request would be one too many, and its seconds are those until then."""
+    """A step ends when the next request would be one too many,
+    and its seconds are those until then.
+    """
     result = measure(server(), load, most_requests=8, by_concurrency=by_concurrency)
     assert (result.requests, result.good, result.seconds) == (8, 8, 2)
     assert result.good_per_second == 4
@@ -212,7 +218,9 @@ def test_late_generator_makes_a_missed_first_token_void() -> None:
 
 
 def usage_server(totals: list[int | None]) -> SendStream:
-    """A server of five events without numbers of their own, then one without text; each may have a total."""
+    """A server of five events without numbers of their own, then one without text;
+    each may have a total.
+    """
 
     async def stream(_: PreparedRequest, note: NoteEvent) -> tuple[int, str]:
         clock = asyncio.get_running_loop().time
@@ -259,7 +267,9 @@ def test_one_stream_without_usage_makes_all_figures_of_events() -> None:
 
 
 def test_closed_streams_count_their_events() -> None:
-    """The usage of a stream that the step closes does not arrive; the unit is that of the others."""
+    """The usage of a stream that the step closes does not arrive;
+    the unit is that of the others.
+    """
     calls = 0
 
     async def last_stalls(request: PreparedRequest, note: NoteEvent) -> tuple[int, str]:

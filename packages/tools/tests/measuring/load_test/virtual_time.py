@@ -1,4 +1,6 @@
-"""An event loop whose clock jumps to the next timer, so that a test of ten minutes takes a second."""
+"""An event loop whose clock jumps to the next timer,
+so that a test of ten minutes takes a second.
+"""
 
 from __future__ import annotations
 

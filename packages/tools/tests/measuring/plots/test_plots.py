@@ -58,14 +58,18 @@ def test_svg_is_readable_on_a_dark_page(tmp_path: Path) -> None:
 
 
 def test_front_has_the_plans_that_no_other_beats() -> None:
-    """A plan that costs the same and is slower, or is as fast and costs more, is not on the front."""
+    """A plan that costs the same and is slower, or is as fast and costs more,
+    is not on the front.
+    """
     found = plans(("a", 600, 80), ("b", 600, 90), ("c", 1200, 120), ("d", 300, 80), ("e", 200, 20))
     assert [plan.configuration for plan in pareto_front(found)] == ["c", "a", "e"]
     assert pareto_front([]) == []
 
 
 def test_plan_figure_names_the_choice_and_the_front(tmp_path: Path) -> None:
-    """The title is the choice; the points of the front have the configuration and the instance type."""
+    """The title is the choice; the points of the front have the configuration
+    and the instance type.
+    """
     path = tmp_path / "plan.svg"
     found = plans(("a", 600, 80), ("c", 1200, 120), ("d", 300, 200), latency_ms=100)
     plot_plans(found, path, chosen=cheapest(found))

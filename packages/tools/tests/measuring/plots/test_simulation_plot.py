@@ -33,7 +33,8 @@ def test_ending_sets_the_format(tmp_path: Path, ending: str, start: bytes) -> No
 def test_same_simulation_has_the_same_bytes(tmp_path: Path) -> None:
     """A figure in a repository changes only when its simulation does.
 
-    By default matplotlib does not promise this: https://github.com/matplotlib/matplotlib/issues/23693.
+    By default matplotlib does not promise this:
+    https://github.com/matplotlib/matplotlib/issues/23693.
     """
     for name in ("a.svg", "b.svg"):
         plot_simulation(simulation("diurnal"), tmp_path / name)

@@ -1,4 +1,6 @@
-"""Simulated models whose best configuration is known by construction, and a clock that only steps advance."""
+"""Simulated models whose best configuration is known by construction,
+and a clock that only steps advance.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def serve(
     cost: Cost,
     slow: Callable[[], float] = lambda: 1.0,
 ) -> list[float]:
-    """Return when each request ends: a queue, instances that take batches, and two slots of a device."""
+    """Return when each request ends: a queue, instances that take batches,
+    and two slots of a device.
+    """
     free = [0.0] * settings.instances
     slots = [0.0, 0.0]
     ends: list[float] = []
@@ -67,8 +71,8 @@ def serve(
 class SimulatedModels:
     """Models in a row, as the steps of an ensemble, on a simulated clock.
 
-    ``disturbed`` is the share of steps in which everything takes twice as long. ``refusals`` are errors by
-    candidate.
+    ``disturbed`` is the share of steps in which everything takes twice as long. ``refusals`` are
+    errors by candidate.
     """
 
     costs: Mapping[str, Cost]

@@ -33,5 +33,7 @@ def record(fast: int, slow: int, failed: int = 0, shed: int = 0) -> Recording:
     ids=["fast", "fast and many", "near the limit", "slow", "errors", "too few", "not sent"],
 )
 def test_step_ends_when_a_miss_is_certain(recording: Recording, *, is_decided: bool) -> None:
-    """A step ends early only for a miss: after 50 requests if too many are slow, or if one was not sent."""
+    """A step ends early only for a miss: after 50 requests if too many are slow,
+    or if one was not sent.
+    """
     assert MissDetector(LIMITS)(recording) is is_decided

@@ -18,7 +18,9 @@ def never() -> object:
 
 
 def test_results_are_used_again_in_their_order(tmp_path: Path) -> None:
-    """A second run gets the results of the first for equal questions, in their order, and then measures."""
+    """A second run gets the results of the first for equal questions, in their order,
+    and then measures.
+    """
     path = tmp_path / "journal.jsonl"
     first = Journal(path, INPUTS)
     assert [first.recall("a", lambda: 1), first.recall("a", lambda: 2)] == [1, 2]
@@ -52,7 +54,9 @@ def test_failed_measurement_is_not_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tail", ['{"key": "b #0", "val', '{"key": "b #0"}', "\0\0\0"])
 def test_unfinished_last_line_is_left_out(tmp_path: Path, tail: str) -> None:
-    """A last line that was not written to its end is measured again, and the results before it are kept."""
+    """A last line that was not written to its end is measured again,
+    and the results before it are kept.
+    """
     path = tmp_path / "journal.jsonl"
     journal = Journal(path, INPUTS)
     journal.recall("a", lambda: 1)
@@ -81,7 +85,9 @@ def test_damage_in_the_middle_is_an_error(tmp_path: Path, damage: str) -> None:
 
 
 def test_other_inputs_are_named(tmp_path: Path) -> None:
-    """Results of another machine are refused; the error names what differs, and the old and new value."""
+    """Results of another machine are refused; the error names what differs,
+    and the old and new value.
+    """
     path = tmp_path / "journal.jsonl"
     Journal(path, INPUTS).close()
     with pytest.raises(

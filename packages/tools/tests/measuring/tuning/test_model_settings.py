@@ -16,7 +16,10 @@ from constructs_triton_tools.measuring.tuning.model_settings import (
 from triton_model_check.model_config.folder import ModelFolder
 from triton_model_check.model_config.text import format_model_config
 
-TENSORS = 'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }'
+TENSORS = (
+    'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: '
+    '"Y" data_type: TYPE_FP32 dims: 4 }'
+)
 
 
 def write_model(tmp_path: Path, config: str) -> ModelFolder:
@@ -54,7 +57,9 @@ def rewrite(folder: ModelFolder, settings: ModelSettings) -> ModelSettings:
 def test_settings_are_those_that_the_server_completes(
     tmp_path: Path, config: str, settings: ModelSettings
 ) -> None:
-    """Settings that the file leaves out are those of the server, such as two instances of ONNX on CPUs."""
+    """Settings that the file leaves out are those of the server,
+    such as two instances of ONNX on CPUs.
+    """
     assert read_settings(write_model(tmp_path, config), 0) == settings
 
 
@@ -78,7 +83,9 @@ def test_written_settings_are_read_again(tmp_path: Path, settings: ModelSettings
 
 
 def test_settings_that_stay_are_not_rewritten(tmp_path: Path) -> None:
-    """More instances change the count of the first group only; batching, kind and GPUs stay as written."""
+    """More instances change the count of the first group only; batching,
+    kind and GPUs stay as written.
+    """
     batching = "dynamic_batching { preferred_batch_size: 2 preserve_ordering: true }"
     folder = write_model(
         tmp_path,
@@ -115,13 +122,17 @@ def test_smaller_batch_drops_larger_preferred_sizes(tmp_path: Path) -> None:
     ],
 )
 def test_models_that_cannot_be_tuned_are_refused(tmp_path: Path, config: str, message: str) -> None:
-    """Models that generate, keep sequences or answer several times are an error that names another tool."""
+    """Models that generate, keep sequences or answer several times are an error
+    that names another tool.
+    """
     with pytest.raises(InvalidValueError, match=message):
         read_settings(write_model(tmp_path, config), 0)
 
 
 def test_space_depends_on_backend_and_machine(tmp_path: Path) -> None:
-    """Instances on CPUs are at most the CPUs, delays a part of the limit, and threads share the CPUs."""
+    """Instances on CPUs are at most the CPUs, delays a part of the limit,
+    and threads share the CPUs.
+    """
     folder = write_model(tmp_path, 'backend: "onnxruntime" max_batch_size: 8')
     space = find_space(folder, 100, cpus=4, gpu_count=0, parameters={})
     assert (space.most_instances, space.most_batch) == (4, 128)
@@ -133,7 +144,9 @@ def test_space_depends_on_backend_and_machine(tmp_path: Path) -> None:
 
 
 def test_model_without_batches_gets_instances_only(tmp_path: Path) -> None:
-    """With max_batch_size 0, neither batches nor delays are tried; on GPUs, up to 8 instances are."""
+    """With max_batch_size 0, neither batches nor delays are tried; on GPUs,
+    up to 8 instances are.
+    """
     folder = write_model(tmp_path, 'backend: "python" instance_group [ { kind: KIND_GPU } ]')
     space = find_space(folder, 100, cpus=2, gpu_count=1, parameters={})
     assert (space.most_instances, space.most_batch, space.delays_microseconds) == (8, 1, ())

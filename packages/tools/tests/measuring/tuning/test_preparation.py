@@ -21,7 +21,9 @@ MACHINE = Machine(4, "a CPU", ())
 
 
 def test_every_step_of_an_ensemble_is_searched(tmp_path: Path) -> None:
-    """Each step has settings and limits, and its batches are at least those that the ensemble allows."""
+    """Each step has settings and limits, and its batches are at least those
+    that the ensemble allows.
+    """
     write_ensemble(tmp_path / "models")
     found = ModelRepository.from_directory(tmp_path / "models")
     assert find_only_model(found) == "chain"

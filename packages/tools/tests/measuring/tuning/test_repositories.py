@@ -28,7 +28,9 @@ def repository(tmp_path: Path) -> TunedRepository:
 def test_copy_has_the_settings_and_leaves_the_repository(
     repository: TunedRepository, tmp_path: Path
 ) -> None:
-    """A copy has the served model with other settings; the repository's file stays byte for byte."""
+    """A copy has the served model with other settings;
+    the repository's file stays byte for byte.
+    """
     repository.copy(Candidate.of(m=ModelSettings(2, 4)), tmp_path / "copy")
     copied = parse_model_config((tmp_path / "copy" / "m" / "config.pbtxt").read_bytes())
     assert (copied.max_batch_size, copied.instance_group[0].count) == (4, 2)
@@ -56,7 +58,9 @@ def test_large_files_are_not_copied(repository: TunedRepository, tmp_path: Path)
 def test_digest_changes_with_the_served_files_only(
     repository: TunedRepository, tmp_path: Path
 ) -> None:
-    """The digest that decides about resuming depends on the files of the served model, and on no others."""
+    """The digest that decides about resuming depends on the files of the served model,
+    and on no others.
+    """
     before = repository.digest()
     (tmp_path / "models" / "other" / "1" / "model.py").write_text("changed")
     assert repository.digest() == before

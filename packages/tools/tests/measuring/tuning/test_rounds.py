@@ -19,7 +19,9 @@ PRESENT, BATCHED = Candidate.of(m=ModelSettings()), Candidate.of(m=ModelSettings
 
 
 def test_crossing_is_interpolated() -> None:
-    """The crossing of a latency that is proportional to the rate is found exactly, from either side."""
+    """The crossing of a latency that is proportional to the rate is found exactly,
+    from either side.
+    """
 
     def measure(rate: float) -> MeasuredStep:
         return MeasuredStep(2 * rate <= 100, 2 * rate)
@@ -36,7 +38,9 @@ def test_crossing_of_errors_is_the_rate_that_was_held() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_rounds_give_the_ratio_of_the_true_rates(seed: int) -> None:
-    """The geometric mean of the ratios of five rounds is within 12 percent of the ratio of the true rates."""
+    """The geometric mean of the ratios of five rounds is within 12 percent of the
+    ratio of the true rates.
+    """
     models = SimulatedModels({"m": fixed_per_batch}, seed)
     truth = {each: models.capacity(each) for each in (PRESENT, BATCHED)}
     rounds = list(

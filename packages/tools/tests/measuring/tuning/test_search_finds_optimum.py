@@ -66,7 +66,8 @@ def race_of(case: str, seed: int) -> tuple[SimulatedModels, Race]:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", CASES)
 def test_search_finds_a_configuration_within_a_tenth_of_the_optimum(name: str, seed: int) -> None:
-    """On each model and with each seed, the winner's true rate is within 10 percent of the optimum's.
+    """On each model and with each seed, the winner's true rate is within 10 percent of the
+    optimum's.
 
     The plan announces at least as many candidates as were tried.
     """
@@ -79,7 +80,9 @@ def test_search_finds_a_configuration_within_a_tenth_of_the_optimum(name: str, s
 
 
 def test_search_finds_the_slow_step_of_an_ensemble() -> None:
-    """The step with the longest queue is searched first, and the quick steps keep their settings."""
+    """The step with the longest queue is searched first,
+    and the quick steps keep their settings.
+    """
     costs = {"first": quick, "slow": fixed_per_batch, "last": quick}
     models = SimulatedModels(costs)
     present = Candidate.of(first=PLAIN, slow=PLAIN, last=PLAIN)
@@ -140,7 +143,9 @@ def test_a_winning_batch_gets_delays() -> None:
 
 
 def test_present_configuration_without_a_rate_can_be_beaten() -> None:
-    """If the present configuration holds no rate within the limit, a candidate that holds one wins."""
+    """If the present configuration holds no rate within the limit,
+    a candidate that holds one wins.
+    """
 
     def slow_alone(settings: ModelSettings, size: int) -> tuple[float, int]:
         return (0.2, 2) if settings.instances == 1 else (0.05, 1)

@@ -130,7 +130,9 @@ def write(result: TuneResult, tmp_path: Path) -> None:
 
 
 def test_files_of_a_better_configuration(tmp_path: Path) -> None:
-    """The first line of the report says what is better, and the configuration has the reasons as comments."""
+    """The first line of the report says what is better,
+    and the configuration has the reasons as comments.
+    """
     result = run(SimulatedModels({"m": fixed_per_batch}), tmp_path / "tuned")
     write(result, tmp_path)
     report = (tmp_path / "tuned" / "report.md").read_text()
@@ -146,7 +148,8 @@ def test_files_of_a_better_configuration(tmp_path: Path) -> None:
 
 
 def test_benchmark_has_the_rates_that_were_compared(tmp_path: Path) -> None:
-    """``plan`` reads the benchmark, and its rates are within 20 percent below those of the comparison.
+    """``plan`` reads the benchmark, and its rates are within 20 percent below those of the
+    comparison.
 
     A longer step at a low rate does not change that.
     """
@@ -196,14 +199,18 @@ def test_a_search_that_tried_nothing_else_says_so(tmp_path: Path) -> None:
 
 
 def test_simplest_of_equals_is_chosen() -> None:
-    """Of two configurations within 3 percent of each other, the one with fewer instances is chosen."""
+    """Of two configurations within 3 percent of each other,
+    the one with fewer instances is chosen.
+    """
     one, two = Candidate.of(m=ModelSettings(1, 8)), Candidate.of(m=ModelSettings(2, 8))
     rounds = [{PRESENT: 10.0 + n, one: 19.8 + 2 * n, two: 20.0 + 2 * n} for n in (0.0, 0.1, 0.2)]
     assert choose(PRESENT, two, compare_finalists(PRESENT, rounds)) == one
 
 
 def test_interrupted_search_says_that_nothing_is_confirmed(tmp_path: Path) -> None:
-    """Without a comparison, the sentence says that the best is not confirmed, and the files are written."""
+    """Without a comparison, the sentence says that the best is not confirmed,
+    and the files are written.
+    """
     full = run(SimulatedModels({"m": fixed_per_batch}), tmp_path / "tuned")
     result = replace(full, rounds=full.rounds[:1], comparisons={}, is_interrupted=True)
     write(result, tmp_path)
@@ -232,7 +239,9 @@ def test_model_that_mixes_a_batch_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("factor", "is_noted"), [(1.0, False), (0.7, True)])
 def test_machine_that_changed_is_noted(tmp_path: Path, factor: float, is_noted: bool) -> None:
-    """If the present configuration is slower in the comparison than in the search, the report says so."""
+    """If the present configuration is slower in the comparison than in the search,
+    the report says so.
+    """
     result = run(SimulatedModels({"m": per_item}), tmp_path / "tuned")
     rate = factor * result.trials[PRESENT].rate
     notes = find_notes(PRESENT, result.trials, [{PRESENT: rate, result.best: 2 * rate}])
@@ -251,7 +260,9 @@ def test_json_has_the_sentence_and_every_candidate(tmp_path: Path) -> None:
 
 
 def test_search_that_ends_before_the_first_rate_says_so(tmp_path: Path) -> None:
-    """Without a rate of the present configuration, the sentence does not claim that it holds none."""
+    """Without a rate of the present configuration,
+    the sentence does not claim that it holds none.
+    """
     full = run(SimulatedModels({"m": per_item}), tmp_path / "tuned")
     result = replace(full, rounds=[], comparisons={}, best=PRESENT, trials={}, steps=full.steps[:2])
     write(result, tmp_path)

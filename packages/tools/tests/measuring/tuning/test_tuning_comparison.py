@@ -17,7 +17,9 @@ from constructs_triton_tools.measuring.tuning.comparison import ComparisonVerdic
     ("rounds", "value"), [(2, 12.706205), (5, 2.776445), (10, 2.262157), (21, 2.085963)]
 )
 def test_half_of_the_interval_is_that_of_student(rounds: int, value: float) -> None:
-    """The interval of ratios with a standard error of 1 is as wide as scipy.stats.t.ppf(0.975, ...) says."""
+    """The interval of ratios with a standard error of 1 is as wide as
+    scipy.stats.t.ppf(0.975, ...) says.
+    """
     offsets = [(-1) ** number for number in range(rounds - rounds % 2)] + [0] * (rounds % 2)
     error = stdev(offsets) / sqrt(rounds)
     found = compare_rounds([1.0] * rounds, [exp(each / error) for each in offsets])
@@ -48,7 +50,9 @@ def test_the_exchanged_comparison_has_the_inverse_ratio() -> None:
 
 
 class Machine:
-    """A simulated clock: each measurement takes a minute, and the machine's speed drifts and jitters."""
+    """A simulated clock: each measurement takes a minute,
+    and the machine's speed drifts and jitters.
+    """
 
     def __init__(self, seed: int, noise: float = 0.05) -> None:
         self._random, self._noise, self._minute = Random(seed), noise, 0

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-#: ``device``: one device, with most of the time for the batch. ``slots``: two slots, with time for each item,
-#: and ``short slots`` with less of it.
-#: ``threads``: two threads occupy both slots and are hardly faster than one. ``mixing``: as ``device``, but
-#: the outputs depend on the other items of the batch.
+#: ``device``: one device, with most of the time for the batch. ``slots``: two slots, with time for
+#: each item, and ``short slots`` with less of it. ``threads``: two threads occupy both slots and
+#: are hardly faster than one. ``mixing``: as ``device``, but the outputs depend on the other items
+#: of the batch.
 BODIES = {
     "device": "with self.slots(0, 1):\n            time.sleep(0.040 + 0.0025 * count)",
     "slots": (

@@ -63,7 +63,9 @@ def read_all(bucket: Bucket, folder: Path) -> Adoption:
 def test_archives_together_are_bounded_and_leave_nothing(
     tmp_path: Path, cut: int | None, damaged: int
 ) -> None:
-    """Twelve archives of 0.1 GiB unpack to more than 1 GiB, damaged ones up to their error: two are left."""
+    """Twelve archives of 0.1 GiB unpack to more than 1 GiB, damaged ones up to their error:
+    two are left.
+    """
     body = archive(zeros=_ZEROS)[:cut]
     bucket = Bucket({f"many/{number:02}.tar.gz": body for number in range(12)})
     adoption = read_all(bucket, tmp_path)

@@ -1,8 +1,8 @@
 """Finished environments in the user's cache directory, each under the key of its lock file.
 
-Beside each archive is its seal, which also has the folder of the requirements. The seal's modification time
-is when the archive was last used. That of the archive never changes, because another process may be packing
-it.
+Beside each archive is its seal, which also has the folder of the requirements. The seal's
+modification time is when the archive was last used. That of the archive never changes, because
+another process may be packing it.
 """
 
 from __future__ import annotations
@@ -66,6 +66,6 @@ def explained() -> Iterator[None]:
     except OSError as error:
         raise InvalidValueError(
             f"{error.filename or cache_directory() / _FOLDER}: the environment cannot be written "
-            f"({(error.strerror or str(error)).lower()}); free disk space, or set {CACHE_DIRECTORY_VARIABLE} "
-            "to another folder"
+            f"({(error.strerror or str(error)).lower()}); free disk space, or set "
+            f"{CACHE_DIRECTORY_VARIABLE} to another folder"
         ) from error

@@ -1,7 +1,8 @@
-"""Refuses lines of requirements that would run code of a package, read other files, or contain a password.
+"""Refuses lines of requirements that would run code of a package, read other files, or contain a
+password.
 
-The lines may come from another person: from a file, or from the lock file in an archive. uv also gets the
-option to build nothing; this does not rely on it.
+The lines may come from another person: from a file, or from the lock file in an archive. uv also
+gets the option to build nothing; this does not rely on it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*@\s*(.+)")
 
 
 def check_lines(place: str, lines: Iterable[str]) -> None:
-    """Check lines of a requirements file, whose own ``-r`` and ``-c`` have been replaced by their content.
+    """Check lines of a requirements file, whose own ``-r`` and ``-c`` have been replaced by their
+    content.
 
     Raises:
         InvalidValueError: a line is not accepted.
@@ -39,25 +41,27 @@ def check_lines(place: str, lines: Iterable[str]) -> None:
             )
         if _FILE_OPTION.match(line):
             raise InvalidValueError(
-                f"{place}: names another file where only packages can be, got {line!r}; write the packages "
-                "of that file into a requirements.txt"
+                f"{place}: names another file where only packages can be, got {line!r}; write the "
+                "packages of that file into a requirements.txt"
             )
         if _URL_WITH_PASSWORD.search(line):
             shown = re.sub(r"://[^@]*@", "://***@", line)
             raise InvalidValueError(
-                f"{place}: contains a password, which the lock file and the archive would contain too, got "
-                f"{shown!r}; remove it from the URL, and put it into ~/.netrc or an environment variable: "
-                "https://${USER}:${PASSWORD}@host/simple"
+                f"{place}: contains a password, which the lock file and the archive would contain "
+                f"too, got {shown!r}; remove it from the URL, and put it into ~/.netrc or an "
+                "environment variable: https://${USER}:${PASSWORD}@host/simple"
             )
         if (source := _source(line)) is not None and not source.endswith(".whl"):
             raise InvalidValueError(
-                f"{place}: only a wheel can be named by a path or URL, got {line!r}; build one with "
-                "`uv build --wheel`, or `pip wheel --no-deps`, and write its path"
+                f"{place}: only a wheel can be named by a path or URL, got {line!r}; build one "
+                "with `uv build --wheel`, or `pip wheel --no-deps`, and write its path"
             )
 
 
 def _source(line: str) -> str | None:
-    """Return the path or URL that a line names in place of a version, without fragment and extras."""
+    """Return the path or URL that a line names in place of a version,
+    without fragment and extras.
+    """
     if line.startswith("-"):
         return None
     requirement = _MARKER.split(line, maxsplit=1)[0]

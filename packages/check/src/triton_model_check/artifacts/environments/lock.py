@@ -1,7 +1,8 @@
 """The lock file of an environment: every package with its version and hashes, and the requirements.
 
-It is beside the requirements and belongs into version control. Its second line is a JSON object with the
-requirements, so that the same packages can be resolved for the Python of a server on another machine.
+It is beside the requirements and belongs into version control. Its second line is a JSON object
+with the requirements, so that the same packages can be resolved for the Python of a server on
+another machine.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ __all__ = ["LOCK_MEMBER", "EnvironmentLock", "lock_path", "read_lock", "read_loc
 LOCK_MEMBER = "constructs-triton.lock"
 """The name of the lock file in the archive of an environment."""
 
-_FIRST_LINE = "# constructs-triton environment lock 1; `constructs-triton env build` writes it, keep it in git"
+_FIRST_LINE = (
+    "# constructs-triton environment lock 1; "
+    "`constructs-triton env build` writes it, keep it in git"
+)
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)", re.MULTILINE)
 _FIELDS = frozenset(
     ["python", "platform", "requirements", "constraints", "options", "extras", "digest"]
@@ -105,7 +109,9 @@ class EnvironmentLock:
 
 
 def lock_path(requirements: Path, target: EnvironmentTarget) -> Path:
-    """Return the path of the lock file: ``requirements.py3.12.lock`` beside ``requirements.txt``."""
+    """Return the path of the lock file: ``requirements.py3.12.lock`` beside
+    ``requirements.txt``.
+    """
     return requirements.with_name(f"{requirements.stem}.py{target.python}.lock")
 
 
@@ -164,7 +170,9 @@ def _is_text(word: Any) -> bool:
 
 
 def _are_options(words: Sequence[str]) -> bool:
-    """A lock file may come from the archive of another person, and its options are those of a command."""
+    """A lock file may come from the archive of another person,
+    and its options are those of a command.
+    """
     rest = iter(words)
     return all(
         word in _SWITCHES or (word in _OPTIONS and not next(rest, "-").startswith("-"))

@@ -43,8 +43,8 @@ def with_environments(
         given: Environments of the app. Default: those of ``triton-models.toml``.
 
     Raises:
-        InvalidValueError: an environment was not built, a model cannot use one, or ``given`` and the file
-            differ.
+        InvalidValueError: an environment was not built, a model cannot use one, or ``given`` and
+            the file differ.
         ArchiveError: a file of the repository cannot or must not be archived.
     """
     chosen = find_environments(repository, given)
@@ -61,7 +61,8 @@ def find_environments(
     """Return the environment of each model that has one, without looking whether it was built.
 
     Raises:
-        InvalidValueError: a model cannot use an environment, or ``given`` and ``triton-models.toml`` differ.
+        InvalidValueError: a model cannot use an environment, or ``given`` and
+            ``triton-models.toml`` differ.
     """
     chosen = {} if given is None else _chosen(repository, given)
     description = repository.description
@@ -91,8 +92,9 @@ def place_environments(
 ) -> ModelRepository:
     """Write the repository with its environments into ``directory``, which is empty, and return it.
 
-    Files are links to those of ``repository``. Only the ``config.pbtxt`` of a model with an environment is
-    written again, with one more parameter at its end. Models that are always in one archive share one file.
+    Files are links to those of ``repository``. Only the ``config.pbtxt`` of a model with an
+    environment is written again, with one more parameter at its end. Models that are always in one
+    archive share one file.
 
     Raises:
         InvalidValueError: an environment was not built, or a model cannot use one.
@@ -117,8 +119,8 @@ def _chosen(
 ) -> dict[str, PythonEnvironment]:
     if repository.root_model is not None:
         raise InvalidValueError(
-            f"{repository.path}: python_environments needs a folder with one subfolder for each model; move "
-            "config.pbtxt and its files into a subfolder"
+            f"{repository.path}: python_environments needs a folder with one subfolder for each "
+            "model; move config.pbtxt and its files into a subfolder"
         )
     if isinstance(environments, PythonEnvironment):
         chosen = dict.fromkeys(_python_models(repository.models.values()), environments)
@@ -150,7 +152,8 @@ def _python_models(models: Iterable[ModelFolder]) -> list[str]:
 def _refuse(repository: ModelRepository, model: ModelFolder, environment: object) -> None:
     if not isinstance(environment, PythonEnvironment):
         raise InvalidValueError(
-            f'python_environments["{model.name}"]: must be a PythonEnvironment, got {environment!r}; {_USE}'
+            f'python_environments["{model.name}"]: must be a PythonEnvironment, got '
+            f"{environment!r}; {_USE}"
         )
     where = f"{repository.path}/{model.config_path}"
     if model.config_fault is not None:
@@ -162,8 +165,8 @@ def _refuse(repository: ModelRepository, model: ModelFolder, environment: object
         )
     if model.config is not None and _PARAMETER in model.config.parameters:
         raise InvalidValueError(
-            f'{where}: {_PARAMETER} is set, and python_environments has an environment for "{model.name}" '
-            "too; remove one of them"
+            f"{where}: {_PARAMETER} is set, and python_environments has an environment for "
+            f'"{model.name}" too; remove one of them'
         )
     if model.exists(ARCHIVE_NAME):
         raise InvalidValueError(
@@ -177,7 +180,8 @@ def _holders(
 ) -> dict[str, list[str]]:
     """Return the models whose folder contains an archive, each with the models that use it.
 
-    A model uses the archive of another one only if that one is in every archive of models that it is in.
+    A model uses the archive of another one only if that one is in every archive of models that it
+    is in.
     """
     closures = {name: repository.closure(name) for name in repository.top_level_models()}
     places = {

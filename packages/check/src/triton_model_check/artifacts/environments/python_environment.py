@@ -42,12 +42,13 @@ class PythonEnvironment:
     ) -> PythonEnvironment:
         """Use the packages that a file requires, with the versions of the lock file beside it.
 
-        ``constructs-triton env build`` writes the lock file and builds the environment. Synth resolves and
-        downloads nothing: it finds the environment in the cache, or raises an error with the command.
+        ``constructs-triton env build`` writes the lock file and builds the environment. Synth
+        resolves and downloads nothing: it finds the environment in the cache, or raises an error
+        with the command.
 
         Args:
-            path: ``requirements.txt``, ``pyproject.toml`` or ``uv.lock``. A relative path is relative to the
-                current directory.
+            path: ``requirements.txt``, ``pyproject.toml`` or ``uv.lock``. A relative path is
+                relative to the current directory.
             image_version: Triton release of the endpoint's image, such as ``"26.05"``.
         """
         return cls(Path(fspath(path)), image_version)
@@ -56,8 +57,9 @@ class PythonEnvironment:
         """Return the tar file of the environment in the cache.
 
         Raises:
-            EnvironmentNotBuiltError: the lock file is missing or old, or the environment was not built on
-                this machine, or was changed in the cache; the message has the command that builds it.
+            EnvironmentNotBuiltError: the lock file is missing or old, or the environment was not
+                built on this machine, or was changed in the cache; the message has the command that
+                builds it.
             InvalidValueError: the requirements or the lock file cannot be read.
         """
         from triton_model_check.artifacts.environments.cache import cached_archive

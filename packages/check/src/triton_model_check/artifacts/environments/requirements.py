@@ -32,7 +32,8 @@ class Requirements:
 
     Args:
         path: The file.
-        lines: Its requirements and options, without comments, and those of nested files. Empty for uv.lock.
+        lines: Its requirements and options, without comments, and those of nested files. Empty for
+            uv.lock.
         constraints: Requirements that limit versions and install nothing.
         digest: SHA-256 of all of them, or of uv.lock.
         extras: Optional dependencies of the project, for pyproject.toml and uv.lock.
@@ -63,7 +64,8 @@ def read_requirements(
     """Read a file of requirements. Nothing is resolved or downloaded.
 
     Args:
-        path: ``requirements.txt`` or a file with the same syntax, ``pyproject.toml``, or ``uv.lock``.
+        path: ``requirements.txt`` or a file with the same syntax, ``pyproject.toml``, or
+            ``uv.lock``.
         extras: Optional dependencies of the project that are wanted too.
         within: Folder that contains the file and all files that it includes. Default: any folder.
 
@@ -79,8 +81,8 @@ def read_requirements(
         lines = _project_lines(path, chosen)
     elif chosen:
         raise InvalidValueError(
-            f"{path}: extras need {PYPROJECT} or {UV_LOCK}, got {quoted(chosen)}; write them into the file, "
-            'such as "httpx[http2]"'
+            f"{path}: extras need {PYPROJECT} or {UV_LOCK}, got {quoted(chosen)}; write them into "
+            'the file, such as "httpx[http2]"'
         )
     else:
         _read_into(path, lines, constraints, [], within)
@@ -111,7 +113,7 @@ def _digest(parts: Sequence[str], extras: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps([*parts, *extras]).encode()).hexdigest()
 
 
-# --- requirements.txt -------------------------------------------------------------------------------------
+# --- requirements.txt -----------------------------------------------------------------------------
 
 
 def _read_into(
@@ -144,14 +146,15 @@ def _logical_lines(text: str) -> Iterator[str]:
             yield stripped
 
 
-# --- pyproject.toml ---------------------------------------------------------------------------------------
+# --- pyproject.toml -------------------------------------------------------------------------------
 
 
 def _project_lines(path: Path, extras: Sequence[str]) -> list[str]:
     try:
         document = tomllib.loads(_text(path))
     except (ValueError, RecursionError) as error:
-        # A number of more than 4,300 digits is a ValueError, and lists of lists to any depth the other.
+        # A number of more than 4,300 digits is a ValueError, and lists of lists to any depth the
+        # other.
         reason = str(error).partition(";")[0] or "it is nested too deeply"
         raise InvalidValueError(
             f"{path}: is not valid TOML ({reason}); correct the file"
@@ -161,8 +164,8 @@ def _project_lines(path: Path, extras: Sequence[str]) -> list[str]:
         raise InvalidValueError(f"{path}: has no table [project]; add one with dependencies")
     if "dependencies" in _strings(path, "dynamic", project.get("dynamic", [])):
         raise InvalidValueError(
-            f"{path}: dependencies are dynamic, so only the project's build program knows them; run "
-            "`uv lock`, and pass uv.lock"
+            f"{path}: dependencies are dynamic, so only the project's build program knows them; "
+            "run `uv lock`, and pass uv.lock"
         )
     lines = _strings(path, "dependencies", project.get("dependencies", []))
     optional = _table(project.get("optional-dependencies"))
@@ -175,8 +178,8 @@ def _project_lines(path: Path, extras: Sequence[str]) -> list[str]:
     stripped = [" ".join(line.split()) for line in lines]
     if options := [line for line in stripped if line.startswith("-")]:
         raise InvalidValueError(
-            f"{path}: a dependency must begin with the name of a package, got {options[0]!r}; correct the "
-            "file"
+            f"{path}: a dependency must begin with the name of a package, "
+            f"got {options[0]!r}; correct the file"
         )
     return stripped
 
@@ -200,6 +203,6 @@ def _refuse_sources(path: Path, document: dict[str, Any], lines: Sequence[str]) 
     found = sorted(name for name in sources if name.lower() in names)
     if found:
         raise InvalidValueError(
-            f"{path}: [tool.uv.sources] has {quoted(found)}, which only uv resolves; run `uv lock`, and pass "
-            "uv.lock"
+            f"{path}: [tool.uv.sources] has {quoted(found)}, which only uv resolves; run `uv "
+            "lock`, and pass uv.lock"
         )

@@ -24,7 +24,8 @@ class EnvironmentTarget:
         python: Minor version of Python, such as ``"3.12"``.
         platform: Platform as uv names it, such as ``"x86_64-manylinux_2_39"``.
         numpy_constraint: Requirement that limits NumPy, or ``""``.
-        must_keep_numpy: Whether the server cannot use another NumPy, so that requirements cannot change it.
+        must_keep_numpy: Whether the server cannot use another NumPy, so that requirements cannot
+            change it.
         home: Folder of the interpreter on the machine that serves.
         more_packages: Folder of packages that come after those of the interpreter, or ``""``.
     """
@@ -45,7 +46,8 @@ class EnvironmentTarget:
 def image_target(version: str = DEFAULT_VERSION) -> EnvironmentTarget:
     """Return the target of AWS's image of a Triton release.
 
-    Every image installs ``numpy<2``. The Python backend before 24.11 cannot use another one; later it can.
+    Every image installs ``numpy<2``. The Python backend before 24.11 cannot use another one; later
+    it can.
 
     Raises:
         InvalidValueError: the version is not ``YY.MM``, or its Python is not known.
@@ -65,6 +67,8 @@ def image_target(version: str = DEFAULT_VERSION) -> EnvironmentTarget:
 
 
 def numpy_constraint(python: str) -> str:
-    """Return the requirement that limits NumPy to what the images install, or ``""`` if it has no wheel."""
+    """Return the requirement that limits NumPy to what the images install,
+    or ``""`` if it has no wheel.
+    """
     major, minor = map(int, python.split("."))
     return _NUMPY_1 if (major, minor) <= _NEWEST_PYTHON_OF_NUMPY_1 else ""

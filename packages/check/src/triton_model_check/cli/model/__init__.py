@@ -1,1 +1,3 @@
-"""``constructs-triton model new``: create a model's folder from a file, from code or from models."""
+"""``constructs-triton model new``: create a model's folder from a file,
+from code or from models.
+"""

@@ -33,21 +33,25 @@ _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(us|ms|s)")
 _EPILOG = """\
 examples:
   constructs-triton model new resnet.onnx
-  constructs-triton model new resnet.onnx --max-batch-size 32 --dynamic-batching 5ms --gpu --with-warmup
+  constructs-triton model new resnet.onnx --max-batch-size 32 --dynamic-batching 5ms --gpu \
+--with-warmup
   constructs-triton model new resnet.pt --input INPUT__0:FP32:3,224,224 --output OUTPUT__0:FP32:1000
   constructs-triton model new fraud.json --input input__0:FP32:28 --parameter output_class=true
   constructs-triton model new tokenizer.py --input text:BYTES:1 --output ids:INT64:-1
   constructs-triton model new --backend python tokenizer --input text:BYTES:1 --output ids:INT64:-1
-  constructs-triton model new --backend python teller --decoupled --input text:BYTES:1 --output word:BYTES:1
-  constructs-triton model new --backend ensemble classify --step tokenizer --step resnet:INPUT__0=ids
+  constructs-triton model new --backend python teller --decoupled --input text:BYTES:1 \
+--output word:BYTES:1
+  constructs-triton model new --backend ensemble classify --step tokenizer \
+--step resnet:INPUT__0=ids
 
 --input and --output have the form NAME:DATATYPE:DIMS. DIMS do not contain the batch dimension if
---max-batch-size is above 0; -1 is a variable size. They are required for TorchScript and Python. For ONNX
-they replace what the file says, for example --input image:FP32:3,224,224 for an image of variable size.
+--max-batch-size is above 0; -1 is a variable size. They are required for TorchScript and Python.
+For ONNX they replace what the file says, for example --input image:FP32:3,224,224 for an image of
+variable size.
 
---step connects tensors of equal names. resnet:INPUT__0=ids gives the model's INPUT__0 the name ids in the
-ensemble. An input that no step writes becomes an input of the ensemble. An output that no step reads becomes
-an output of the ensemble.
+--step connects tensors of equal names. resnet:INPUT__0=ids gives the model's INPUT__0 the name ids
+in the ensemble. An input that no step writes becomes an input of the ensemble. An output that no
+step reads becomes an output of the ensemble.
 """
 
 
@@ -59,12 +63,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     new = actions.add_parser(
         "new",
         help="create a model's folder from a model file, from code or from other models",
-        description="Create the folder of a model in a model repository: config.pbtxt, which is derived from "
-        "the model file and checked against it, and a copy of the file. Reads ONNX, TorchScript, TensorRT "
-        "plans, OpenVINO, SavedModel, DALI, trees of XGBoost, LightGBM and Treelite, and the code of a "
-        "Python model (.py). --backend writes a first Python model, or connects models of the repository.",
+        description=(
+            "Create the folder of a model in a model repository: config.pbtxt, which is derived "
+            "from the model file and checked against it, and a copy of the file. Reads ONNX, "
+            "TorchScript, TensorRT plans, OpenVINO, SavedModel, DALI, trees of XGBoost, LightGBM "
+            "and Treelite, and the code of a Python model (.py). --backend writes a first Python "
+            "model, or connects models of the repository."
+        ),
         epilog=_EPILOG,
     )
+    _add_model(new)
+    _add_execution(new)
+    _add_tensors(new)
+    _add_warmup(new)
+    add_common(new, "--json")
+
+
+def _add_model(new: argparse.ArgumentParser) -> None:
+    """Declare the file or the models to start from, the name, and the repository."""
     new.add_argument(
         "file",
         type=Path,
@@ -103,7 +119,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="model repository; created if it does not exist (default: models)",
     )
-    _add_execution(new)
+
+
+def _add_tensors(new: argparse.ArgumentParser) -> None:
+    """Declare the tensors of the model, and the parameters of its backend."""
     new.add_argument(
         "--input",
         action="append",
@@ -128,6 +147,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="a parameter of the backend; repeat it for several",
     )
+
+
+def _add_warmup(new: argparse.ArgumentParser) -> None:
+    """Declare the request with which Triton warms the model up."""
     new.add_argument(
         "--with-warmup",
         action="store_true",
@@ -142,7 +165,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="dims of an input in the warmup request, without the batch dimension (default: 1 "
         "for each variable size)",
     )
-    add_common(new, "--json")
 
 
 def _add_execution(new: argparse.ArgumentParser) -> None:
@@ -218,6 +240,7 @@ def _parameter(text: str) -> tuple[str, str]:
     key, separator, value = text.partition("=")
     if not key or not separator:
         raise InvalidValueError(
-            f"--parameter: must have the form KEY=VALUE, got {text!r}; write for example output_class=true"
+            f"--parameter: must have the form KEY=VALUE, got {text!r}; "
+            "write for example output_class=true"
         )
     return key, value

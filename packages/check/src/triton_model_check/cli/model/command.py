@@ -1,4 +1,6 @@
-"""``constructs-triton model new``: create a model's folder from a file, from code or from models."""
+"""``constructs-triton model new``: create a model's folder from a file,
+from code or from models.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-# --- what to create ---------------------------------------------------------------------------------------
+# --- what to create -------------------------------------------------------------------------------
 
 
 def _plan(arguments: argparse.Namespace) -> _Plan:
@@ -77,20 +79,20 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
         raise InvalidValueError("--shape: sets the dims of the warmup request; add --with-warmup")
     if arguments.backend and arguments.name and not _has_code(arguments):
         raise InvalidValueError(
-            f"--name: with --backend, the first argument is the name, got {str(arguments.file)!r} and "
-            f"{arguments.name!r}; leave one of them out"
+            f"--name: with --backend, the first argument is the name, got {str(arguments.file)!r} "
+            f"and {arguments.name!r}; leave one of them out"
         )
     if arguments.steps and arguments.backend != "ensemble":
         raise InvalidValueError("--step: only an ensemble has steps; add --backend ensemble")
     if arguments.decoupled and arguments.backend != "python" and not _has_code(arguments):
         raise InvalidValueError(
-            "--decoupled: only a Python model can be written as a stream; add --backend python with the name "
-            "of the model in place of a file, or leave --decoupled out"
+            "--decoupled: only a Python model can be written as a stream; add --backend python "
+            "with the name of the model in place of a file, or leave --decoupled out"
         )
     if arguments.backend == "ensemble" and (arguments.with_warmup or any(config_fields(arguments))):
         raise InvalidValueError(
-            "--backend ensemble: takes --step and --max-batch-size only, because tensors and instances are "
-            "those of its models; leave the other options out"
+            "--backend ensemble: takes --step and --max-batch-size only, because tensors and "
+            "instances are those of its models; leave the other options out"
         )
 
 
@@ -127,13 +129,13 @@ def _python_model(arguments: argparse.Namespace) -> _Plan:
     code = _code(path) if has_code else b""
     if not (arguments.inputs and arguments.outputs) and b"auto_complete_config" not in code:
         raise InvalidValueError(
-            f"{path}: the tensors of a Python model are not known; set --input and --output, for example "
-            f"{_TENSORS}"
+            f"{path}: the tensors of a Python model are not known; "
+            f"set --input and --output, for example {_TENSORS}"
         )
     if arguments.dynamic_batching is not None and not arguments.max_batch_size:
         raise InvalidValueError(
-            f"{path}: --dynamic-batching has no effect, because max_batch_size is 0; set --max-batch-size "
-            "if the tensors have a batch dimension, or leave the option out"
+            f"{path}: --dynamic-batching has no effect, because max_batch_size is 0; set "
+            "--max-batch-size if the tensors have a batch dimension, or leave the option out"
         )
     config = ModelConfig(
         name=checked_name(arguments.name or (path.stem if has_code else str(path))),
@@ -163,7 +165,7 @@ def _ensemble(arguments: argparse.Namespace) -> _Plan:
     return _Plan(NewModel(name, config.to_text(), {".keep": b""}))
 
 
-# --- output -----------------------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------------------
 
 
 def _print_json(plan: _Plan, folder: Path) -> None:

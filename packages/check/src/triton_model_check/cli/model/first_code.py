@@ -20,23 +20,27 @@ _OTHER_NAMES = ("_", "len", "np", "outputs", "pb_utils", "range", "request", "se
 
 
 def first_code(config: Any) -> str:
-    """Return a ``model.py`` that answers each request with zeros of the data types and dims in ``config``.
+    """Return a ``model.py`` that answers each request with zeros of the data types and dims in
+    ``config``.
 
-    The code of a decoupled model sends several responses to each request, and then the final flag. A size
-    of -1 becomes 1. ``config`` is a ``ModelConfig`` with inputs and outputs.
+    The code of a decoupled model sends several responses to each request, and then the final flag.
+    A size of -1 becomes 1. ``config`` is a ``ModelConfig`` with inputs and outputs.
     """
     tensors = (*config.input, *config.output)
     for tensor in tensors:
         if tensor.data_type == "TYPE_BF16":
             raise InvalidValueError(
-                f'tensor "{tensor.name}": NumPy has no BF16, so no model.py can be written; use FP32, or '
-                "pass your own FILE.py in place of the name"
+                f'tensor "{tensor.name}": NumPy has no BF16, so no model.py can be written; use '
+                "FP32, or pass your own FILE.py in place of the name"
             )
     variables = _variables(tensor.name for tensor in tensors)
     inputs = list(zip(config.input, variables, strict=False))
     outputs = list(zip(config.output, variables[len(inputs) :], strict=True))
     lines = [
-        f"{variable} = pb_utils.get_input_tensor_by_name(request, {json.dumps(each.name)}).as_numpy()"
+        (
+            f"{variable} = pb_utils.get_input_tensor_by_name(request, "
+            f"{json.dumps(each.name)}).as_numpy()"
+        )
         for each, variable in inputs
     ]
     lines += _zeros(outputs, inputs[0][1] if config.max_batch_size else None)

@@ -25,7 +25,9 @@ class _Step:
     outputs: dict[str, str]
 
     def reads(self) -> Iterator[str]:
-        """Yield the ensemble's tensors that the model reads; optional inputs only if they are mapped."""
+        """Yield the ensemble's tensors that the model reads;
+        optional inputs only if they are mapped.
+        """
         for each in self.config.input:
             if each.name in self.inputs or not each.optional:
                 yield self.inputs.get(each.name, each.name)
@@ -40,7 +42,8 @@ def pipeline_of(
 ) -> ModelConfig:
     """Return the ensemble of models in ``repository``; ``steps`` are the values of ``--step``.
 
-    An input that no step writes becomes an input of the ensemble, and an output that no step reads an output.
+    An input that no step writes becomes an input of the ensemble, and an output that no step reads
+    an output.
     """
     if not steps:
         raise InvalidValueError(
@@ -80,7 +83,8 @@ def _read_step(text: str, repository: ModelRepository) -> _Step:
     for side, names in sides.items():
         if not names:
             raise InvalidValueError(
-                f"--step {name}: its config.pbtxt has no {side}, which an ensemble needs; write them there"
+                f"--step {name}: its config.pbtxt has no {side}, "
+                "which an ensemble needs; write them there"
             )
     step = _Step(config, {}, {})
     for entry in maps.split(",") if maps else ():
@@ -92,16 +96,16 @@ def _add_map(step: _Step, sides: dict[str, list[str]], name: str, entry: str) ->
     tensor, separator, target = (part.strip() for part in entry.partition("="))
     if not tensor or not separator or not target:
         raise InvalidValueError(
-            f"--step {name}: must have the form NAME:TENSOR=TENSOR,..., got {entry!r}; write for example "
-            f"--step {name}:{sides['inputs'][0]}=text"
+            f"--step {name}: must have the form NAME:TENSOR=TENSOR,..., got {entry!r}; write for "
+            f"example --step {name}:{sides['inputs'][0]}=text"
         )
     if tensor not in (known := sides["inputs"] + sides["outputs"]):
         hint = did_you_mean(tensor, known, f"its tensors are {quoted(known)}")
         raise InvalidValueError(f'--step {name}: the model has no tensor "{tensor}"; {hint}')
     if tensor in sides["inputs"] and tensor in sides["outputs"]:
         raise InvalidValueError(
-            f'--step {name}: "{tensor}" is an input and an output of the model; use the class Ensemble of '
-            "triton_model_check.model_config, which maps them separately"
+            f'--step {name}: "{tensor}" is an input and an output of the model; use the class '
+            "Ensemble of triton_model_check.model_config, which maps them separately"
         )
     (step.inputs if tensor in sides["inputs"] else step.outputs)[tensor] = target
 
@@ -113,8 +117,8 @@ def _refuse_two_writers(steps: Sequence[_Step]) -> None:
             name = step.config.name
             if tensor in writers:
                 raise InvalidValueError(
-                    f'--step: "{writers[tensor]}" and "{name}" both write "{tensor}"; give it another '
-                    f"name in one of them, for example --step {name}:{tensor}={tensor}_2"
+                    f'--step: "{writers[tensor]}" and "{name}" both write "{tensor}"; give it '
+                    f"another name in one of them, for example --step {name}:{tensor}={tensor}_2"
                 )
             writers[tensor] = name
 
@@ -124,6 +128,6 @@ def _refuse_mixed_batching(steps: Sequence[_Step]) -> None:
     alone = [name for name, size in sizes.items() if not size]
     if 0 < len(alone) < len(sizes):
         raise InvalidValueError(
-            f"--step: {quoted(alone)} cannot batch, and the other models can; add --max-batch-size 0, or set "
-            "max_batch_size in its config.pbtxt"
+            f"--step: {quoted(alone)} cannot batch, and the other models can; add --max-batch-size "
+            "0, or set max_batch_size in its config.pbtxt"
         )

@@ -37,7 +37,8 @@ class Backend:
                 names = (kind.__name__ if isinstance(kind, type) else repr(kind) for kind in kinds)
                 allowed = " or ".join(names)
                 raise InvalidValueError(
-                    f"{type(self).__name__}.{item.name}: invalid value, got {value!r}; pass {allowed}"
+                    f"{type(self).__name__}.{item.name}: invalid value, "
+                    f"got {value!r}; pass {allowed}"
                 )
 
     @property
@@ -57,7 +58,8 @@ class Backend:
         }
 
     def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields of a ``ModelConfig``, completed for the backend; given values have priority.
+        """Return fields of a ``ModelConfig``, completed for the backend; given values have
+        priority.
 
         Args:
             values: All fields of the ``ModelConfig``, by name.

@@ -1,12 +1,13 @@
 """Backend classes, each with the options of one backend.
 
-``ModelConfig(backend=...)`` accepts an instance of these classes and sets the name, platform and parameters
-from it. For any other backend, pass its name as a string. TensorRT, ONNX Runtime, PyTorch and TensorFlow are
-written as ``platform``, which also determines the file format and which every image accepts.
+``ModelConfig(backend=...)`` accepts an instance of these classes and sets the name, platform and
+parameters from it. For any other backend, pass its name as a string. TensorRT, ONNX Runtime,
+PyTorch and TensorFlow are written as ``platform``, which also determines the file format and which
+every image accepts.
 
-Sources of the parameters: the READMEs of triton-inference-server/python_backend, onnxruntime_backend,
-pytorch_backend, tensorflow_backend, dali_backend, openvino_backend, vllm_backend, fil_backend
-docs/model_config.md and tensorrtllm_backend docs/model_config.md.
+Sources of the parameters: the READMEs of triton-inference-server/python_backend,
+onnxruntime_backend, pytorch_backend, tensorflow_backend, dali_backend, openvino_backend,
+vllm_backend, fil_backend docs/model_config.md and tensorrtllm_backend docs/model_config.md.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ class PythonBackend(Backend):
     """A ``model.py`` with a ``TritonPythonModel``.
 
     Args:
-        execution_env_path: Archive made by ``constructs-triton env build`` or conda-pack. A relative path
-            starts at the model's folder: it is written with ``$$TRITON_MODEL_DIRECTORY/`` before it. Default:
-            the image's Python.
-        force_cpu_only_input_tensors: ``False`` allows inputs on the GPU, as DLPack tensors. Default: the
-            backend's, yes.
+        execution_env_path: Archive made by ``constructs-triton env build`` or conda-pack. A
+            relative path starts at the model's folder: it is written with
+            ``$$TRITON_MODEL_DIRECTORY/`` before it. Default: the image's Python.
+        force_cpu_only_input_tensors: ``False`` allows inputs on the GPU, as DLPack tensors.
+            Default: the backend's, yes.
     """
 
     NAME: ClassVar[str] = "python"
@@ -58,15 +59,17 @@ class PythonBackend(Backend):
 class OnnxruntimeBackend(Backend):
     """A ``model.onnx``.
 
-    Options of TensorRT, OpenVINO and CUDA belong to ``ModelOptimizationPolicy.ExecutionAccelerators``.
+    Options of TensorRT, OpenVINO and CUDA belong to
+    ``ModelOptimizationPolicy.ExecutionAccelerators``.
 
     Args:
         intra_op_thread_count: Threads within a node; 0 is one for each core.
-        inter_op_thread_count: Threads across nodes if ``execution_mode`` is 1; 0 is one for each core.
+        inter_op_thread_count: Threads across nodes if ``execution_mode`` is 1; 0 is one for each
+            core.
         execution_mode: 0 runs nodes one after the other, 1 in parallel. Default: 0.
         enable_mem_arena: Whether memory is kept for later requests. Default: ONNX Runtime's.
-        enable_mem_pattern: Whether memory is planned from the shapes of earlier requests. Default: ONNX
-            Runtime's.
+        enable_mem_pattern: Whether memory is planned from the shapes of earlier requests. Default:
+            ONNX Runtime's.
     """
 
     NAME: ClassVar[str] = "onnxruntime"
@@ -91,20 +94,20 @@ class TensorrtBackend(Backend):
 class PytorchBackend(Backend):
     """A TorchScript ``model.pt``, whose tensors have positions and no names.
 
-    Inputs and outputs without a name get the names ``INPUT__0``, ``INPUT__1``, ..., ``OUTPUT__0``, ... in the
-    order of ``forward``.
+    Inputs and outputs without a name get the names ``INPUT__0``, ``INPUT__1``, ..., ``OUTPUT__0``,
+    ... in the order of ``forward``.
 
     Args:
-        inference_mode: Whether PyTorch's inference mode is used, which records no gradients. Default: the
-            backend's, yes.
-        disable_optimized_execution: Whether the optimizations that slow down the first requests are off.
-            Default: no.
-        enable_weight_sharing: Whether instances on one device share the weights. Not for models that keep
-            state. Default: no.
-        intra_op_thread_count: Threads within an operation. Of all models, the first one that is loaded
-            decides. Default: one for each core.
-        inter_op_thread_count: Threads across operations. Of all models, the first one that is loaded decides.
-            Default: one for each core.
+        inference_mode: Whether PyTorch's inference mode is used, which records no gradients.
+            Default: the backend's, yes.
+        disable_optimized_execution: Whether the optimizations that slow down the first requests are
+            off. Default: no.
+        enable_weight_sharing: Whether instances on one device share the weights. Not for models
+            that keep state. Default: no.
+        intra_op_thread_count: Threads within an operation. Of all models, the first one that is
+            loaded decides. Default: one for each core.
+        inter_op_thread_count: Threads across operations. Of all models, the first one that is
+            loaded decides. Default: one for each core.
     """
 
     NAME: ClassVar[str] = "pytorch"
@@ -152,7 +155,8 @@ class DaliBackend(Backend):
 
     Args:
         num_threads: CPU threads of the pipeline.
-        split_along_outer_axis: Names of the outputs to split along their first axis, separated by colons.
+        split_along_outer_axis: Names of the outputs to split along their first axis, separated by
+            colons.
     """
 
     NAME: ClassVar[str] = "dali"
@@ -171,7 +175,8 @@ class FilBackend(Backend):
         model_type: Format of the model file, which also determines its name: ``xgboost.model``,
             ``xgboost.json``, ``xgboost.ubj``, ``model.txt`` or ``checkpoint.tl``.
         output_class: Whether the model is a classifier; otherwise it is a regressor.
-        predict_proba: Whether a classifier returns a score for each class instead of the class. Default: no.
+        predict_proba: Whether a classifier returns a score for each class instead of the class.
+            Default: no.
         threshold: Score from which a binary classifier answers yes. Default: 0.5.
         storage_type: How trees are stored on the GPU; the sparse forms need less memory.
     """
@@ -198,12 +203,12 @@ class OpenvinoBackend(Backend):
         performance_hint: Whether OpenVINO optimizes for latency or for throughput.
         num_streams: Requests that run in parallel; ``"AUTO"`` or ``"NUMA"`` let OpenVINO decide.
         inference_num_threads: Highest number of CPU threads. Default: one for each core.
-        enable_batch_padding: Whether smaller batches than ``max_batch_size`` are filled up; they fail
-            otherwise.
-        skip_ov_dynamic_batchsize: Whether the batch size is fixed at ``max_batch_size``, for models that need
-            it. Default: no.
-        reshape_io_layers: Whether the model gets the ``dims`` of the configuration. Default: no, it keeps
-            those of its file.
+        enable_batch_padding: Whether smaller batches than ``max_batch_size`` are filled up; they
+            fail otherwise.
+        skip_ov_dynamic_batchsize: Whether the batch size is fixed at ``max_batch_size``, for models
+            that need it. Default: no.
+        reshape_io_layers: Whether the model gets the ``dims`` of the configuration. Default: no, it
+            keeps those of its file.
     """
 
     NAME: ClassVar[str] = "openvino"
@@ -223,14 +228,15 @@ class OpenvinoBackend(Backend):
 class VllmBackend(Backend):
     """A large language model; ``1/model.json`` contains the arguments of the engine.
 
-    vLLM chooses the devices itself, so the default instance group is ``KIND_MODEL``. The backend completes
-    inputs and outputs.
+    vLLM chooses the devices itself, so the default instance group is ``KIND_MODEL``. The backend
+    completes inputs and outputs.
     """
 
     NAME: ClassVar[str] = "vllm"
 
     def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields of a ``ModelConfig``, with an instance group that lets vLLM choose the devices.
+        """Return fields of a ``ModelConfig``, with an instance group that lets vLLM choose the
+        devices.
 
         Args:
             values: All fields of the ``ModelConfig``, by name.
@@ -245,15 +251,17 @@ class TensorrtllmBackend(Backend):
 
     Args:
         gpt_model_path: Folder of the engine, on the server.
-        gpt_model_type: ``"inflight_fused_batching"`` lets requests join a running batch, ``"V1"`` does not.
-        batch_scheduler_policy: ``"max_utilization"`` runs as many requests as possible and may pause some;
-            ``"guaranteed_no_evict"`` never pauses one. Default: ``"guaranteed_no_evict"``.
+        gpt_model_type: ``"inflight_fused_batching"`` lets requests join a running batch, ``"V1"``
+            does not.
+        batch_scheduler_policy: ``"max_utilization"`` runs as many requests as possible and may
+            pause some; ``"guaranteed_no_evict"`` never pauses one. Default:
+            ``"guaranteed_no_evict"``.
         max_beam_width: Largest beam width of a request. Default: 1.
-        kv_cache_free_gpu_mem_fraction: Fraction of the GPU memory that is free after loading, 0 to 1, for the
-            key-value cache. Default: 0.9.
+        kv_cache_free_gpu_mem_fraction: Fraction of the GPU memory that is free after loading, 0 to
+            1, for the key-value cache. Default: 0.9.
         enable_kv_cache_reuse: Whether cached values of equal prompt beginnings are used again.
-        exclude_input_in_output: Whether the response has only the new tokens, without the prompt. Default:
-            no.
+        exclude_input_in_output: Whether the response has only the new tokens, without the prompt.
+            Default: no.
     """
 
     NAME: ClassVar[str] = "tensorrtllm"

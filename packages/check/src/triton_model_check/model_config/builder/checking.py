@@ -63,7 +63,9 @@ class ModelInMemory(ModelFolder):
         return None
 
     def read(self, *parts: str) -> bytes | None:
-        """A Python model that completes no tensors, if the configuration is taken to be complete."""
+        """A Python model that completes no tensors,
+        if the configuration is taken to be complete.
+        """
         return _COMPLETES_NOTHING if self._is_complete and parts[-1].endswith(".py") else None
 
     def locate(self, field: FieldPath) -> Range | None:  # noqa: ARG002 - the signature above
@@ -73,8 +75,8 @@ class ModelInMemory(ModelFolder):
 def config_problems(config: Any, steps: Iterable[Any] | None = None) -> Iterator[ConfigProblem]:
     """Yield the errors of a ``ModelConfig`` message, without the rules that need files.
 
-    ``steps`` are the configurations of an ensemble's models. Rules that depend on a model that is not among
-    them are skipped.
+    ``steps`` are the configurations of an ensemble's models. Rules that depend on a model that is
+    not among them are skipped.
     """
     model = _context(config, steps or ()).models[config.name or UNNAMED]
     rules = rules_for(model.scopes, model.fields, model.target)
@@ -104,7 +106,8 @@ def report(config: Any) -> Report:
 
 def _context(config: Any, steps: Iterable[Any]) -> RepositoryContext:
     folders: dict[str, ModelFolder] = {
-        # The tensors of a step are those of its configuration, even if its model.py would add others.
+        # The tensors of a step are those of its configuration, even if its model.py would add
+        # others.
         step.name: ModelInMemory(step, is_complete=True)
         for step in steps
     }

@@ -49,16 +49,16 @@ __all__ = ["ModelConfig"]
 class ModelConfig(TypedMessage):
     """The configuration of one model.
 
-    The fields have the names of ``model_config.proto``. The constructor and :meth:`with_` raise an error if
-    Triton would reject the configuration. A configuration that was read from a file is checked only by
-    :meth:`check`.
+    The fields have the names of ``model_config.proto``. The constructor and :meth:`with_` raise an
+    error if Triton would reject the configuration. A configuration that was read from a file is
+    checked only by :meth:`check`.
 
     Args:
         name: Name of the model, which is that of its folder. Empty: the name of the folder.
-        platform: Framework and file format, such as ``"onnxruntime_onnx"``, or ``"ensemble"``. Usually not
-            needed if ``backend`` is set.
-        backend: Name of the backend, or one of the backend classes, which also sets the platform and
-            parameters.
+        platform: Framework and file format, such as ``"onnxruntime_onnx"``, or ``"ensemble"``.
+            Usually not needed if ``backend`` is set.
+        backend: Name of the backend, or one of the backend classes, which also sets the platform
+            and parameters.
         runtime: File name of the backend's library. Empty: Triton chooses it.
         version_policy: Which versions are served. Default: the newest.
         max_batch_size: Largest batch. 0: no batching, and ``dims`` are the full shapes.
@@ -67,18 +67,21 @@ class ModelConfig(TypedMessage):
         batch_input: Inputs that the backend computes for each batch.
         batch_output: Outputs that the backend splits among the requests of a batch.
         optimization: Optimizations of the backend. Default: the backend's.
-        dynamic_batching: Combine requests into batches. At most one of the three schedulers can be set.
+        dynamic_batching: Combine requests into batches. At most one of the three schedulers can be
+            set.
         sequence_batching: Send the requests of a sequence to one instance.
         ensemble_scheduling: Steps of an ensemble; ``Ensemble`` writes them.
         instance_group: Instances. Empty: one on each GPU, or one on the CPU.
-        default_model_filename: Name of the model file in the version folder. Empty: the backend's, such as
-            ``model.onnx``.
-        cc_model_filenames: Model file by CUDA compute capability, such as ``{"8.6": "model_86.plan"}``.
+        default_model_filename: Name of the model file in the version folder. Empty: the backend's,
+            such as ``model.onnx``.
+        cc_model_filenames: Model file by CUDA compute capability, such as ``{"8.6":
+            "model_86.plan"}``.
         metric_tags: Tags of the metrics that Triton reports about the model.
         parameters: Options of the backend or of your own code.
         model_warmup: Requests that Triton runs before the model is ready.
         model_operations: Libraries with custom operations.
-        model_transaction_policy: Whether a request may have several responses. Default: exactly one.
+        model_transaction_policy: Whether a request may have several responses. Default: exactly
+            one.
         model_repository_agents: Agents that handle the files before the model is loaded.
         response_cache: Whether responses are cached. Default: no.
         model_metrics: Options of the model's metrics. Default: the server's.
@@ -125,12 +128,13 @@ class ModelConfig(TypedMessage):
             vars(self).update(backend.complete(vars(self)))
         super().__post_init__()
 
-    # --- composition --------------------------------------------------------------------------------------
+    # --- composition ------------------------------------------------------------------------------
 
     def with_(self, **changes: Any) -> Self:
         """Return a copy with other values for these fields.
 
-        Errors that the configuration already had, because it was read from a file, are not reported again.
+        Errors that the configuration already had, because it was read from a file, are not reported
+        again.
 
         Args:
             **changes: New values by field.
@@ -170,7 +174,7 @@ class ModelConfig(TypedMessage):
         vars(changed).update({**vars(self), **changes})
         return changed
 
-    # --- model files --------------------------------------------------------------------------------------
+    # --- model files ------------------------------------------------------------------------------
 
     @classmethod
     def from_model_file(
@@ -184,27 +188,27 @@ class ModelConfig(TypedMessage):
     ) -> Self:
         """Derive the configuration of a model from its file.
 
-        An ONNX model gets the configuration that Triton would complete for it. Of other formats, the file
-        says less; the error names what you must set. The file is not copied. ``ModelSource.from_model_file``
-        and ``constructs-triton model new`` do both.
+        An ONNX model gets the configuration that Triton would complete for it. Of other formats,
+        the file says less; the error names what you must set. The file is not copied.
+        ``ModelSource.from_model_file`` and ``constructs-triton model new`` do both.
 
         ``path``
-            A model of ONNX, TorchScript, TensorRT, OpenVINO, DALI or decision trees, or the folder of a
-            SavedModel. The end of its name decides which, for example ``.onnx``.
+            A model of ONNX, TorchScript, TensorRT, OpenVINO, DALI or decision trees, or the folder
+            of a SavedModel. The end of its name decides which, for example ``.onnx``.
         ``name``
             Name of the model. Default: the name of the file without its ending.
         ``max_batch_size``
-            Largest batch; 0 means that Triton does not batch. Default: that of Triton, which is 4 for an ONNX
-            model with a batch dimension.
+            Largest batch; 0 means that Triton does not batch. Default: that of Triton, which is 4
+            for an ONNX model with a batch dimension.
         ``with_warmup``
             Whether Triton runs the model once with zeros before it is ready. Default: no.
         ``fields``
-            Other fields of ``ModelConfig``. Each entry of ``input`` and ``output`` replaces what the file
-            says about the tensor of that name.
+            Other fields of ``ModelConfig``. Each entry of ``input`` and ``output`` replaces what
+            the file says about the tensor of that name.
 
         Raises:
-            InvalidValueError: Triton would not load the file, the file and the fields contradict each other,
-                or a field is missing that the file does not say.
+            InvalidValueError: Triton would not load the file, the file and the fields contradict
+                each other, or a field is missing that the file does not say.
         """
         derived = derive(
             cls.draft,
@@ -217,7 +221,7 @@ class ModelConfig(TypedMessage):
         derived.raise_faults()
         return cls.from_message(derived.message)
 
-    # --- text and files -----------------------------------------------------------------------------------
+    # --- text and files ---------------------------------------------------------------------------
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -265,7 +269,8 @@ class ModelConfig(TypedMessage):
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write ``config.pbtxt`` and return its path.
 
-        The file is replaced as a whole or not at all. A model's folder is created if it does not exist.
+        The file is replaced as a whole or not at all. A model's folder is created if it does not
+        exist.
 
         Args:
             path: Folder of the model, or a path that ends in ``.pbtxt``.
@@ -288,11 +293,13 @@ class ModelConfig(TypedMessage):
                 partial.unlink()
             reason = (error.strerror or str(error)).lower()
             raise InvalidValueError(
-                f"{file}: cannot be written ({reason}); pass the folder of a model, or a path in an existing "
-                "folder"
+                f"{file}: cannot be written ({reason}); pass the folder of a model, "
+                "or a path in an existing folder"
             ) from error
         return file
 
     def check(self) -> Report:
-        """Return all findings about this configuration, including warnings, without looking at files."""
+        """Return all findings about this configuration, including warnings,
+        without looking at files.
+        """
         return report(self.to_message())

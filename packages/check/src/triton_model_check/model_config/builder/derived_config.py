@@ -51,7 +51,9 @@ PYTHON_SYNTAX: Mapping[str, str] = MappingProxyType(
     {
         "input": 'input=[ModelInput(name="{input}", data_type="TYPE_FP32", dims=[{dims}])]',
         "output": 'output=[ModelOutput(name="{output}", data_type="TYPE_FP32", dims=[1000])]',
-        "output_class": "backend=FilBackend(output_class=True) for a classifier (False for a regressor)",
+        "output_class": (
+            "backend=FilBackend(output_class=True) for a classifier (False for a regressor)"
+        ),
         "max_batch_size": "max_batch_size",
         "dynamic_batching": "dynamic_batching",
         "with_warmup": "with_warmup",
@@ -99,8 +101,8 @@ class DerivedConfig:
     def _inside(self, location: str) -> str:
         if Path(location).is_absolute() or ".." in Path(location).parts:
             raise InvalidValueError(
-                f'{self.file.path}: its data must be in the folder of the model, got "{location}"; save the '
-                "model again with its external data beside it"
+                f'{self.file.path}: its data must be in the folder of the model, got "{location}"; '
+                "save the model again with its external data beside it"
             )
         return location
 
@@ -111,7 +113,10 @@ class DerivedConfig:
             InvalidValueError: Triton does not load the file.
         """
         lines = [
-            f"{self.file.path.parent / (fault.file or self.file.path.name)}: {fault.message}; {fault.hint}"
+            (
+                f"{self.file.path.parent / (fault.file or self.file.path.name)}: "
+                f"{fault.message}; {fault.hint}"
+            )
             for fault in self.file.faults
         ]
         if lines:
@@ -129,15 +134,17 @@ def derive(
     fields: Mapping[str, Any] | None = None,
     syntax: Mapping[str, str] = PYTHON_SYNTAX,
 ) -> DerivedConfig:
-    """Derive the configuration of a model file; the arguments are those of ``ModelConfig.from_model_file``.
+    """Derive the configuration of a model file; the arguments are those of
+    ``ModelConfig.from_model_file``.
 
-    ``draft`` is ``ModelConfig.draft``, which turns the fields that are known at first into a message.
-    ``warmup_dims`` are dims of the warmup request, for inputs with dims of variable size. ``syntax`` is how
-    the user writes what is missing. Faults of the file are not raised; the result has them.
+    ``draft`` is ``ModelConfig.draft``, which turns the fields that are known at first into a
+    message. ``warmup_dims`` are dims of the warmup request, for inputs with dims of variable size.
+    ``syntax`` is how the user writes what is missing. Faults of the file are not raised; the result
+    has them.
 
     Raises:
-        InvalidValueError: there is no such file, its format is unknown, a field is missing, or Triton would
-            reject the configuration.
+        InvalidValueError: there is no such file, its format is unknown, a field is missing, or
+            Triton would reject the configuration.
     """
     file = _described(Path(path))
     given = {"name": checked_name(name or _default_name(file.path, Path(path))), **(fields or {})}
@@ -166,8 +173,8 @@ _DEFAULT_INSTANCES = {
     "openvino": "one instance on the CPU",
 }
 _ZEROS = (
-    "Triton runs these requests before the model is ready. They contain zeros, which every data type allows. "
-    "Random bytes may be NaN, or an index that is out of range."
+    "Triton runs these requests before the model is ready. They contain zeros, which every data "
+    "type allows. Random bytes may be NaN, or an index that is out of range."
 )
 
 
@@ -181,8 +188,9 @@ def _described(path: Path) -> ModelFile:
         )
     if file.format == "unknown":
         raise InvalidValueError(
-            f'{path}: the format of the model is unknown, got "{path.suffix}"; known endings are {_ENDINGS}; '
-            "for code that runs the model, use `constructs-triton model new --backend python NAME`"
+            f'{path}: the format of the model is unknown, got "{path.suffix}"; known endings are '
+            f"{_ENDINGS}; for code that runs the model, "
+            "use `constructs-triton model new --backend python NAME`"
         )
     return file
 
@@ -205,7 +213,9 @@ def checked_name(name: str) -> str:
 
 
 def _first_fields(file: ModelFile, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that the user has given, and those that follow from the format of the file."""
+    """Return the fields that the user has given,
+    and those that follow from the format of the file.
+    """
     values = dict(given)
     if not values.get("backend") and not values.get("platform"):
         values["backend"] = _BACKENDS[file.format] if file.format != "tree" else FilBackend()
@@ -222,7 +232,8 @@ def _tree_type(path: Path) -> str:
 
 
 def _with_comments(text: str, title: str, comments: Mapping[str, str]) -> str:
-    """Return ``text`` with ``title`` at its beginning and each comment before the first line of its field.
+    """Return ``text`` with ``title`` at its beginning and each comment before the first line of its
+    field.
 
     Comments on fields that the text does not contain are at its end.
     """

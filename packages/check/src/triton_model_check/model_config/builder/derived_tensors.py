@@ -1,7 +1,8 @@
 """Batching and tensors of a configuration that is derived from a model file.
 
-An ONNX model is completed by ``completion``, as the backend does. TorchScript files and trees do not say
-enough, so the user writes the rest. The other backends complete the configuration when they load the model.
+An ONNX model is completed by ``completion``, as the backend does. TorchScript files and trees do
+not say enough, so the user writes the rest. The other backends complete the configuration when they
+load the model.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _TREE_EXAMPLE = {"input": "input__0", "output": "output__0", "dims": "28"}
 class Derivation:
     """A configuration that is being derived; ``comments`` are the reasons of decisions, by field.
 
-    ``message`` contains what the user has set, except for ``max_batch_size``. ``syntax`` is how the user
-    writes each of the options.
+    ``message`` contains what the user has set, except for ``max_batch_size``. ``syntax`` is how the
+    user writes each of the options.
     """
 
     message: Any
@@ -65,8 +66,9 @@ def _refuse_dynamic_batching(derivation: Derivation) -> None:
     if derivation.message.HasField("dynamic_batching"):
         syntax = derivation.syntax
         raise InvalidValueError(
-            f"{derivation.file.path}: {syntax['dynamic_batching']} has no effect, because max_batch_size is "
-            f"0; set {syntax['max_batch_size']} if the model has a batch dimension, or leave the option out"
+            f"{derivation.file.path}: {syntax['dynamic_batching']} has no effect, because "
+            f"max_batch_size is 0; set {syntax['max_batch_size']} if the model has a batch "
+            "dimension, or leave the option out"
         )
 
 
@@ -97,9 +99,9 @@ def _refuse_batching(derivation: Derivation) -> None:
     if size and file.has_batch_dimension is False:
         names = _listed(each.name for each in file.fixed_tensors)
         raise InvalidValueError(
-            f"{file.path}: the model does not support batching, got {derivation.syntax['max_batch_size']} "
-            f"{size}, but the first dimension of {names} is fixed; leave the option out, or "
-            "export the model with a dynamic batch dimension"
+            f"{file.path}: the model does not support batching, got "
+            f"{derivation.syntax['max_batch_size']} {size}, but the first dimension of {names} is "
+            "fixed; leave the option out, or export the model with a dynamic batch dimension"
         )
 
 
@@ -115,7 +117,8 @@ def _completed(derivation: Derivation) -> Any:
     completed = complete_from_onnx(draft, file, draft.name)
     is_given = bool(derivation.message.dynamic_batching.preferred_batch_size)
     if completed.HasField("dynamic_batching") and not is_given:
-        # Triton sets it when it loads the model; in the file it would not follow a change of max_batch_size.
+        # Triton sets it when it loads the model; in the file it would not follow a change of
+        # max_batch_size.
         completed.dynamic_batching.ClearField("preferred_batch_size")
     return completed
 
@@ -132,7 +135,8 @@ def _merge(derivation: Derivation, side: str, completed: Any) -> None:
         else:
             hint = did_you_mean(written.name, names, f"its {side}s are {quoted(names)}")
             raise InvalidValueError(
-                f'{derivation.file.path}: the model has no {side} of that name, got "{written.name}"; {hint}'
+                f"{derivation.file.path}: the model has no {side} of that name, got "
+                f'"{written.name}"; {hint}'
             )
 
 
@@ -162,13 +166,15 @@ def _batching_comment(derivation: Derivation) -> str:
     if not file.has_batch_dimension:
         names = _listed(each.name for each in file.fixed_tensors)
         return (
-            "max_batch_size is 0: Triton batches only if every tensor begins with a dimension of variable "
-            f"size, unlike {names}. To batch, export the model with a dynamic first dimension."
+            "max_batch_size is 0: Triton batches only if every tensor begins with a dimension of "
+            f"variable size, unlike {names}. "
+            "To batch, export the model with a dynamic first dimension."
         )
     origin = "as requested" if derivation.max_batch_size else "the default of Triton"
     return (
-        f"max_batch_size is {size}, {origin}: every tensor begins with a dimension of variable size, which "
-        "is taken to be the batch. If it is not, run the command again with --max-batch-size 0."
+        f"max_batch_size is {size}, {origin}: every tensor begins with a dimension of variable "
+        "size, which is taken to be the batch. If it is not, "
+        "run the command again with --max-batch-size 0."
     )
 
 
@@ -219,8 +225,8 @@ def _derive_torchscript(derivation: Derivation) -> None:
 
 
 _UNKNOWN_BATCHING = (
-    "max_batch_size is 0, because the file does not say whether the model accepts batches. If it does, run "
-    "the command again with --max-batch-size, and dims without the batch dimension."
+    "max_batch_size is 0, because the file does not say whether the model accepts batches. If it "
+    "does, run the command again with --max-batch-size, and dims without the batch dimension."
 )
 
 
@@ -250,7 +256,8 @@ def _derive_tree(derivation: Derivation) -> None:
         dims = _without_rows(message, (-1, 1))
         message.output.add(name="output__0", data_type=message.input[0].data_type, dims=dims)
         derivation.comments["output"] = (
-            "One value for each row: a class or a prediction. With predict_proba there is one for each class."
+            "One value for each row: a class or a prediction. "
+            "With predict_proba there is one for each class."
         )
     _batch_trees(derivation)
 
@@ -275,7 +282,9 @@ def _without_rows(message: Any, shape: Sequence[int]) -> list[int]:
 
 
 def _refuse_other_features(derivation: Derivation, name: str, dims: Sequence[int]) -> None:
-    """Refuse an input that does not have the features of the file; the FIL backend does not compare them."""
+    """Refuse an input that does not have the features of the file;
+    the FIL backend does not compare them.
+    """
     for written in derivation.message.input:
         size = tree_row_size(written, derivation.message.max_batch_size)
         if written.name == name and size not in (None, dims[-1]):
@@ -285,8 +294,8 @@ def _refuse_other_features(derivation: Derivation, name: str, dims: Sequence[int
                 for each in (written.dims, dims)
             )
             raise InvalidValueError(
-                f"{derivation.file.path}: the model has {dims[-1]} features, but {given} has {size} values "
-                f"for each row; write {fix}, or leave the option out"
+                f"{derivation.file.path}: the model has {dims[-1]} features, but {given} has "
+                f"{size} values for each row; write {fix}, or leave the option out"
             )
 
 
@@ -297,5 +306,6 @@ def _leave_to_backend(derivation: Derivation) -> None:
     sides = [side for side in ("input", "output") if not getattr(message, side)]
     if sides:
         derivation.comments[sides[0]] = (
-            f"{' and '.join(sides)} left out: the backend completes this from the model when it loads it."
+            f"{' and '.join(sides)} left out: "
+            "the backend completes this from the model when it loads it."
         )

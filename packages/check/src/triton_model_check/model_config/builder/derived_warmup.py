@@ -58,8 +58,8 @@ def concrete_dims(config: Any, dims: Mapping[str, Sequence[int]]) -> dict[str, t
             )
         if not _fits(given, declared[name]):
             raise InvalidValueError(
-                f'shape of "{name}": must fit the dims {list(declared[name])}, got {list(given)}; write a '
-                "size for each of them, without the batch dimension"
+                f'shape of "{name}": must fit the dims {list(declared[name])}, got {list(given)}; '
+                "write a size for each of them, without the batch dimension"
             )
     defaults = {
         name: tuple(1 if size < 0 else size for size in each) for name, each in declared.items()

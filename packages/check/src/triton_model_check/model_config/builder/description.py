@@ -1,4 +1,6 @@
-"""Describes a configuration for display: its settings, its tensors with their batch axis, its graph."""
+"""Describes a configuration for display: its settings, its tensors with their
+batch axis, its graph.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _SHOWN_SEPARATELY = frozenset({"name", "input", "output", "ensemble_scheduling"}
 
 @dataclass(frozen=True)
 class TensorDescription:
-    """One input or output; ``shape`` is that of a request, with ``"batch"`` first in a batching model."""
+    """One input or output; ``shape`` is that of a request,
+    with ``"batch"`` first in a batching model.
+    """
 
     direction: str
     name: str
@@ -27,9 +31,11 @@ class TensorDescription:
 
 @dataclass(frozen=True)
 class ConfigDescription:
-    """The content of a ``ModelConfig`` message; ``name`` is that of the folder if the file has none.
+    """The content of a ``ModelConfig`` message; ``name`` is that of the folder if the file has
+    none.
 
-    ``filled_in`` are the fields that Triton sets when it loads the model. ``notes`` say what is unknown.
+    ``filled_in`` are the fields that Triton sets when it loads the model. ``notes`` say what is
+    unknown.
     """
 
     name: str
@@ -68,7 +74,9 @@ class ConfigDescription:
         return EnsembleGraph.from_config(self.config, self.name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields that are set, and the shape of each tensor, as values that JSON can hold."""
+        """Return the fields that are set, and the shape of each tensor,
+        as values that JSON can hold.
+        """
         return {
             "name": self.name,
             "config": _plain(self.config),

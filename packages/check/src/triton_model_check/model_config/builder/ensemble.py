@@ -58,19 +58,19 @@ class Ensemble:
 
         Ensemble("digits").input("image").step(preprocess).step(classifier).output("logits").to_config()
 
-    Each call returns a new ensemble. It raises an error as soon as Triton would reject the ensemble and no
-    later step can fix it.
+    Each call returns a new ensemble. It raises an error as soon as Triton would reject the ensemble
+    and no later step can fix it.
 
-    An input or output of a step that is not mapped reads or writes the tensor of the same name, if only one
-    tensor has that name. The steps determine the data types and dims of the ensemble.
+    An input or output of a step that is not mapped reads or writes the tensor of the same name, if
+    only one tensor has that name. The steps determine the data types and dims of the ensemble.
 
     Args:
         name: Name of the ensemble, which is that of its folder.
-        max_batch_size: Largest batch. Required if some models have batching and others do not: 0, or a size
-            up to the smallest. Default: the smallest value of the models.
-        max_inflight_requests: Number of requests that may be in one step at a time, for steps that produce
-            responses faster than the next step reads them. Only newer servers have this field. Default: no
-            limit.
+        max_batch_size: Largest batch. Required if some models have batching and others do not: 0,
+            or a size up to the smallest. Default: the smallest value of the models.
+        max_inflight_requests: Number of requests that may be in one step at a time, for steps that
+            produce responses faster than the next step reads them. Only newer servers have this
+            field. Default: no limit.
 
     Raises:
         InvalidValueError: the name is empty, or a number is not a whole number.
@@ -85,8 +85,8 @@ class Ensemble:
             )
         if isinstance(max_batch_size, bool) or not isinstance(max_batch_size, int | None):
             raise InvalidValueError(
-                f'ensemble "{name}": max_batch_size must be a whole number, got {max_batch_size!r}; '
-                "use a number of 0 or more, or omit it"
+                f'ensemble "{name}": max_batch_size must be a whole number, got '
+                f"{max_batch_size!r}; use a number of 0 or more, or omit it"
             )
         self._draft = _Draft(name, max_batch_size, max_inflight_requests)
         self._raise_for_errors(unfinished=True)
@@ -106,7 +106,7 @@ class Ensemble:
         steps = " -> ".join(step.model_name for step in draft.steps) or "no steps yet"
         return f"Ensemble({draft.name!r}: {steps})"
 
-    # --- building -----------------------------------------------------------------------------------------
+    # --- building ---------------------------------------------------------------------------------
 
     def input(
         self,
@@ -159,15 +159,18 @@ class Ensemble:
         """Add a step; the steps may be added in any order.
 
         Args:
-            model: The model or a nested ensemble. If it is only a name, its tensors are unknown and all must
-                be mapped.
-            inputs: Tensor of the ensemble by input of the model. Default: the tensors of the same names.
-            outputs: Tensor of the ensemble by output of the model. Default: the tensors of the same names.
+            model: The model or a nested ensemble. If it is only a name, its tensors are unknown and
+                all must be mapped.
+            inputs: Tensor of the ensemble by input of the model. Default: the tensors of the same
+                names.
+            outputs: Tensor of the ensemble by output of the model. Default: the tensors of the same
+                names.
             model_version: Version to run; -1 is the newest.
 
         Raises:
-            InvalidValueError: the model has no such tensor; a data type, shape or batch size does not match;
-                a tensor is written twice; or Triton would reject the ensemble for another reason.
+            InvalidValueError: the model has no such tensor; a data type, shape or batch size does
+                not match; a tensor is written twice; or Triton would reject the ensemble for
+                another reason.
         """
         config, below = _model(model)
         step = PlannedStep(
@@ -190,8 +193,8 @@ class Ensemble:
         if isinstance(tensor, kind) and tensor.name and data_type == "TYPE_INVALID" and not dims:
             return tensor
         raise InvalidValueError(
-            f'ensemble "{self.name}": must be a name, or a {kind.__name__} with a name as only argument, '
-            f"got {tensor!r}; set data_type and dims in the {kind.__name__}"
+            f'ensemble "{self.name}": must be a name, or a {kind.__name__} with a name as only '
+            f"argument, got {tensor!r}; set data_type and dims in the {kind.__name__}"
         )
 
     def _with_models(self, added: Iterable[ModelConfig]) -> tuple[ModelConfig, ...]:
@@ -199,8 +202,8 @@ class Ensemble:
         for model in added:
             if known.setdefault(model.name, model) != model:
                 raise InvalidValueError(
-                    f'ensemble "{self.name}": two different models have the same name, got {model.name!r}; '
-                    "rename one of them"
+                    f'ensemble "{self.name}": two different models have the same name, got '
+                    f"{model.name!r}; rename one of them"
                 )
         return tuple(known.values())
 
@@ -211,7 +214,8 @@ class Ensemble:
         name = added.name
         if any(tensor.name == name for tensor in known):
             raise InvalidValueError(
-                f'ensemble "{self.name}": the {side} exists already, got {name!r}; remove the second one'
+                f'ensemble "{self.name}": the {side} exists already, '
+                f"got {name!r}; remove the second one"
             )
         return self._next(side, name, **{f"{side}s": (*known, added)})
 
@@ -222,13 +226,15 @@ class Ensemble:
         changed._raise_for_errors(unfinished=True)
         return changed
 
-    # --- the configuration --------------------------------------------------------------------------------
+    # --- the configuration ------------------------------------------------------------------------
 
     def to_config(self) -> ModelConfig:
-        """Return the configuration of the ensemble, with its steps in the order in which they can run.
+        """Return the configuration of the ensemble, with its steps in the order in which they can
+        run.
 
         Raises:
-            InvalidValueError: something is missing; the message has every error and its line of Python.
+            InvalidValueError: something is missing; the message has every error and its line of
+                Python.
         """
         self._raise_for_errors(unfinished=False)
         return ModelConfig.from_message(self._message(self._wiring.in_order()))
@@ -312,7 +318,8 @@ def _model(
     if isinstance(model, str) and model:
         return None, ()
     raise InvalidValueError(
-        f"step: must be a model with a name, got {model!r}; pass a ModelConfig, an Ensemble or a name"
+        f"step: must be a model with a name, got {model!r}; "
+        "pass a ModelConfig, an Ensemble or a name"
     )
 
 

@@ -13,7 +13,8 @@ class ModelRateLimiter(TypedMessage):
 
     Args:
         resources: The resources; an instance runs when all are free.
-        priority: Weight among instances: one with priority 2 gets half the chances of one with 1. 0 means 1.
+        priority: Weight among instances: one with priority 2 gets half the chances of one with 1. 0
+            means 1.
     """
 
     class Resource(TypedMessage):
@@ -21,8 +22,8 @@ class ModelRateLimiter(TypedMessage):
 
         Args:
             name: Name of the resource.
-            global_: Whether all devices share one supply; otherwise each device has its own. In the file it
-                is ``global``.
+            global_: Whether all devices share one supply; otherwise each device has its own. In the
+                file it is ``global``.
             count: How much of it an instance needs.
         """
 
@@ -45,10 +46,11 @@ class ModelInstanceGroup(TypedMessage):
         rate_limiter: Resources that an instance needs to run. Default: none.
         gpus: Numbers of the GPUs, from 0. Empty: all. Not with ``"KIND_CPU"`` and ``"KIND_MODEL"``.
         secondary_devices: Further devices that an instance uses.
-        profile: Numbers of TensorRT's optimization profiles. Empty: the first one. Only for TensorRT.
+        profile: Numbers of TensorRT's optimization profiles. Empty: the first one. Only for
+            TensorRT.
         passive: Whether instances are loaded without receiving requests.
-        host_policy: Name of the server's host policy. Empty: that of the device, such as ``"cpu"`` or
-            ``"gpu_0"``.
+        host_policy: Name of the server's host policy. Empty: that of the device, such as ``"cpu"``
+            or ``"gpu_0"``.
     """
 
     class SecondaryDevice(TypedMessage):

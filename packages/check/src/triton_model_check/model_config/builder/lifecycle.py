@@ -49,8 +49,8 @@ class ModelWarmup(TypedMessage):
 
     Args:
         name: Name of the request in the log.
-        batch_size: Number of elements in the batch; 1 for a model without batching. 0: the request is
-            skipped.
+        batch_size: Number of elements in the batch; 1 for a model without batching. 0: the request
+            is skipped.
         inputs: Every input that is not optional, by name.
         count: Number of runs. 0 means 1.
     """
@@ -133,7 +133,8 @@ class ModelMetrics(TypedMessage):
     """Options of the metrics of the model.
 
     Args:
-        metric_control: Options, one entry for each family of metrics. Other families keep their defaults.
+        metric_control: Options, one entry for each family of metrics. Other families keep their
+            defaults.
     """
 
     class MetricControl(TypedMessage):
@@ -157,8 +158,8 @@ class ModelMetrics(TypedMessage):
             """Buckets of a histogram.
 
             Args:
-                buckets: Upper bounds, ascending, in the unit of the metric. Triton adds the bucket above the
-                    last one.
+                buckets: Upper bounds, ascending, in the unit of the metric. Triton adds the bucket
+                    above the last one.
             """
 
             buckets: Sequence[float] = ()

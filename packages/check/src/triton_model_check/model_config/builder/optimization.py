@@ -16,21 +16,24 @@ class ModelOptimizationPolicy(TypedMessage):
         graph: Graph optimization level. Default: that of the framework.
         priority: Priority over other models on the GPU. Only for TensorRT.
         cuda: CUDA graphs and streams. Only for TensorRT.
-        execution_accelerators: Accelerators for the models of ONNX Runtime and TensorFlow. Default: none.
-        input_pinned_memory: Whether inputs are copied to the GPU through pinned memory. Default: yes.
-        output_pinned_memory: Whether outputs are copied from the GPU through pinned memory. Default: yes.
-        gather_kernel_buffer_threshold: Number of buffers from which a kernel on the GPU gathers the inputs.
-            0: never. Only for TensorRT.
-        eager_batching: Whether the next batch is prepared while the model runs; batches may be smaller. Only
-            for TensorRT.
+        execution_accelerators: Accelerators for the models of ONNX Runtime and TensorFlow. Default:
+            none.
+        input_pinned_memory: Whether inputs are copied to the GPU through pinned memory. Default:
+            yes.
+        output_pinned_memory: Whether outputs are copied from the GPU through pinned memory.
+            Default: yes.
+        gather_kernel_buffer_threshold: Number of buffers from which a kernel on the GPU gathers the
+            inputs. 0: never. Only for TensorRT.
+        eager_batching: Whether the next batch is prepared while the model runs; batches may be
+            smaller. Only for TensorRT.
     """
 
     class Graph(TypedMessage):
         """The graph optimization level.
 
         Args:
-            level: 0 is the framework's default. For ONNX Runtime: -1 for basic, 1 for basic and extended, 2
-                for no optimizations; 0 enables all.
+            level: 0 is the framework's default. For ONNX Runtime: -1 for basic, 1 for basic and
+                extended, 2 for no optimizations; 0 enables all.
         """
 
         level: int = 0
@@ -40,21 +43,22 @@ class ModelOptimizationPolicy(TypedMessage):
 
         Args:
             graphs: Whether kernels are launched as CUDA graphs.
-            busy_wait_events: Whether a CPU thread waits actively for the GPU: lower latency, higher CPU load.
+            busy_wait_events: Whether a CPU thread waits actively for the GPU: lower latency, higher
+                CPU load.
             graph_spec: Shapes to capture. Empty: Triton chooses them from the configuration.
-            output_copy_stream: Whether outputs are copied on a stream of their own. It needs twice the GPU
-                memory for tensors.
+            output_copy_stream: Whether outputs are copied on a stream of their own. It needs twice
+                the GPU memory for tensors.
         """
 
         class GraphSpec(TypedMessage):
             """Shapes for which a CUDA graph is captured.
 
             Args:
-                batch_size: Batch size of the graph, from 1 to ``max_batch_size``; 0 if the model has no
-                    batching.
+                batch_size: Batch size of the graph, from 1 to ``max_batch_size``; 0 if the model
+                    has no batching.
                 input: Shape of each input by its name.
-                graph_lower_bound: Smallest shapes that use the graph too. Values between the shapes are not
-                    initialized. Default: only the exact shapes.
+                graph_lower_bound: Smallest shapes that use the graph too. Values between the shapes
+                    are not initialized. Default: only the exact shapes.
             """
 
             class Shape(TypedMessage):

@@ -14,11 +14,12 @@ class ModelQueuePolicy(TypedMessage):
     """How many requests may wait, how long, and what happens after the timeout.
 
     Args:
-        timeout_action: ``"REJECT"`` returns an error. ``"DELAY"`` runs the request after all others that have
-            not timed out.
+        timeout_action: ``"REJECT"`` returns an error. ``"DELAY"`` runs the request after all others
+            that have not timed out.
         default_timeout_microseconds: Longest time in the queue, in microseconds. 0: no limit.
         allow_timeout_override: Whether a request may set a shorter timeout.
-        max_queue_size: Number of requests that may wait; others are rejected immediately. 0: no limit.
+        max_queue_size: Number of requests that may wait; others are rejected immediately. 0: no
+            limit.
     """
 
     timeout_action: Literal["REJECT", "DELAY"] = "REJECT"
@@ -31,13 +32,15 @@ class ModelDynamicBatching(TypedMessage):
     """Triton combines waiting requests into batches; ``ModelDynamicBatching()`` enables it.
 
     Args:
-        preferred_batch_size: Batch sizes that run without further delay, each at most ``max_batch_size``.
-            Empty: Triton runs what waits, up to ``max_batch_size``, when the delay is over.
-        max_queue_delay_microseconds: How long a request waits for others to fill the batch, in microseconds.
-            0: not at all.
+        preferred_batch_size: Batch sizes that run without further delay, each at most
+            ``max_batch_size``. Empty: Triton runs what waits, up to ``max_batch_size``, when the
+            delay is over.
+        max_queue_delay_microseconds: How long a request waits for others to fill the batch, in
+            microseconds. 0: not at all.
         preserve_ordering: Whether responses have the order of their requests.
         priority_levels: Number of priority levels; 1 is the highest level. 0: no priorities.
-        default_priority_level: Level of requests that name none. Required if ``priority_levels`` is above 0.
+        default_priority_level: Level of requests that name none. Required if ``priority_levels`` is
+            above 0.
         default_queue_policy: Limits of the queue. Default: no limits.
         priority_queue_policy: Limits of single priority levels, by level, instead of
             ``default_queue_policy``.
@@ -56,25 +59,27 @@ class ModelSequenceBatching(TypedMessage):
     """All requests of a sequence go to one instance, for models that keep state between requests.
 
     Args:
-        direct: Settings if each sequence has its own slot in the batch. It is the strategy if ``oldest`` is
-            not set.
-        oldest: Settings if batches are formed from the oldest sequences; not together with ``direct``.
-        max_sequence_idle_microseconds: Time without a request after which a sequence ends, in microseconds.
-            0: one second.
-        control_input: Inputs that Triton adds, which mark the start, the end and the id of a sequence.
+        direct: Settings if each sequence has its own slot in the batch. It is the strategy if
+            ``oldest`` is not set.
+        oldest: Settings if batches are formed from the oldest sequences; not together with
+            ``direct``.
+        max_sequence_idle_microseconds: Time without a request after which a sequence ends, in
+            microseconds. 0: one second.
+        control_input: Inputs that Triton adds, which mark the start, the end and the id of a
+            sequence.
         state: Tensors that Triton keeps between the requests of a sequence.
-        iterative_sequence: Whether the model reschedules a single request until it is complete. The backend
-            must support it.
+        iterative_sequence: Whether the model reschedules a single request until it is complete. The
+            backend must support it.
     """
 
     class StrategyDirect(TypedMessage):
         """Each sequence has its own slot in the batch.
 
         Args:
-            max_queue_delay_microseconds: How long a request waits for others, in microseconds. It has no
-                effect while ``minimum_slot_utilization`` is 0.
-            minimum_slot_utilization: Fraction of the slots, 0 to 1, that must be ready before the delay is
-                over. 0: one slot is enough.
+            max_queue_delay_microseconds: How long a request waits for others, in microseconds. It
+                has no effect while ``minimum_slot_utilization`` is 0.
+            minimum_slot_utilization: Fraction of the slots, 0 to 1, that must be ready before the
+                delay is over. 0: one slot is enough.
         """
 
         max_queue_delay_microseconds: int = 0
@@ -85,7 +90,8 @@ class ModelSequenceBatching(TypedMessage):
 
         Args:
             max_candidate_sequences: Number of sequences that are active at a time; others wait.
-            preferred_batch_size: Batch sizes that run without further delay, each at most ``max_batch_size``.
+            preferred_batch_size: Batch sizes that run without further delay, each at most
+                ``max_batch_size``.
             max_queue_delay_microseconds: How long a request waits for others, in microseconds.
             preserve_ordering: Whether responses have the order of their requests.
         """
@@ -101,12 +107,12 @@ class ModelSequenceBatching(TypedMessage):
         Args:
             kind: Whether the sequence starts, is ready or ends, or the id of the sequence
                 (``CONTROL_SEQUENCE_CORRID``).
-            int32_false_true: The two values of an INT32 tensor: for false, then for true. Set exactly one of
-                the three.
+            int32_false_true: The two values of an INT32 tensor: for false, then for true. Set
+                exactly one of the three.
             fp32_false_true: The two values of an FP32 tensor: for false, then for true.
             bool_false_true: The two values of a BOOL tensor: for false, then for true.
-            data_type: Element type of the id: a 32-bit or 64-bit integer, or ``"TYPE_STRING"``. Only for
-                ``CONTROL_SEQUENCE_CORRID``.
+            data_type: Element type of the id: a 32-bit or 64-bit integer, or ``"TYPE_STRING"``.
+                Only for ``CONTROL_SEQUENCE_CORRID``.
         """
 
         kind: Literal[
@@ -138,8 +144,8 @@ class ModelSequenceBatching(TypedMessage):
             data_type: Element type, that of the state.
             dims: Sizes without the batch axis; all of them fixed.
             zero_data: Set it, to any value, for zeros.
-            data_file: File in the folder ``initial_state`` with the raw values in row-major order; instead of
-                ``zero_data``.
+            data_file: File in the folder ``initial_state`` with the raw values in row-major order;
+                instead of ``zero_data``.
             name: Name of the initial state; required.
         """
 
@@ -157,11 +163,12 @@ class ModelSequenceBatching(TypedMessage):
             output_name: Output of the model that returns the next state.
             data_type: Element type of the state.
             dims: Sizes without the batch axis, with ``-1`` for a variable size.
-            initial_state: State of the first request, at most one. Without it, the values are arbitrary.
-            use_same_buffer_for_input_output: Whether input and output share one buffer, which saves memory.
-                The model must then read the whole state before it writes.
-            use_growable_memory: Whether the buffer can grow without a copy. Only on GPUs, and only with
-                ``use_same_buffer_for_input_output``.
+            initial_state: State of the first request, at most one. Without it, the values are
+                arbitrary.
+            use_same_buffer_for_input_output: Whether input and output share one buffer, which saves
+                memory. The model must then read the whole state before it writes.
+            use_growable_memory: Whether the buffer can grow without a copy. Only on GPUs, and only
+                with ``use_same_buffer_for_input_output``.
         """
 
         input_name: str = ""
@@ -181,12 +188,14 @@ class ModelSequenceBatching(TypedMessage):
 
 
 class ModelEnsembling(TypedMessage):
-    """The steps of an ensemble, as :class:`~triton_model_check.model_config.builder.Ensemble` writes them.
+    """The steps of an ensemble, as :class:`~triton_model_check.model_config.builder.Ensemble`
+    writes them.
 
     Args:
         step: The models; Triton derives their order from the tensors.
-        max_inflight_requests: Number of requests that may be in one step at a time, for steps that produce
-            responses faster than the next step reads them. 0: no limit. Only newer servers have this field.
+        max_inflight_requests: Number of requests that may be in one step at a time, for steps that
+            produce responses faster than the next step reads them. 0: no limit. Only newer servers
+            have this field.
     """
 
     class Step(TypedMessage):
@@ -194,10 +203,11 @@ class ModelEnsembling(TypedMessage):
 
         Args:
             model_name: Name of the model.
-            model_version: Version to run; -1 is the newest. A file that omits it means 0, a version that
-                hardly any model has, so -1 is written by default.
+            model_version: Version to run; -1 is the newest. A file that omits it means 0, a version
+                that hardly any model has, so -1 is written by default.
             input_map: Name of a tensor of the ensemble by each input of the model.
-            output_map: Name of a tensor of the ensemble by each output of the model; outputs may be left out.
+            output_map: Name of a tensor of the ensemble by each output of the model; outputs may be
+                left out.
             model_namespace: Reserved by Triton; leave it empty.
         """
 

@@ -31,8 +31,8 @@ class ModelTensorReshape(TypedMessage):
     """The shape of a tensor in the backend, if it is not ``dims``.
 
     Args:
-        shape: Sizes without the batch axis; ``-1`` is a variable size. It must have as many elements as
-            ``dims``. Empty means one value for each element of the batch.
+        shape: Sizes without the batch axis; ``-1`` is a variable size. It must have as many
+            elements as ``dims``. Empty means one value for each element of the batch.
     """
 
     shape: Sequence[int] = ()
@@ -44,16 +44,18 @@ class ModelInput(TypedMessage):
     Args:
         name: Name of the input in the model file.
         data_type: Element type. It is required unless the backend reads it from the model file.
-        format: Order of the axes of an image. Other formats than ``"FORMAT_NONE"`` need exactly three
-            ``dims``.
-        dims: Sizes, with ``-1`` for a variable size, and without the batch axis if ``max_batch_size`` is
-            above 0.
+        format: Order of the axes of an image. Other formats than ``"FORMAT_NONE"`` need exactly
+            three ``dims``.
+        dims: Sizes, with ``-1`` for a variable size, and without the batch axis if
+            ``max_batch_size`` is above 0.
         reshape: Shape that the backend receives instead of ``dims``. Default: ``dims``.
-        is_shape_tensor: Whether it is a shape tensor. Only for TensorRT; it must match the model file.
-        allow_ragged_batch: Whether requests with different shapes of this input may be in one batch.
+        is_shape_tensor: Whether it is a shape tensor. Only for TensorRT; it must match the model
+            file.
+        allow_ragged_batch: Whether requests with different shapes of this input may be in one
+            batch.
         optional: Whether a request may omit the input.
-        is_non_linear_format_io: Whether the model file uses a non-linear memory format. Only for TensorRT; it
-            must match the model file.
+        is_non_linear_format_io: Whether the model file uses a non-linear memory format. Only for
+            TensorRT; it must match the model file.
     """
 
     name: str = ""
@@ -73,14 +75,15 @@ class ModelOutput(TypedMessage):
     Args:
         name: Name of the output in the model file.
         data_type: Element type. It is required unless the backend reads it from the model file.
-        dims: Sizes, with ``-1`` for a variable size, and without the batch axis if ``max_batch_size`` is
-            above 0.
+        dims: Sizes, with ``-1`` for a variable size, and without the batch axis if
+            ``max_batch_size`` is above 0.
         reshape: Shape that the backend returns; Triton changes it to ``dims``. Default: ``dims``.
-        label_filename: File beside ``config.pbtxt`` with the label of one class on each line. Empty: no
-            labels.
-        is_shape_tensor: Whether it is a shape tensor. Only for TensorRT; it must match the model file.
-        is_non_linear_format_io: Whether the model file uses a non-linear memory format. Only for TensorRT; it
-            must match the model file.
+        label_filename: File beside ``config.pbtxt`` with the label of one class on each line.
+            Empty: no labels.
+        is_shape_tensor: Whether it is a shape tensor. Only for TensorRT; it must match the model
+            file.
+        is_non_linear_format_io: Whether the model file uses a non-linear memory format. Only for
+            TensorRT; it must match the model file.
     """
 
     name: str = ""
@@ -96,11 +99,13 @@ class BatchInput(TypedMessage):
     """An input that the backend computes for each batch, for models that accept ragged batches.
 
     Args:
-        kind: What is computed from the source: its number of elements in each request, the running total of
-            that number, the highest number as a shape, or the shape of each element of the batch.
+        kind: What is computed from the source: its number of elements in each request, the running
+            total of that number, the highest number as a shape, or the shape of each element of the
+            batch.
         target_name: Names of the model's inputs that receive the value.
         data_type: ``"TYPE_INT32"`` or ``"TYPE_FP32"``.
-        source_input: Name of the ragged input from which the value is computed, as the only element.
+        source_input: Name of the ragged input from which the value is computed, as the only
+            element.
     """
 
     kind: Literal[
@@ -121,7 +126,8 @@ class BatchOutput(TypedMessage):
 
     Args:
         target_name: Names of the outputs to split.
-        kind: How to split: each response gets the part that belongs to the shape of its source input.
+        kind: How to split: each response gets the part that belongs to the shape of its source
+            input.
         source_input: Name of the input whose shape determines the parts, as the only element.
     """
 

@@ -1,8 +1,9 @@
 """Converts typed values to and from the protobuf messages of the same name.
 
-The fields have the names of ``model_config.proto``, and the descriptors say how each is written, so the
-classes only declare fields. No part of a message is lost: ``extra`` keeps, as text, whatever a class has no
-field for, such as an enum number without a name or a field of another version's schema.
+The fields have the names of ``model_config.proto``, and the descriptors say how each is written, so
+the classes only declare fields. No part of a message is lost: ``extra`` keeps, as text, whatever a
+class has no field for, such as an enum number without a name or a field of another version's
+schema.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ class TypedMessage:
         return message
 
     def _described(self) -> Iterator[tuple[str, Any]]:
-        """Yield attributes with the descriptor of their field; ``global_`` is the field ``global``."""
+        """Yield attributes with the descriptor of their field;
+        ``global_`` is the field ``global``.
+        """
         known = message_class(type(self).__qualname__).DESCRIPTOR.fields_by_name
         for item in fields(type(self)):
             if item.name != "extra":
@@ -106,7 +109,7 @@ def _defaults(cls: type[TypedMessage]) -> Iterator[tuple[str, Any]]:
         yield item.name, item.default if factory is MISSING else factory()
 
 
-# --- shapes of fields -------------------------------------------------------------------------------------
+# --- shapes of fields -----------------------------------------------------------------------------
 
 
 def _is_repeated(descriptor: Any) -> bool:
@@ -143,7 +146,7 @@ def _frozen(descriptor: Any, value: Any) -> Any:
     return value
 
 
-# --- values into a message --------------------------------------------------------------------------------
+# --- values into a message ------------------------------------------------------------------------
 
 
 def _assign(message: Any, descriptor: Any, value: Any) -> None:
@@ -244,7 +247,7 @@ def _as_message(descriptor: Any, value: Any, place: Any = None) -> Any:
     raise _error(place or descriptor, f"must be {wanted}", value, f"pass {wanted}")
 
 
-# --- values out of a message ------------------------------------------------------------------------------
+# --- values out of a message ----------------------------------------------------------------------
 
 
 def _is_expressible(message: Any, descriptor: Any) -> bool:
@@ -282,7 +285,7 @@ def _value(descriptor: Any, value: Any) -> Any:
     return TypedMessage._CLASSES[descriptor.message_type.full_name].from_message(value)
 
 
-# --- extra ------------------------------------------------------------------------------------------------
+# --- extra ----------------------------------------------------------------------------------------
 
 
 def _text(message: Any) -> str:
@@ -298,5 +301,6 @@ def _parsed(text: str, message_class: Any, owner: str) -> Any:
         return text_format.Parse(text, message_class())
     except (text_format.ParseError, ValueError, TypeError) as error:
         raise InvalidValueError(
-            f"{owner}.extra: cannot be parsed ({error}), got {text!r}; use the syntax of config.pbtxt"
+            f"{owner}.extra: cannot be parsed ({error}), got {text!r}; "
+            "use the syntax of config.pbtxt"
         ) from error

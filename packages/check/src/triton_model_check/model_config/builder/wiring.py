@@ -1,7 +1,8 @@
-"""Connects the outputs of steps to inputs of other steps, by the given names or else by equal names.
+"""Connects the outputs of steps to inputs of other steps, by the given names or else by equal
+names.
 
-An output that is not mapped is *offered* under its own name. It becomes a tensor of the ensemble if a step or
-an output of the ensemble reads that name.
+An output that is not mapped is *offered* under its own name. It becomes a tensor of the ensemble if
+a step or an output of the ensemble reads that name.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from triton_model_check.model_config.schema import data_type_name
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """A step as the user declared it; ``config`` is ``None`` if only the name of the model is known.
+    """A step as the user declared it; ``config`` is ``None`` if only the name of the model is
+    known.
 
     ``inputs`` and ``outputs`` map the tensor names of the model to those of the ensemble.
     """
@@ -112,7 +114,9 @@ def wire(
 def _map_inputs(
     wiring: Wiring, steps: tuple[PlannedStep, ...], index: int, inputs: tuple[str, ...]
 ) -> None:
-    """Map the inputs without a mapping to the tensor of the same name; optional ones only if it exists."""
+    """Map the inputs without a mapping to the tensor of the same name;
+    optional ones only if it exists.
+    """
     for name, tensor in steps[index].tensors("input").items():
         if name in wiring.input_maps[index]:
             continue
@@ -166,7 +170,9 @@ Declared = TypeVar("Declared", ModelInput, ModelOutput)
 
 
 def batch_size_of(name: str, given: int | None, steps: Sequence[PlannedStep]) -> int:
-    """Return the ``max_batch_size`` of an ensemble: the given one, or the smallest of its models."""
+    """Return the ``max_batch_size`` of an ensemble: the given one,
+    or the smallest of its models.
+    """
     if given is not None:
         return given
     sizes = {
@@ -176,8 +182,8 @@ def batch_size_of(name: str, given: int | None, steps: Sequence[PlannedStep]) ->
     if batching and len(batching) < len(sizes):
         others = [model for model in sizes if model not in batching]
         raise InvalidValueError(
-            f'ensemble "{name}": max_batch_size cannot be inferred, got {quoted(batching)} with batching and '
-            f'{quoted(others)} without; write Ensemble("{name}", max_batch_size=...)'
+            f'ensemble "{name}": max_batch_size cannot be inferred, got {quoted(batching)} with '
+            f'batching and {quoted(others)} without; write Ensemble("{name}", max_batch_size=...)'
         )
     return min(sizes.values(), default=0)
 
@@ -185,7 +191,9 @@ def batch_size_of(name: str, given: int | None, steps: Sequence[PlannedStep]) ->
 def inferred(
     tensor: Declared, kind: str, steps: Sequence[PlannedStep], wiring: Wiring, max_batch_size: int
 ) -> Declared:
-    """Return an input or output (``kind``) of the ensemble, completed from the steps that use it."""
+    """Return an input or output (``kind``) of the ensemble,
+    completed from the steps that use it.
+    """
     ends = wiring.readers(tensor.name) if kind == "input" else wiring.writers(tensor.name)
     found = [(steps[end.step], steps[end.step].tensors(kind).get(end.name)) for end in ends]
     known = [(step, declared) for step, declared in found if declared is not None]
@@ -198,7 +206,9 @@ def inferred(
 
 
 def _dims(step: PlannedStep, declared: Any, max_batch_size: int) -> tuple[int, ...]:
-    """The dims of a step as the ensemble writes them; without batching they include the batch axis."""
+    """The dims of a step as the ensemble writes them;
+    without batching they include the batch axis.
+    """
     full = (-1, *declared.dims) if step.max_batch_size else tuple(declared.dims)
     return full[1:] if max_batch_size else full
 

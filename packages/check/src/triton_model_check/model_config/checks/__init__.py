@@ -20,7 +20,8 @@ from triton_model_check.model_config.target import PLATFORMS, Platform, Target
 class Chapter(NamedTuple):
     """The module of a chapter, and what it can have rules for.
 
-    ``scopes`` has the fields of the configuration of which one must be set, by scope; none means always.
+    ``scopes`` has the fields of the configuration of which one must be set, by scope; none means
+    always.
     """
 
     module: str
@@ -35,7 +36,9 @@ class Chapter(NamedTuple):
         return rules_of(name)
 
     def applies(self, scopes: Collection[str], fields: Collection[str], target: Target) -> bool:
-        """Return whether the chapter can have a rule for a model of these scopes with these fields."""
+        """Return whether the chapter can have a rule for a model of these
+        scopes with these fields.
+        """
         return target.platform in self.platforms and any(
             scope in scopes and (not when or not set(when).isdisjoint(fields))
             for scope, when in self.scopes.items()
@@ -70,7 +73,9 @@ RULES = _AllRules()
 
 @cache
 def rules_for(scopes: tuple[str, ...], fields: frozenset[str], target: Target) -> tuple[Rule, ...]:
-    """Return the rules for a model of these scopes with these fields; a repository has few combinations."""
+    """Return the rules for a model of these scopes with these fields;
+    a repository has few combinations.
+    """
     return tuple(
         rule
         for chapter in CHAPTERS

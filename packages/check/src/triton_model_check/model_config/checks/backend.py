@@ -61,8 +61,8 @@ _COMMON_BACKENDS = (
 def no_backend(model: ModelUnderCheck) -> Iterator[Problem]:
     """The backend is set, or Triton can infer it from a model file such as ``model.onnx``.
 
-    Triton looks for the file in the first version directory. It also accepts a model name of the form
-    ``name.backend``.
+    Triton looks for the file in the first version directory. It also accepts a model name of the
+    form ``name.backend``.
     """
     if model.folder.config_fault is not None or not model.folder.version_directories:
         return
@@ -145,8 +145,8 @@ def _platforms() -> tuple[str, ...]:
 def pair(model: ModelUnderCheck) -> Iterator[Problem]:
     """``backend`` and ``platform`` belong together.
 
-    Triton compares them only for TensorFlow, TensorRT, ONNX Runtime and PyTorch. Other backends accept any
-    platform.
+    Triton compares them only for TensorFlow, TensorRT, ONNX Runtime and PyTorch. Other backends
+    accept any platform.
     """
     known = KNOWN_BACKENDS.get(model.backend)
     platform = model.completed.platform
@@ -166,8 +166,8 @@ def pair(model: ModelUnderCheck) -> Iterator[Problem]:
 def backend_of_ensemble(model: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble has ``platform: "ensemble"`` and no backend.
 
-    The ensemble itself runs no code; the models of its steps do. Triton also fills in a backend from a
-    ``default_model_filename`` such as ``model.py``, and then rejects the ensemble.
+    The ensemble itself runs no code; the models of its steps do. Triton also fills in a backend
+    from a ``default_model_filename`` such as ``model.py``, and then rejects the ensemble.
     """
     config = model.config
     if config.platform != "ensemble":
@@ -192,8 +192,9 @@ def backend_of_ensemble(model: ModelUnderCheck) -> Iterator[Problem]:
 def runtime_library(model: ModelUnderCheck) -> Iterator[Problem]:
     """``runtime`` is the library of the backend, or a file in the model's folder.
 
-    Triton looks for it in the version directory, the model's folder and the backend's folder. It is rarely
-    needed: the default is the library of the backend. The rule skips backends whose files are not known.
+    Triton looks for it in the version directory, the model's folder and the backend's folder. It is
+    rarely needed: the default is the library of the backend. The rule skips backends whose files
+    are not known.
     """
     runtime = posixpath.normpath(model.config.runtime or ".")
     known = _RUNTIMES.get(model.backend)
@@ -259,9 +260,9 @@ def max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
 def misspelled(model: ModelUnderCheck) -> Iterator[Problem]:
     """The backend is not a misspelling of a common one, nor the name of a platform.
 
-    An image may contain any backend. The rule therefore reports only a name that differs from a common
-    backend by one letter, or by two swapped letters, a platform such as ``tensorrt_plan``, ``onnx`` and
-    ``onnxrt``.
+    An image may contain any backend. The rule therefore reports only a name that differs from a
+    common backend by one letter, or by two swapped letters, a platform such as ``tensorrt_plan``,
+    ``onnx`` and ``onnxrt``.
     """
     name = model.config.backend
     if "\0" in name:
@@ -354,8 +355,8 @@ def model_metrics(model: ModelUnderCheck) -> Iterator[Problem]:
 def pytorch_names(model: ModelUnderCheck) -> Iterator[Problem]:
     """Either all tensors of a PyTorch model are named ``name__index``, or none is.
 
-    Triton passes tensors with other names in the order of the configuration. If only some names have an
-    index, the order is not what most people expect.
+    Triton passes tensors with other names in the order of the configuration. If only some names
+    have an index, the order is not what most people expect.
     """
     if model.backend != "pytorch":
         return

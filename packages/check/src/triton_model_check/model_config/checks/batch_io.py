@@ -1,4 +1,7 @@
-"""Batch inputs and outputs, which Triton computes from the batch. Source: triton core, ValidateBatchIO."""
+"""Batch inputs and outputs, which Triton computes from the batch.
+
+Source: triton core, ValidateBatchIO.
+"""
 
 from __future__ import annotations
 

@@ -164,7 +164,10 @@ def cycle(model: ModelUnderCheck) -> Iterator[Problem]:
     waiting = model.graph.in_cycle
     if waiting:
         step = model.graph.producers[waiting[0]][0]
-        message = f"ensemble tensors are not written because they depend on each other, got {quoted(waiting)}"
+        message = (
+            "ensemble tensors are not written because they depend on each other, "
+            f"got {quoted(waiting)}"
+        )
         yield Problem(message, (*STEPS, step.index))
 
 
@@ -196,8 +199,8 @@ def writes_input(model: ModelUnderCheck) -> Iterator[Problem]:
 def duplicate_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble declares each input once.
 
-    Triton loads duplicates, but then every request has the wrong number of inputs. It answers with an output
-    that is declared twice, which ``tensor-duplicate-output`` reports.
+    Triton loads duplicates, but then every request has the wrong number of inputs. It answers with
+    an output that is declared twice, which ``tensor-duplicate-output`` reports.
     """
     if has_too_many_inputs(model.config):
         yield from declared_twice("input", model.config.input)

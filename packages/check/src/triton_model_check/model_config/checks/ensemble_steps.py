@@ -20,7 +20,9 @@ _CONSISTENCY = "triton core ValidateTensorConsistency"
 
 
 def steps(model: ModelUnderCheck) -> Iterator[tuple[Step, ModelUnderCheck]]:
-    """Yield the steps whose models are in the repository and have a configuration, with these models."""
+    """Yield the steps whose models are in the repository and have a configuration,
+    with these models.
+    """
     for step in model.graph.steps:
         step_model = model.context.models.get(step.model_name)
         if step_model is not None and step_model.final_config is not None:
@@ -48,7 +50,8 @@ def unknown_model(model: ModelUnderCheck) -> Iterator[Problem]:
 def model_cycle(model: ModelUnderCheck) -> Iterator[Problem]:
     """No ensemble is a step of itself, directly or through other ensembles.
 
-    Otherwise ensembles may be nested. A cycle is reported once, at the first of its ensembles by name.
+    Otherwise ensembles may be nested. A cycle is reported once, at the first of its ensembles by
+    name.
     """
     cycle = model.context.ensemble_cycles.get(model.name, ())
     if len(cycle) == 1:
@@ -66,7 +69,8 @@ def model_cycle(model: ModelUnderCheck) -> Iterator[Problem]:
 def step_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """The version of a step's model is loaded.
 
-    ``-1`` means the newest version. If ``model_version`` is left out, it means version 0, not the newest.
+    ``-1`` means the newest version. If ``model_version`` is left out, it means version 0, not the
+    newest.
     """
     for step in model.graph.steps:
         step_model = model.context.models.get(step.model_name)
@@ -96,7 +100,10 @@ def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
         size = step_model.final_config.max_batch_size
         if size != 0 and size < wanted:
             hint = f"set max_batch_size to {size} in the ensemble, or to {wanted} in the model"
-            message = f"ensemble allows maximum batch size {wanted}, but it contains {step.title} which only "
+            message = (
+                f"ensemble allows maximum batch size {wanted}, "
+                f"but it contains {step.title} which only "
+            )
             message += f"allows maximum batch size to be {size}"
             fix = unsafe(put(str(size), path=("max_batch_size",)))
             yield Problem(message, (*STEPS, step.index), hint, fix=fix)
@@ -160,7 +167,7 @@ def unmapped_input(model: ModelUnderCheck) -> Iterator[Problem]:
                 yield Problem(f"{step.title} input_map: {what}", (*STEPS, step.index, "input_map"))
 
 
-# --- types and shapes along each tensor -------------------------------------------------------------------
+# --- types and shapes along each tensor -----------------------------------------------------------
 
 
 class Declaration(NamedTuple):
@@ -176,8 +183,8 @@ class Declaration(NamedTuple):
 def declarations(model: ModelUnderCheck) -> Iterator[tuple[str, Declaration]]:
     """Yield every tensor with each of its declarations, in the order in which Triton reads them.
 
-    Those of the ensemble come first. Triton applies ``reshape`` only to them, and uses the first one of two
-    inputs or outputs with the same name.
+    Those of the ensemble come first. Triton applies ``reshape`` only to them, and uses the first
+    one of two inputs or outputs with the same name.
     """
     batching = model.config.max_batch_size > 0
     for field in ("input", "output"):
@@ -242,7 +249,8 @@ def matches(left: Sequence[int], right: Sequence[int]) -> bool:
 def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
     """A tensor has the same data type in every declaration.
 
-    The declarations are in the ensemble, in the model that writes it, and in the models that read it.
+    The declarations are in the ensemble, in the model that writes it, and in the models that read
+    it.
     """
     for tensor, one, other in pairs(model):
         if one.data_type and one.data_type != other.data_type:
@@ -264,7 +272,10 @@ def shape(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for tensor, one, other in pairs(model):
         if not matches(one.dims, other.dims) and not matches(one.full_dims, other.full_dims):
-            message = f'ensemble tensor "{tensor}": inconsistent shape: {list(one.full_dims)} is inferred '
+            message = (
+                f'ensemble tensor "{tensor}": inconsistent shape: '
+                f"{list(one.full_dims)} is inferred "
+            )
             message += (
                 f"from {one.owner} while {list(other.full_dims)} is inferred from {other.owner}"
             )
@@ -280,7 +291,8 @@ def shape(model: ModelUnderCheck) -> Iterator[Problem]:
 def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
     """Between a model with batching and one without, the shapes agree including the batch axis.
 
-    Triton also loads shapes that agree without the batch axis, but at run time the tensor has one more.
+    Triton also loads shapes that agree without the batch axis, but at run time the tensor has one
+    more.
     """
     for tensor, one, other in pairs(model):
         batching = len(one.full_dims) - len(one.dims), len(other.full_dims) - len(other.dims)

@@ -1,7 +1,7 @@
 """Instance groups: how many copies of a model run, and on which device.
 
-Source: triton core, NormalizeInstanceGroup and ValidateInstanceGroup. Rules that depend on the machine use
-the target's number of GPUs, and are skipped if it is unknown.
+Source: triton core, NormalizeInstanceGroup and ValidateInstanceGroup. Rules that depend on the
+machine use the target's number of GPUs, and are skipped if it is unknown.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def resolved_kind(group: Any, gpu_count: int | None) -> int:
 
 
 def instance_count(model: ModelUnderCheck) -> int:
-    """Return how many instances of the model one machine runs; a GPU group counts once for each GPU."""
+    """Return how many instances of the model one machine runs;
+    a GPU group counts once for each GPU.
+    """
     total = 0
     for _, group in groups(model):
         on_gpu = resolved_kind(group, model.target.gpu_count) == _GPU
@@ -52,8 +54,8 @@ def instance_count(model: ModelUnderCheck) -> int:
 def gpus_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     """Only instances of KIND_GPU list ``gpus``.
 
-    Without ``kind``, a group that lists a GPU that the machine does not have becomes KIND_CPU. Triton then
-    rejects its list.
+    Without ``kind``, a group that lists a GPU that the machine does not have becomes KIND_CPU.
+    Triton then rejects its list.
     """
     for place, group in groups(model):
         kind = resolved_kind(group, model.target.gpu_count)
@@ -65,7 +67,10 @@ def gpus_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f"instance group {message}", field, hint, fix=unsafe(remove()))
         else:
             name = "KIND_CPU" if kind == _CPU else "KIND_MODEL"
-            message = f"instance group has kind {name} but specifies one or more GPUs, got {list(group.gpus)}"
+            message = (
+                f"instance group has kind {name} but specifies one or more GPUs, "
+                f"got {list(group.gpus)}"
+            )
             yield Problem(message, (*place, "gpus"), fix=unsafe(remove()))
 
 

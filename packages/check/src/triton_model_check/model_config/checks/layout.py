@@ -22,13 +22,16 @@ _NONE_AVAILABLE = "at least one version must be available under the version poli
     "repository",
     rejects=False,
     source="triton server docker/sagemaker/serve: models are loaded by name",
-    hint="use the folder that contains the folders of the models, each with config.pbtxt or a folder 1",
+    hint=(
+        "use the folder that contains the folders of the models, "
+        "each with config.pbtxt or a folder 1"
+    ),
 )
 def no_model(context: RepositoryContext) -> Iterator[Problem]:
     """The repository contains at least one model.
 
-    Triton starts with an empty repository, but has no model to serve; with other folders, it ends. Often the
-    path is one folder above or below the right one.
+    Triton starts with an empty repository, but has no model to serve; with other folders, it ends.
+    Often the path is one folder above or below the right one.
     """
     folders = [name for name, is_link in context.directories.items() if not is_link]
     if context.folders or context.root is not None or (context.target.is_sagemaker and not folders):
@@ -43,7 +46,10 @@ def no_model(context: RepositoryContext) -> Iterator[Problem]:
 
 def _inner_hint(folder: ModelFolder) -> str:
     """Return a hint for a path that is one folder too high."""
-    return f'use the folder "{folder.name}" as the repository: it contains {_few(list(folder.inner_models))}'
+    return (
+        f'use the folder "{folder.name}" as the repository: it contains '
+        f"{_few(list(folder.inner_models))}"
+    )
 
 
 @rule(
@@ -56,8 +62,8 @@ def _inner_hint(folder: ModelFolder) -> str:
 def folder_is_model(context: RepositoryContext) -> Iterator[Problem]:
     """The folder contains models and is not itself a model.
 
-    A folder with ``config.pbtxt`` or with version folders alone is a model. Triton would look for models in
-    its version folders. The content of one multi-model archive may be a model.
+    A folder with ``config.pbtxt`` or with version folders alone is a model. Triton would look for
+    models in its version folders. The content of one multi-model archive may be a model.
     """
     if _is_model_itself(context):
         hint = _PARENT_OF_STORAGE if context.target.platform == "kserve" else None
@@ -104,8 +110,8 @@ def _few(names: list[str], most: int = 4) -> str:
 def no_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """A model has at least one version directory; for an ensemble it may be empty.
 
-    Git does not store empty folders, so most ensembles in public repositories have none. Packing creates it
-    again. The rule reports an ensemble only if the folder is used without packing.
+    Git does not store empty folders, so most ensembles in public repositories have none. Packing
+    creates it again. The rule reports an ensemble only if the folder is used without packing.
     """
     folder = model.folder
     if folder.version_directories or (folder.is_ensemble and model.context.is_packed):
@@ -133,7 +139,8 @@ def no_version(model: ModelUnderCheck) -> Iterator[Problem]:
 def no_version_chosen(model: ModelUnderCheck) -> Iterator[Problem]:
     """The version policy selects at least one existing version.
 
-    ``specific`` ignores versions that do not exist. ``latest`` without ``num_versions`` selects none.
+    ``specific`` ignores versions that do not exist. ``latest`` without ``num_versions`` selects
+    none.
     """
     if model.versions_to_load or not model.folder.version_directories:
         return
@@ -186,10 +193,10 @@ def version_absent(model: ModelUnderCheck) -> Iterator[Problem]:
 def version_name(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a version directory is a number of at most 64 bits.
 
-    Triton reads the number at the start of the name: ``1abc`` counts as version 1. It then looks for the
-    folder ``1`` and does not find it. The same happens with a negative number. The Python backend hangs in
-    both cases. A number of more than 64 bits stops the server. The rule skips ensembles, which have no files
-    in their version directories.
+    Triton reads the number at the start of the name: ``1abc`` counts as version 1. It then looks
+    for the folder ``1`` and does not find it. The same happens with a negative number. The Python
+    backend hangs in both cases. A number of more than 64 bits stops the server. The rule skips
+    ensembles, which have no files in their version directories.
     """
     loaded = () if model.folder.is_ensemble else model.versions_to_load
     for name, number in sorted(model.folder.version_directories.items()):
@@ -263,7 +270,8 @@ def config_unreadable(model: ModelUnderCheck) -> Iterator[Problem]:
     hint="replace it by a file, or remove it",
 )
 def special_file(model: ModelUnderCheck) -> Iterator[Problem]:
-    """``config.pbtxt`` and the files in version directories are not named pipes, devices or sockets.
+    """``config.pbtxt`` and the files in version directories are not named pipes, devices or
+    sockets.
 
     The server would wait for them forever, and no archive can contain them.
     """
@@ -275,8 +283,8 @@ def special_file(model: ModelUnderCheck) -> Iterator[Problem]:
 def name_differs(model: ModelUnderCheck) -> Iterator[Problem]:
     """``name`` is left out, or equals the name of the folder, including case.
 
-    The rule skips models that a multi-model endpoint serves by the name of the archive: SageMaker's front end
-    overwrites their ``name``. It does not skip the steps of an ensemble.
+    The rule skips models that a multi-model endpoint serves by the name of the archive: SageMaker's
+    front end overwrites their ``name``. It does not skip the steps of an ensemble.
     """
     if has_another_name(model):
         name, hint = model.config.name, f'write name: "{model.name}", or remove name'

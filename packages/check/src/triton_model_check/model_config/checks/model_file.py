@@ -38,9 +38,11 @@ def _problems(model: ModelUnderCheck, code: str) -> Iterator[Problem]:
 
 @rule("model-file-missing", "file", needs_files=True, source=_LOAD)
 def missing(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Every loaded version contains its model file, such as ``model.onnx``, or ``default_model_filename``.
+    """Every loaded version contains its model file, such as ``model.onnx``, or
+    ``default_model_filename``.
 
-    Case matters, and a link must lead to a file. ``python-model-file`` checks models of the Python backend.
+    Case matters, and a link must lead to a file. ``python-model-file`` checks models of the Python
+    backend.
     """
     is_named = model.config is not None and bool(model.config.default_model_filename)
     chosen = {} if model.config is None else dict(model.config.cc_model_filenames)
@@ -81,9 +83,9 @@ plan_not_a_plan = reported("plan-not-a-plan", _problems)
 def plan_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """The TensorRT that built the plan has the version of the image's TensorRT.
 
-    TensorRT loads plans of other versions only if they were built with ``--versionCompatible``, and the
-    server runs with ``--backend-config=tensorrt,version-compatible=true``. The header of a plan does not say
-    how it was built: acknowledge ``plan-version`` for such an endpoint.
+    TensorRT loads plans of other versions only if they were built with ``--versionCompatible``, and
+    the server runs with ``--backend-config=tensorrt,version-compatible=true``. The header of a plan
+    does not say how it was built: acknowledge ``plan-version`` for such an endpoint.
     """
     for each in _problems(model, "plan-version"):
         yield each._replace(
@@ -95,8 +97,8 @@ def plan_version(model: ModelUnderCheck) -> Iterator[Problem]:
 def plan_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     """The plan was built on a GPU with the compute capability of the endpoint's GPU.
 
-    ``constructs-triton compile`` writes ``plan.json`` beside a plan; without it the GPU is not known. Plans
-    that are built with ``--hardwareCompatibilityLevel`` run on other GPUs.
+    ``constructs-triton compile`` writes ``plan.json`` beside a plan; without it the GPU is not
+    known. Plans that are built with ``--hardwareCompatibilityLevel`` run on other GPUs.
     """
     try:
         read_manifest(model.folder.directory / manifest_of(_plan(model)))
@@ -119,8 +121,8 @@ def plan_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
 def plan_gpu_model(model: ModelUnderCheck) -> Iterator[Problem]:
     """The plan was built on the same type of GPU as the endpoint has.
 
-    An L4 and an L40S have the same compute capability. TensorRT loads the plan of one on the other, and warns
-    that it may be slow or fail.
+    An L4 and an L40S have the same compute capability. TensorRT loads the plan of one on the other,
+    and warns that it may be slow or fail.
     """
     manifest, target = _manifest(model), model.target
     if manifest is None or target.gpu_model in (None, manifest.gpu_model):
@@ -132,13 +134,17 @@ def plan_gpu_model(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _manifest(model: ModelUnderCheck) -> PlanManifest | None:
-    """The manifest of the plan to load; ``None`` without one, or if the plan was replaced by another."""
+    """The manifest of the plan to load; ``None`` without one,
+    or if the plan was replaced by another.
+    """
     is_known = any(each.has_manifest for each in model.model_files)
     return read_manifest(model.folder.directory / manifest_of(_plan(model))) if is_known else None
 
 
 def _plan(model: ModelUnderCheck) -> str:
-    """The plan that the GPU of the endpoint loads: that of ``cc_model_filenames``, or the default one."""
+    """The plan that the GPU of the endpoint loads: that of ``cc_model_filenames``,
+    or the default one.
+    """
     by_capability = {} if model.config is None else dict(model.config.cc_model_filenames)
     return str(by_capability.get(model.target.compute_capability, "model.plan"))
 
@@ -160,11 +166,14 @@ def _gpu(gpu_model: str | None, compute_capability: str) -> str:
     return f"{gpu_model or 'a GPU'} (compute capability {compute_capability})"
 
 
-# --- the tensors of plans, which `constructs-triton compile` writes into plan.json --------------------------
+# --- the tensors of plans, which `constructs-triton compile` writes into plan.json ----------------
 
 
 def _plans(model: ModelUnderCheck) -> Iterator[tuple[ModelFile, Any]]:
-    """Yield the configuration with each plan of known tensors. Plans of several GPUs have the same ones."""
+    """Yield the configuration with each plan of known tensors.
+
+    Plans of several GPUs have the same ones.
+    """
     known = {(each.inputs, each.outputs): each for each in model.model_files if each.has_manifest}
     return (
         (file, model.config) for file in known.values() if file.inputs and model.config is not None
@@ -172,7 +181,10 @@ def _plans(model: ModelUnderCheck) -> Iterator[tuple[ModelFile, Any]]:
 
 
 def _has_batches(pairs: Sequence[Pair]) -> bool:
-    """Whether dims leave out the batch dimension. Without any dims, the backend assumes that they do."""
+    """Whether dims leave out the batch dimension.
+
+    Without any dims, the backend assumes that they do.
+    """
     known = [
         (each, each.found.shape) for each in pairs if each.dims and each.found.shape is not None
     ]
@@ -194,8 +206,8 @@ def _is_ragged(pair: Pair) -> bool:
 def plan_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
     """Inputs and outputs have the names and data types of the plan, and none is left out.
 
-    A side without any tensor is completed by the backend. The tensors of a plan are known if ``plan.json``
-    has them.
+    A side without any tensor is completed by the backend. The tensors of a plan are known if
+    ``plan.json`` has them.
     """
     for file, config in _plans(model):
         yield from type_problems(file, config)
@@ -216,7 +228,8 @@ def plan_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
     "plan-dims", "tensorrt", needs_files=True, source=f"{_INSTANCE}::InitializeExecuteInputBinding"
 )
 def plan_dims(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The dims of each tensor fit its shape in the plan, and those of inputs the optimization profile.
+    """The dims of each tensor fit its shape in the plan, and those of inputs the optimization
+    profile.
 
     Shapes and profiles are known if ``plan.json`` has them.
     """
@@ -275,7 +288,10 @@ def plan_max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
             hint = f"set max_batch_size: {allowed}, or {export}{again}"
             if not is_batched:
                 hint = "write dims without the batch dimension, or set max_batch_size: 0"
-            message = f"configuration specified max-batch {size} but TensorRT engine only supports max-batch"
+            message = (
+                f"configuration specified max-batch {size} but "
+                "TensorRT engine only supports max-batch"
+            )
             fix = unsafe(put(str(allowed)))
             yield Problem(f"{message} {allowed}", ("max_batch_size",), hint, fix=fix)
 

@@ -1,4 +1,7 @@
-"""The configuration of an ONNX model, compared with the model. Source: onnxruntime_backend r24.10."""
+"""The configuration of an ONNX model, compared with the model.
+
+Source: onnxruntime_backend r24.10.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ _DIMS = re.compile(r"write dims: (\[.*?\])")
 
 
 class Pair(NamedTuple):
-    """A tensor of the configuration, with its place, and the tensor of the model with the same name."""
+    """A tensor of the configuration, with its place,
+    and the tensor of the model with the same name.
+    """
 
     field: str
     position: int
@@ -65,7 +70,10 @@ def batching(model: ModelUnderCheck) -> Iterator[Problem]:
             fixed = ", ".join(
                 f'"{each.name}" {list(each.shape or ())}' for each in file.fixed_tensors
             )
-            hint = f"set max_batch_size: 0, or export the model with a variable first dimension of {fixed}"
+            hint = (
+                "set max_batch_size: 0, or export the model "
+                f"with a variable first dimension of {fixed}"
+            )
             yield Problem(message, ("max_batch_size",), hint, fix=unsafe(put("0")))
 
 
@@ -114,7 +122,10 @@ def _count_hint(config: Any, names: Sequence[str]) -> str:
         return f"add the input {quoted(missing)}"
     if extra and not missing:
         return f"remove the input {quoted(extra)}"
-    return f"list exactly the inputs {quoted(names)}, without sequence controls, states and batch inputs"
+    return (
+        f"list exactly the inputs {quoted(names)}, without sequence controls, "
+        "states and batch inputs"
+    )
 
 
 @rule("onnx-input-name", "onnxruntime", needs_files=True, source=_VALIDATE_INPUTS)
@@ -159,7 +170,10 @@ def optional_input(model: ModelUnderCheck) -> Iterator[Problem]:
     for _, config in model.completed_configs:
         for index, each in enumerate(config.input):
             if each.optional and config.max_batch_size > 0:
-                message = f'optional input "{each.name}" is not supported for models that support batching'
+                message = (
+                    f'optional input "{each.name}" is not supported '
+                    "for models that support batching"
+                )
                 hint = "set max_batch_size: 0, or remove the input"
                 yield Problem(message, ("input", index, "optional"), hint)
 
@@ -192,7 +206,8 @@ def type_problems(file: ModelFile, config: Any) -> Iterator[Problem]:
 def unsupported_type(model: ModelUnderCheck) -> Iterator[Problem]:
     """The backend of the image supports the data type of each tensor.
 
-    It supports BF16 from image 26.03 on. Triton has no data type for FP8, 4-bit and complex numbers.
+    It supports BF16 from image 26.03 on. Triton has no data type for FP8, 4-bit and complex
+    numbers.
     """
     supports_bf16 = onnx_runtime(model.target.image_version).supports_bf16
     for file, config in model.completed_configs:
@@ -215,8 +230,9 @@ def unsupported_type(model: ModelUnderCheck) -> Iterator[Problem]:
 def dims(model: ModelUnderCheck) -> Iterator[Problem]:
     """The dims of each tensor agree with the shape of the model's tensor.
 
-    With ``max_batch_size`` above 0, the first dimension of the model is the batch dimension, which ``dims``
-    leaves out. An input may have a fixed size where the model has -1. An output must have the same dims.
+    With ``max_batch_size`` above 0, the first dimension of the model is the batch dimension, which
+    ``dims`` leaves out. An input may have a fixed size where the model has -1. An output must have
+    the same dims.
     """
     for file, config in model.completed_configs:
         batch_outputs = {name for each in config.batch_output for name in each.target_name}
@@ -296,8 +312,13 @@ def _not_batched(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
 def different(
     pair: Pair, given: Sequence[int], shape: Sequence[int], is_batched: bool
 ) -> tuple[str, str]:
-    """Return message and hint for dims that do not fit a shape; both have the batch dimension, if any."""
-    message = f'tensor "{pair.tensor.name}": the model expects {len(shape)} dimensions (shape {list(shape)}) '
+    """Return message and hint for dims that do not fit a shape; both have the
+    batch dimension, if any.
+    """
+    message = (
+        f'tensor "{pair.tensor.name}": the model expects '
+        f"{len(shape)} dimensions (shape {list(shape)}) "
+    )
     message += (
         f"but the model configuration specifies {len(given)} dimensions (shape {list(given)})"
     )
@@ -330,7 +351,8 @@ _CONTROL_VALUES = {
     source=_VALIDATE_CONTROLS,
 )
 def control(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Each sequence control is an input of the model, with shape [1] and the data type of its values.
+    """Each sequence control is an input of the model, with shape [1] and the data type of its
+    values.
 
     With ``max_batch_size`` above 0, the shape follows the batch dimension.
     """
@@ -349,7 +371,10 @@ def _control_problem(
 ) -> tuple[str, str] | None:
     found = inputs.get(name)
     if found is None:
-        message = f"configuration specified sequence control '{name}', but model does not provide that input"
+        message = (
+            f"configuration specified sequence control '{name}', "
+            "but model does not provide that input"
+        )
         return message, f"write the name of an input of the model: {quoted(inputs)}"
     dims = list(found.shape or ())[1 if max_batch_size > 0 else 0 :]
     if dims != [1]:

@@ -44,7 +44,8 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule("tree-model-type", "fil", source="fil_backend string_to_serialization")
 def model_type(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The parameter ``model_type`` of the FIL backend has a known value, and the model file that format.
+    """The parameter ``model_type`` of the FIL backend has a known value, and the model file that
+    format.
 
     It determines the name of the model file too. The default is XGBoost's old binary format.
     """
@@ -100,9 +101,10 @@ def classifier(model: ModelUnderCheck) -> Iterator[Problem]:
 def features(model: ModelUnderCheck) -> Iterator[Problem]:
     """The input of a model of trees has one value for each feature of the model.
 
-    The FIL backend does not compare them. For each row of a request it reads as many values as the model has
-    features: with fewer it reads beyond the request, with more it begins later rows at the wrong value. The
-    number of features is read from files of LightGBM, and of XGBoost in JSON and UBJSON.
+    The FIL backend does not compare them. For each row of a request it reads as many values as the
+    model has features: with fewer it reads beyond the request, with more it begins later rows at
+    the wrong value. The number of features is read from files of LightGBM, and of XGBoost in JSON
+    and UBJSON.
     """
     counts = [
         file.inputs[0].shape[1]
@@ -131,8 +133,8 @@ def features(model: ModelUnderCheck) -> Iterator[Problem]:
 def tree_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """The FIL backend of the image supports the format of the XGBoost that wrote the model.
 
-    XGBoost changes its formats, and older images do not read the newer ones. A model of a version about which
-    nothing is published is listed as not checked.
+    XGBoost changes its formats, and older images do not read the newer ones. A model of a version
+    about which nothing is published is listed as not checked.
     """
     for file in model.model_files:
         version, image = file.versions.get("xgboost"), model.target.image_version
@@ -221,8 +223,9 @@ def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
 def operator_library(model: ModelUnderCheck) -> Iterator[Problem]:
     """The libraries of custom operators are in the model's folder, below ``/opt/ml/model``.
 
-    AWS's image contains no such library, and the server does not look for a relative path in the model's
-    folder. The rule skips images that may be your own, unless the path is below ``/opt/ml/model``.
+    AWS's image contains no such library, and the server does not look for a relative path in the
+    model's folder. The rule skips images that may be your own, unless the path is below
+    ``/opt/ml/model``.
     """
     is_known = model.target.is_prebuilt_image and model.target.image_version is not None
     for index, path in enumerate(model.config.model_operations.op_library_filename):
@@ -240,7 +243,8 @@ def _has_library(model: ModelUnderCheck, path: str, *, inside: bool) -> bool:
     if inside and model.folder.path != ".":
         return model.folder.exists("..", path.removeprefix(_SINGLE_MODEL_FOLDER).lstrip("/"))
     if not path.startswith("/"):
-        return False  # the server looks in its working directory, and for a bare name where the loader looks
+        # the server looks in its working directory, and for a bare name where the loader looks
+        return False
     name = posixpath.basename(path)
     return any(
         name in names

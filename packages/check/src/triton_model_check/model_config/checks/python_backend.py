@@ -120,8 +120,8 @@ def model_class(model: ModelUnderCheck) -> Iterator[Problem]:
 def execute(model: ModelUnderCheck) -> Iterator[Problem]:
     """``TritonPythonModel`` has a method ``execute``.
 
-    Without it the model loads and ``/ping`` succeeds, but every request fails. The rule skips classes with a
-    base class.
+    Without it the model loads and ``/ping`` succeeds, but every request fails. The rule skips
+    classes with a base class.
     """
     for source in model.python_sources:
         if source.lacks_execute:
@@ -140,8 +140,8 @@ def execute(model: ModelUnderCheck) -> Iterator[Problem]:
 def execute_returns_none(model: ModelUnderCheck) -> Iterator[Problem]:
     """``execute`` returns responses on every path, unless the model is decoupled.
 
-    When it returns ``None``, the request gets no response at all, and SageMaker reports a timeout after 60
-    seconds. The rule skips a method that only contains ``pass`` or ``...``.
+    When it returns ``None``, the request gets no response at all, and SageMaker reports a timeout
+    after 60 seconds. The rule skips a method that only contains ``pass`` or ``...``.
     """
     config = model.folder.config
     if config is not None and config.model_transaction_policy.decoupled:
@@ -189,8 +189,9 @@ def cpu_only_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
 def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
     """A Python model has inputs and outputs, in ``config.pbtxt`` or by ``auto_complete_config``.
 
-    Without them the model loads and ``/ping`` succeeds, but a request with a tensor fails, and the response
-    to one without has no outputs. The cause is often an empty, missing or misnamed ``config.pbtxt``.
+    Without them the model loads and ``/ping`` succeeds, but a request with a tensor fails, and the
+    response to one without has no outputs. The cause is often an empty, missing or misnamed
+    ``config.pbtxt``.
     """
     config = model.config
     if model.completes_tensors:
@@ -208,9 +209,9 @@ def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
 def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
     """The tensors that ``model.py`` names are inputs and outputs of ``config.pbtxt``.
 
-    ``get_input_tensor_by_name`` returns ``None`` for another input, and the server leaves another output out
-    of the response. The rule skips models with ``auto_complete_config``. Of models that call other models, it
-    checks only the inputs.
+    ``get_input_tensor_by_name`` returns ``None`` for another input, and the server leaves another
+    output out of the response. The rule skips models with ``auto_complete_config``. Of models that
+    call other models, it checks only the inputs.
     """
     config = model.config
     if config is None or model.completes_tensors or not (config.input and config.output):
@@ -232,7 +233,7 @@ def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
                 yield Problem(message, path=source.path, line=each.line, hint=hint, fix=fix)
 
 
-# --- models that call other models -------------------------------------------------------------------------
+# --- models that call other models ----------------------------------------------------------------
 
 
 @rule("python-called-model", "calls", rejects=False, source=_README, needs_files=True)
@@ -240,7 +241,8 @@ def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every model that a Python model calls is in the repository.
 
     The model loads without it, but its requests fail. The rule reads the name of the model from
-    ``InferenceRequest(model_name="...")``, and from ``calls`` of ``triton-models.toml`` or of the repository.
+    ``InferenceRequest(model_name="...")``, and from ``calls`` of ``triton-models.toml`` or of the
+    repository.
     """
     calls = model.context.calls[model.name]
     for name in calls.models:
@@ -260,15 +262,15 @@ def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
 def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a called model can be read from the source, or is declared.
 
-    Only known models are packed into the archive of the caller and loaded with it. The rule skips models for
-    which ``calls`` of ``triton-models.toml`` or of the repository has an entry.
+    Only known models are packed into the archive of the caller and loaded with it. The rule skips
+    models for which ``calls`` of ``triton-models.toml`` or of the repository has an entry.
     """
     calls = model.context.calls[model.name]
     if calls.declared is not None:
         return
     hint = (
-        f'write "{model.name}" = ["MODEL"] below [calls] in triton-models.toml in the folder of the models, '
-        "or write the name as a string"
+        f'write "{model.name}" = ["MODEL"] below [calls] in triton-models.toml in the folder of '
+        "the models, or write the name as a string"
     )
     for site in calls.unknown:
         message = (
@@ -282,18 +284,20 @@ def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     "calls",
     rejects=False,
     source="observed with triton server 2.51; SageMakerMMELoadModel",
-    hint="serve the model with TritonEndpoint, or replace it by an ensemble of the models that it calls: "
-    "`constructs-triton model new --backend ensemble NAME --step MODEL --step MODEL`",
+    hint=(
+        "serve the model with TritonEndpoint, or replace it by an ensemble of the models that it "
+        "calls: `constructs-triton model new --backend ensemble NAME --step MODEL --step MODEL`"
+    ),
     needs_files=True,
     platforms=("sagemaker-multi-model",),
 )
 def calls_on_multi_model_endpoint(model: ModelUnderCheck) -> Iterator[Problem]:
     """No model of a multi-model endpoint calls another model.
 
-    SageMaker's front end loads one folder of each archive, the last one in the order of the file system, so
-    it may answer with the called model instead of the caller. A model that is loaded with
-    ``pb_utils.load_model`` cannot be called any more as soon as a second archive contains a model of the same
-    name, for example the next version of the same archive.
+    SageMaker's front end loads one folder of each archive, the last one in the order of the file
+    system, so it may answer with the called model instead of the caller. A model that is loaded
+    with ``pb_utils.load_model`` cannot be called any more as soon as a second archive contains a
+    model of the same name, for example the next version of the same archive.
     """
     if model.name not in model.context.loaded:
         return

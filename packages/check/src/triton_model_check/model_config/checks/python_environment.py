@@ -66,10 +66,11 @@ def environment_of(model: ModelUnderCheck) -> PackedEnvironment | None:
     hint="add the archive to the model's folder, or fix the path",
 )
 def environment(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The archive of ``EXECUTION_ENV_PATH`` exists if its path is below ``$$TRITON_MODEL_DIRECTORY``.
+    """The archive of ``EXECUTION_ENV_PATH`` exists if its path is below
+    ``$$TRITON_MODEL_DIRECTORY``.
 
-    An archive of models contains only the folders of the models that its model needs. Packing leaves out
-    files beside these folders, so a path with ``..`` can lead only into one of them.
+    An archive of models contains only the folders of the models that its model needs. Packing
+    leaves out files beside these folders, so a path with ``..`` can lead only into one of them.
     ``python-environment-elsewhere`` reports other paths.
     """
     path, parts = model.parameter(PARAMETER), _parts(model)
@@ -78,8 +79,9 @@ def environment(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, PLACE)
     elif parts and parts[0] == ".." and _is_left_out(model, parts[1:]):
         hint = (
-            f'move the archive into the folder "{model.name}", and write {_MODEL_DIRECTORY}/{parts[-1]}; or, '
-            f'with python_environments, set also_served=["{model.name}"] on the repository'
+            f'move the archive into the folder "{model.name}", and write '
+            f"{_MODEL_DIRECTORY}/{parts[-1]}; or, with python_environments, set "
+            f'also_served=["{model.name}"] on the repository'
         )
         yield Problem(f"{message}: packing leaves it out of the archive", PLACE, hint)
 
@@ -99,10 +101,11 @@ def _is_left_out(model: ModelUnderCheck, parts: list[str]) -> bool:
 
 @environment_rule("python-environment-content", source=_MANAGER)
 def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The archive of an environment is a tar file, plain or compressed with gzip, with ``bin/activate``.
+    """The archive of an environment is a tar file, plain or compressed with gzip, with
+    ``bin/activate``.
 
-    The script must be at the root of the archive. It is not if the folder of the environment was packed in
-    place of its content.
+    The script must be at the root of the archive. It is not if the folder of the environment was
+    packed in place of its content.
     """
     from triton_model_check.model_config.packed_environment import ACTIVATE
 
@@ -135,8 +138,9 @@ def environment_content(model: ModelUnderCheck) -> Iterator[Problem]:
 def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
     """``EXECUTION_ENV_PATH`` starts with ``$$TRITON_MODEL_DIRECTORY`` or is absolute.
 
-    Triton looks for a relative path in the working directory of the server, and downloads nothing. The rule
-    applies to endpoints with AWS's images, whose working directory contains no environments.
+    Triton looks for a relative path in the working directory of the server, and downloads nothing.
+    The rule applies to endpoints with AWS's images, whose working directory contains no
+    environments.
     """
     path = model.parameter(PARAMETER)
     if not path or path.startswith(("/", _MODEL_DIRECTORY)):
@@ -171,15 +175,17 @@ def environment_elsewhere(model: ModelUnderCheck) -> Iterator[Problem]:
 @environment_rule(
     "python-environment-version",
     source='triton python_backend README, "Creating Custom Execution Environments"',
-    hint="build it for the image, with `constructs-triton env build --image-version`, and set the same "
-    "image_version in python_environments",
+    hint=(
+        "build it for the image, with `constructs-triton env build --image-version`, and set the "
+        "same image_version in python_environments"
+    ),
     server_hint="build it with the Python of the image, and pack it with conda-pack or venv-pack",
 )
 def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment has the Python version of the image.
 
-    The image's Python stub embeds its own Python, and cannot start with an environment of another minor
-    version. The rule skips models with a stub of their own.
+    The image's Python stub embeds its own Python, and cannot start with an environment of another
+    minor version. The rule skips models with a stub of their own.
     """
     wanted, found = model.image_python, environment_of(model)
     if wanted is None or found is None or _OWN_STUB in model.folder.entries:
@@ -194,15 +200,19 @@ def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
     "python-environment-numpy",
     rejects=False,
     source="observed with triton server 2.51; server build.py: numpy<2",
-    hint='add "numpy<2" to its requirements, and build it for the image with `constructs-triton env build`',
+    hint=(
+        'add "numpy<2" to its requirements, and build it '
+        "for the image with `constructs-triton env build`"
+    ),
     server_hint='add "numpy<2" to its requirements, and build it again',
     before="24.11",
 )
 def environment_numpy(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment for an image before 24.11 does not contain NumPy 2.
 
-    The image's Python stub cannot read its arrays: the model loads, and every request fails with "output
-    tensor shape does not match size of output". The rule skips models with a stub of their own.
+    The image's Python stub cannot read its arrays: the model loads, and every request fails with
+    "output tensor shape does not match size of output". The rule skips models with a stub of their
+    own.
     """
     version, found = model.target.image_version, environment_of(model)
     if found is None:
@@ -214,7 +224,7 @@ def environment_numpy(model: ModelUnderCheck) -> Iterator[Problem]:
         )
 
 
-# --- imports ----------------------------------------------------------------------------------------------
+# --- imports --------------------------------------------------------------------------------------
 
 
 @rule(
@@ -227,8 +237,8 @@ def environment_numpy(model: ModelUnderCheck) -> Iterator[Problem]:
 def misspelled_import(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of the module ``triton_python_backend_utils`` is not misspelled.
 
-    Only the Python backend contains this module; no package of that name or a similar one needs to be
-    installed.
+    Only the Python backend contains this module; no package of that name or a similar one needs to
+    be installed.
     """
     for path, each in _foreign_imports(model):
         if each.is_loaded and _is_misspelled(each.module):
@@ -246,9 +256,9 @@ def misspelled_import(model: ModelUnderCheck) -> Iterator[Problem]:
 def missing_import(model: ModelUnderCheck) -> Iterator[Problem]:
     """AWS's image or the packed environment contains each imported package.
 
-    The rule applies to endpoints with AWS's images. It skips imports inside ``if``, ``try`` and ``with``,
-    files that change ``sys.path``, and environments whose content is not known. It is a warning because AWS
-    does not publish the packages of its images.
+    The rule applies to endpoints with AWS's images. It skips imports inside ``if``, ``try`` and
+    ``with``, files that change ``sys.path``, and environments whose content is not known. It is a
+    warning because AWS does not publish the packages of its images.
     """
     for package, (path, each) in _missing(model).items():
         where = "packed environment" if model.parameter(PARAMETER) else "image"
@@ -259,7 +269,9 @@ def missing_import(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def imports_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
-    """Say which packages a server may not have: there, ``python-import-missing`` does not know its image."""
+    """Say which packages a server may not have: there,
+    ``python-import-missing`` does not know its image.
+    """
     if model.target.is_sagemaker or not model.target.local_files:
         return ()
     return tuple(
@@ -283,9 +295,10 @@ def _import_hint(model: ModelUnderCheck, package: str) -> str:
     if model.parameter(PARAMETER):
         return f"add {package} to the requirements of the environment, and build it again"
     return (
-        f"write {package} into requirements.txt in the folder of the models, run `constructs-triton env "
-        f'build` on it, and write "{model.name}" = {{ requirements = "requirements.txt" }} below '
-        "[python_environments] in triton-models.toml there; or use an image of your own"
+        f"write {package} into requirements.txt in the folder of the models, run "
+        f'`constructs-triton env build` on it, and write "{model.name}" = {{ requirements = '
+        '"requirements.txt" } below [python_environments] in triton-models.toml there; '
+        "or use an image of your own"
     )
 
 
@@ -297,7 +310,9 @@ def _is_misspelled(module: str) -> bool:
 
 
 def _foreign_imports(model: ModelUnderCheck) -> Iterator[tuple[str, Import]]:
-    """Yield the imports of modules that are neither in the standard library nor in the model's folder."""
+    """Yield the imports of modules that are neither in the standard library
+    nor in the model's folder.
+    """
     known = {
         *model.folder.entries,
         *(name for each in model.versions_to_load for name in model.folder.list(each)),
@@ -311,7 +326,9 @@ def _foreign_imports(model: ModelUnderCheck) -> Iterator[tuple[str, Import]]:
 
 
 def _installed(model: ModelUnderCheck) -> frozenset[str] | None:
-    """The packages of the image and of the packed environment, or ``None`` if they are not known."""
+    """The packages of the image and of the packed environment,
+    or ``None`` if they are not known.
+    """
     if not model.target.is_prebuilt_image or _OWN_STUB in model.folder.entries:
         return None
     packages = image_packages(model.target.image_version)

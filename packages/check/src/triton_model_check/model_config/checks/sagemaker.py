@@ -99,23 +99,25 @@ def default_model_absent(context: RepositoryContext) -> Iterator[Problem]:
 def name_blank(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a served model contains no spaces.
 
-    The start script of the image does not quote the name, so a space splits the server's command line.
+    The start script of the image does not quote the name, so a space splits the server's command
+    line.
     """
     if model.is_served and re.search(r"\s", model.name):
         message = f'the name of the model contains a space, got "{model.name}"'
         yield Problem(message, path=model.folder.path)
 
 
-# --- multi-model archives ---------------------------------------------------------------------------------
+# --- multi-model archives -------------------------------------------------------------------------
 
 
 @_multi_rule("sagemaker-archive-order", "repository", rejects=False, source=_LOADER)
 def archive_order(context: RepositoryContext) -> Iterator[Problem]:
-    """The model that a multi-model archive serves does not depend on the order of its folders on disk.
+    """The model that a multi-model archive serves does not depend on the order of its folders on
+    disk.
 
     Of several folders, the loader serves the last one whose ``config.pbtxt`` contains the text
-    ``platform: "ensemble"``, or else the last one that the file system lists. The same archive can therefore
-    serve another model on another file system.
+    ``platform: "ensemble"``, or else the last one that the file system lists. The same archive can
+    therefore serve another model on another file system.
     """
     if context.root is not None:
         return
@@ -191,8 +193,8 @@ _OUT_OF_MEMORY = (
 def name_out_of_memory(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a model on a multi-model endpoint does not look like an out-of-memory error.
 
-    The front end searches each error message, which includes the name of the model, for text such as ``OOM``.
-    If it finds one it returns status 507, and SageMaker unloads other models.
+    The front end searches each error message, which includes the name of the model, for text such
+    as ``OOM``. If it finds one it returns status 507, and SageMaker unloads other models.
     """
     phrase = next((phrase for phrase in _OUT_OF_MEMORY if phrase in model.name), None)
     if phrase:
@@ -216,11 +218,14 @@ def name_out_of_memory(model: ModelUnderCheck) -> Iterator[Problem]:
 def decoupled(model: ModelUnderCheck) -> Iterator[Problem]:
     """The served model is not decoupled, and no step of it is.
 
-    For a decoupled model ``/invocations`` returns status 501, and the loader of a multi-model endpoint
-    returns 400.
+    For a decoupled model ``/invocations`` returns status 501, and the loader of a multi-model
+    endpoint returns 400.
     """
     if _served_decoupled(model) and not _can_stream(model):
-        hint = "remove decoupled, or use a single-model endpoint with image 25.04 or newer, which can stream"
+        hint = (
+            "remove decoupled, or use a single-model endpoint "
+            "with image 25.04 or newer, which can stream"
+        )
         yield Problem(_decoupled_message(model), _decoupled_place(model), hint)
 
 

@@ -1,4 +1,7 @@
-"""Dynamic batching, sequence batching and the response cache. Source: triton core, ValidateModelConfig."""
+"""Dynamic batching, sequence batching and the response cache.
+
+Source: triton core, ValidateModelConfig.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,8 @@ _CORRELATION_TYPES = {
 def dynamic_batching(model: ModelUnderCheck) -> Iterator[Problem]:
     """``dynamic_batching`` needs a ``max_batch_size`` of at least 1.
 
-    With 0 Triton never forms a batch. The rule skips models whose backend may set ``max_batch_size``.
+    With 0 Triton never forms a batch. The rule skips models whose backend may set
+    ``max_batch_size``.
     """
     config = model.config
     if (
@@ -104,7 +108,10 @@ def priority(model: ModelUnderCheck) -> Iterator[Problem]:
     for level in sorted(batching.priority_queue_policy):
         if not 1 <= level <= levels:
             place = ("dynamic_batching", "priority_queue_policy", str(level))
-            message = f"priority queue policy must have priority level in range [1, {levels}], got {level}"
+            message = (
+                "priority queue policy must have priority level in range [1, "
+                f"{levels}], got {level}"
+            )
             yield Problem(message, place, f"set the key to a level from 1 to {levels}")
 
 
@@ -183,8 +190,8 @@ def response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
     when=("response_cache",),
     source="triton documentation, Response Cache",
     hint=(
-        'set SAGEMAKER_TRITON_ADDITIONAL_ARGS to "--cache-config=local,size=1073741824", which is 1 GiB, '
-        "or remove response_cache"
+        'set SAGEMAKER_TRITON_ADDITIONAL_ARGS to "--cache-config=local,size=1073741824", which is '
+        "1 GiB, or remove response_cache"
     ),
     platforms=SAGEMAKER,
 )
@@ -202,7 +209,7 @@ def no_response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
     yield Problem(message, ("response_cache",), fix=unsafe(remove()))
 
 
-# --- sequence batching ------------------------------------------------------------------------------------
+# --- sequence batching ----------------------------------------------------------------------------
 
 
 @rule("scheduler-control-name", "sequence", source=_CONTROLS)
@@ -261,7 +268,10 @@ def control_values(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, place, hint, fix=unsafe(*steps))
         elif len(getattr(control, given[0])) != 2:
             values = list(getattr(control, given[0]))
-            message = f"sequence batching control '{given[0]}' must have exactly 2 entries, got {len(values)}"
+            message = (
+                f"sequence batching control '{given[0]}' must "
+                f"have exactly 2 entries, got {len(values)}"
+            )
             example = "[ false, true ]" if given[0] == "bool_false_true" else "[ 0, 1 ]"
             fix = unsafe(put(example, given[0]))
             yield Problem(message, place, f"write {given[0]}: {example}", fix=fix)
@@ -298,7 +308,8 @@ def slot_utilization(model: ModelUnderCheck) -> Iterator[Problem]:
     if value < 0 or value > 1:
         place = ("sequence_batching", "direct", "minimum_slot_utilization")
         yield Problem(
-            f"sequence batching minimum slot utilization must be in range [0.0, 1.0], got {value:g}",
+            "sequence batching minimum slot utilization "
+            f"must be in range [0.0, 1.0], got {value:g}",
             place,
         )
 

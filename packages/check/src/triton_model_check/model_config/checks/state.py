@@ -111,7 +111,10 @@ def _file_fault(
         return None
     needed = count_elements(tensor.dims) * row.item_size
     if size < needed:
-        message = f"setting expects {needed} bytes, but the data provided from {file} only has {size} bytes"
+        message = (
+            f"setting expects {needed} bytes, "
+            f"but the data provided from {file} only has {size} bytes"
+        )
         return f"{folder} {message}", "write the bytes of the whole tensor to the file"
     return None
 

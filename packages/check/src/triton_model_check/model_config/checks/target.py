@@ -50,17 +50,17 @@ _FIELD_SINCE = {
 def image_unknown(context: RepositoryContext) -> Iterator[Problem]:
     """The image version is not newer than the table of images of this library.
 
-    The Python version and the TensorRT version of a newer release are not known, so the checks do not compare
-    packed environments and plans with them. For backends and ONNX Runtime, they use those of the newest
-    release in the table.
+    The Python version and the TensorRT version of a newer release are not known, so the checks do
+    not compare packed environments and plans with them. For backends and ONNX Runtime, they use
+    those of the newest release in the table.
     """
     version = context.target.image_version
     newest = published_versions()[0] if context.target.is_sagemaker else newest_release()
     if version is not None and version != newest and is_at_least(version, newest):
         yield Problem(
-            f"image {version} is newer than the table of images, which ends at {newest}; it is assumed to "
-            f"have the backends and the ONNX Runtime of {newest}, and the Python of packed environments and "
-            "the TensorRT of plans are not checked"
+            f"image {version} is newer than the table of images, which ends at {newest}; it is "
+            f"assumed to have the backends and the ONNX Runtime of {newest}, and the Python of "
+            "packed environments and the TensorRT of plans are not checked"
         )
 
 
@@ -111,15 +111,19 @@ def backend_removed(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule(
     "target-backend-of-other-image",
-    source="NVIDIA user guide: containers vllm-python-py3 and trtllm-python-py3; triton server build.py",
+    source=(
+        "NVIDIA user guide: containers vllm-python-py3 and trtllm-python-py3; "
+        "triton server build.py"
+    ),
     when=("backend",),
     platforms=(*SAGEMAKER, "kserve"),
 )
 def backend_of_other_image(model: ModelUnderCheck) -> Iterator[Problem]:
     """AWS's Triton image, or that of KServe, has the backend of a language model.
 
-    The vLLM and TensorRT-LLM backends are in NVIDIA's images ``vllm-python-py3`` and ``trtllm-python-py3``
-    only. The rule skips your own images, and models that contain the library of their backend.
+    The vLLM and TensorRT-LLM backends are in NVIDIA's images ``vllm-python-py3`` and
+    ``trtllm-python-py3`` only. The rule skips your own images, and models that contain the library
+    of their backend.
     """
     version = model.target.image_version
     if version is None or _may_have_others(model):
@@ -129,12 +133,15 @@ def backend_of_other_image(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     message = f'image {version} of AWS has no backend "{model.backend}"'
     hint = (
-        f"build an image from {other} and use it with TritonImage.from_ecr_repository, or serve the model "
-        "with AWS's images for language models"
+        f"build an image from {other} and use it with TritonImage.from_ecr_repository, or serve "
+        "the model with AWS's images for language models"
     )
     if not model.target.is_sagemaker:
         message = f'image {version}-py3 has no backend "{model.backend}"'
-        hint = f"use {image_of_backend(model.backend, newest_release())}, and --backends {model.backend}"
+        hint = (
+            f"use {image_of_backend(model.backend, newest_release())}, "
+            f"and --backends {model.backend}"
+        )
     yield Problem(message, ("backend",), hint)
 
 
@@ -143,7 +150,8 @@ def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
     """The image contains the backend, or the model's folder does.
 
     The rule skips your own images, the backends of ``--backends``, and models that contain
-    ``libtriton_*.so`` or a backend in Python. On servers, it skips what ``backend-misspelled`` reports.
+    ``libtriton_*.so`` or a backend in Python. On servers, it skips what ``backend-misspelled``
+    reports.
     """
     version = model.target.image_version
     if version is None or _may_have_others(model) or model.config.platform == "ensemble":
@@ -200,16 +208,19 @@ def tensorrt_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     "tensorrt",
     rejects=False,
     source="TensorRT: an engine plan file used across different models of devices",
-    hint="set model_repository or model on each InstancePool to a plan that was built for its GPU, or select "
-    "plans with cc_model_filenames",
+    hint=(
+        "set model_repository or model on each InstancePool to a plan that was built for its GPU, "
+        "or select plans with cc_model_filenames"
+    ),
     platforms=SAGEMAKER,
 )
 def plan_of_several_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
     """A TensorRT plan is loaded by only one type of GPU.
 
-    A plan is built for one type of GPU. TensorRT does not load it on a GPU of another compute capability,
-    and warns on another type of GPU with the same one. A plan that was built with hardware compatibility is
-    the exception, which the file does not show: name its repository on each ``InstancePool``.
+    A plan is built for one type of GPU. TensorRT does not load it on a GPU of another compute
+    capability, and warns on another type of GPU with the same one. A plan that was built with
+    hardware compatibility is the exception, which the file does not show: name its repository on
+    each ``InstancePool``.
     """
     by_capability = model.config.cc_model_filenames if model.config is not None else {}
     users: dict[str, list[str]] = {}
@@ -222,24 +233,30 @@ def plan_of_several_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f"one {plan} would be loaded by different GPUs: {quoted(gpus)}")
 
 
-# --- memory and disk --------------------------------------------------------------------------------------
+# --- memory and disk ------------------------------------------------------------------------------
 
 
 @warning(
     "target-shared-memory",
     "repository",
-    source="triton python_backend, shm-default-byte-size; AWS documentation: half of the memory is /dev/shm",
-    hint="lower the count of the instance groups or shm_default_byte_size, or use an instance type with more "
-    "memory",
+    source=(
+        "triton python_backend, shm-default-byte-size; "
+        "AWS documentation: half of the memory is /dev/shm"
+    ),
+    hint=(
+        "lower the count of the instance groups or shm_default_byte_size, "
+        "or use an instance type with more memory"
+    ),
     platforms=SAGEMAKER,
 )
 def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
-    """The instances of Python models fit into shared memory, which is half of the instance's memory.
+    """The instances of Python models fit into shared memory, which is half of the instance's
+    memory.
 
-    Each instance takes the region of ``SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE`` at its start, by default 16
-    MiB, and about 1.25 times the size of its inputs and outputs while it works. All models count that can be
-    loaded together; a multi-model endpoint loads the models of each archive. When shared memory is full,
-    requests fail.
+    Each instance takes the region of ``SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE`` at its start, by
+    default 16 MiB, and about 1.25 times the size of its inputs and outputs while it works. All
+    models count that can be loaded together; a multi-model endpoint loads the models of each
+    archive. When shared memory is full, requests fail.
     """
     memory = context.target.memory_gib
     if memory is None:
@@ -248,12 +265,15 @@ def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
     available = memory * 2**30 / 2
     if needed > available:
         yield Problem(
-            f"Python models need {needed / 2**30:.1f} GiB of shared memory, got {available / 2**30:g} GiB"
+            f"Python models need {needed / 2**30:.1f} GiB of shared memory, got "
+            f"{available / 2**30:g} GiB"
         )
 
 
 def _loaded_at_once(context: RepositoryContext) -> list[str]:
-    """Return the models that can be loaded together; a model of several archives is loaded several times."""
+    """Return the models that can be loaded together;
+    a model of several archives is loaded several times.
+    """
     if context.target.mode == "single" or not context.archives:
         return sorted(context.loaded)
     return [
@@ -273,7 +293,9 @@ def _shared_bytes(model: ModelUnderCheck) -> float:
 
 
 def _bytes(tensor: Any) -> int:
-    """Return the bytes of one element of the batch; a variable size counts as 1, so this is the minimum."""
+    """Return the bytes of one element of the batch; a variable size counts as 1,
+    so this is the minimum.
+    """
     row = by_data_type(data_type_name(tensor.data_type))
     item = row.item_size if row is not None and row.item_size else 4
     return int(item * count_elements(max(1, dim) for dim in tensor.dims))
@@ -288,8 +310,8 @@ def _bytes(tensor: Any) -> int:
 def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """A request with ``max_batch_size`` elements is within SageMaker's limit.
 
-    The size is that of a binary request; JSON takes several times as much. Triton can still form larger
-    batches from several requests.
+    The size is that of a binary request; JSON takes several times as much. Triton can still form
+    larger batches from several requests.
     """
     if not model.is_served:
         return
@@ -297,7 +319,10 @@ def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     size = batch * sum(_bytes(tensor) for tensor in model.config.input)
     limit = INVOCATION_PAYLOAD_BYTES
     if size > limit:
-        message = f"a request with a batch of {batch} has {size / _MIB:.0f} MiB, the limit of SageMaker is "
+        message = (
+            f"a request with a batch of {batch} has {size / _MIB:.0f} MiB, "
+            "the limit of SageMaker is "
+        )
         message += f"{limit // _MIB} MiB"
         yield Problem(message, ("max_batch_size",))
 
@@ -314,8 +339,8 @@ def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
 def storage(context: RepositoryContext) -> Iterator[Problem]:
     """The models fit on the disk of the instance.
 
-    SageMaker unpacks the archives there. A multi-model endpoint can unload a model for another one, so only
-    its largest model has to fit.
+    SageMaker unpacks the archives there. A multi-model endpoint can unload a model for another one,
+    so only its largest model has to fit.
     """
     limit = context.target.storage_gb
     if limit is None:

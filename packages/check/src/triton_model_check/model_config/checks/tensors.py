@@ -1,7 +1,8 @@
 """Inputs and outputs of a model: names, types, dims, reshape and labels.
 
-A missing field of an input or output is an error only if no backend completes it: for ensembles, and for
-Python models without ``auto_complete_config``. ONNX Runtime, TensorRT, TensorFlow and others complete it.
+A missing field of an input or output is an error only if no backend completes it: for ensembles,
+and for Python models without ``auto_complete_config``. ONNX Runtime, TensorRT, TensorFlow and
+others complete it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ def dim_value(model: ModelUnderCheck) -> Iterator[Problem]:
             for position, value in enumerate(values):
                 if value < 1 and value != -1:
                     what = "reshape dimensions" if where[0] == "reshape" else "dimension"
-                    message = f"{title(field, index, tensor)}: {what} must be integer >= 1, or -1 to indicate "
+                    message = (
+                        f"{title(field, index, tensor)}: "
+                        f"{what} must be integer >= 1, or -1 to indicate "
+                    )
                     message += f"a variable-size dimension, got {value}"
                     fix = None if tensor.HasField("reshape") else unsafe(put("-1"))
                     yield Problem(message, (field, index, *where, position), fix=fix)
@@ -80,7 +84,9 @@ def reshape(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def reshape_fault(before: Sequence[int], after: Sequence[int], max_batch_size: int) -> str | None:
-    """Return why one shape cannot be reshaped to the other, or ``None``; invalid dims are another rule's."""
+    """Return why one shape cannot be reshaped to the other, or ``None``;
+    invalid dims are another rule's.
+    """
     if any(value < 1 and value != -1 for value in (*before, *after)):
         return None
     if not after:
@@ -155,8 +161,9 @@ def tensorrt_only(model: ModelUnderCheck) -> Iterator[Problem]:
 def duplicate_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each input is declared once.
 
-    A model with two inputs of the same name loads, but every request has the wrong number of inputs. If a
-    Python model may do without one of them, ``tensor-duplicate-optional-input`` reports it.
+    A model with two inputs of the same name loads, but every request has the wrong number of
+    inputs. If a Python model may do without one of them, ``tensor-duplicate-optional-input``
+    reports it.
     """
     if not model.folder.is_ensemble and (
         model.backend != "python" or has_too_many_inputs(model.config)
@@ -168,8 +175,8 @@ def duplicate_input(model: ModelUnderCheck) -> Iterator[Problem]:
 def duplicate_optional_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each optional input of a Python model or an ensemble is declared once.
 
-    Triton counts the inputs that a request must have, so it accepts a request that leaves out optional ones.
-    No request can contain two tensors of the same name.
+    Triton counts the inputs that a request must have, so it accepts a request that leaves out
+    optional ones. No request can contain two tensors of the same name.
     """
     is_known = model.folder.is_ensemble or model.backend == "python"
     if is_known and not has_too_many_inputs(model.config):
@@ -180,14 +187,16 @@ def duplicate_optional_input(model: ModelUnderCheck) -> Iterator[Problem]:
 def duplicate_output(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each output is declared once.
 
-    The response contains it once. Of two outputs with the same name Triton uses the last one, and in an
-    ensemble the first one.
+    The response contains it once. Of two outputs with the same name Triton uses the last one, and
+    in an ensemble the first one.
     """
     yield from declared_twice("output", model.config.output)
 
 
 def has_too_many_inputs(config: Any) -> bool:
-    """Whether a model requires more inputs than a request, which has each name once, can contain."""
+    """Whether a model requires more inputs than a request, which has each name once,
+    can contain.
+    """
     return sum(not each.optional for each in config.input) > len(
         {each.name for each in config.input}
     )
@@ -261,7 +270,7 @@ def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(message, (field, 0, "dims"), fix=fix)
 
 
-# --- labels ---------------------------------------------------------------------------------------------
+# --- labels ---------------------------------------------------------------------------------------
 
 
 @rule(

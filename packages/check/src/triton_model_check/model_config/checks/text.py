@@ -38,9 +38,9 @@ _PLACEHOLDER = re.compile(r"\$\{[^{}\n]*\}")
 def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
     """No placeholder such as ``${model_path}`` is left in a string.
 
-    A placeholder in a string parses, and the model starts with the placeholder as its setting. If ``name``
-    contains one, ``layout-name-differs`` reports it instead. TensorRT-LLM replaces most of its placeholders
-    by defaults; ``tensorrt-llm-placeholder`` reports the others.
+    A placeholder in a string parses, and the model starts with the placeholder as its setting. If
+    ``name`` contains one, ``layout-name-differs`` reports it instead. TensorRT-LLM replaces most of
+    its placeholders by defaults; ``tensorrt-llm-placeholder`` reports the others.
     """
     if ("${" in model.config.name and has_another_name(model)) or model.context.has_tensorrt_llm:
         return

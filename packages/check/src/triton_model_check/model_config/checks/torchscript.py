@@ -1,4 +1,7 @@
-"""The configuration of a PyTorch model, compared with its TorchScript. Source: pytorch_backend r24.10."""
+"""The configuration of a PyTorch model, compared with its TorchScript.
+
+Source: pytorch_backend r24.10.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ _VALIDATE = "pytorch_backend ModelInstanceState::ValidateInputs"
 
 
 def _files(model: ModelUnderCheck) -> list[ModelFile]:
-    """Return the model files whose ``forward`` has tensors as arguments, and not one dictionary of them."""
+    """Return the model files whose ``forward`` has tensors as arguments,
+    and not one dictionary of them.
+    """
     return [
         file
         for file in model.model_files
@@ -64,7 +69,8 @@ def _input_count(config: Any) -> int:
 def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
     """Either all inputs have the names of arguments of ``forward``, or none has.
 
-    If one name differs, the backend ignores all names and passes inputs in the order of the configuration.
+    If one name differs, the backend ignores all names and passes inputs in the order of the
+    configuration.
     """
     inputs = [] if model.config is None else list(model.config.input)
     for file in _files(model):
@@ -72,7 +78,10 @@ def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
         unknown = [index for index, each in enumerate(inputs) if each.name not in names]
         if 0 < len(unknown) < len(inputs):
             index = unknown[0]
-            message = f'"{inputs[index].name}" is not an argument of forward, so that all names are ignored'
+            message = (
+                f'"{inputs[index].name}" is not an argument of forward, '
+                "so that all names are ignored"
+            )
             hint = did_you_mean(inputs[index].name, names, f"use the arguments {quoted(names)}")
             yield Problem(message, ("input", index, "name"), hint, fix=meant(hint))
 
@@ -87,8 +96,9 @@ def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
 def input_type(model: ModelUnderCheck) -> Iterator[Problem]:
     """The inputs of a traced model have the data types that it was traced with.
 
-    The backend does not compare them when it loads the model, so the first request fails if the code does not
-    accept the type. Scripted models, and models traced before PyTorch 2.1, do not contain these types.
+    The backend does not compare them when it loads the model, so the first request fails if the
+    code does not accept the type. Scripted models, and models traced before PyTorch 2.1, do not
+    contain these types.
     """
     for file in _files(model):
         if len(file.traced_types) != _input_count(model.config):
@@ -128,7 +138,8 @@ def _argument_numbers(config: Any, file: ModelFile) -> list[int]:
 def device(model: ModelUnderCheck) -> Iterator[Problem]:
     """The code of a model that runs on a GPU does not name the CPU.
 
-    A tensor that the code creates on the CPU cannot be combined with inputs on the GPU: each request fails.
+    A tensor that the code creates on the CPU cannot be combined with inputs on the GPU: each
+    request fails.
     """
     if not model.target.gpu_count or _runs_on_cpu(model.config):
         return

@@ -25,7 +25,10 @@ def data(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for place, name, value in _inputs(model):
         if any(dim < 0 for dim in value.dims):
-            message = f'warmup setting expects all variable-size dimensions are specified for input "{name}"'
+            message = (
+                "warmup setting expects all variable-size dimensions "
+                f'are specified for input "{name}"'
+            )
             yield Problem(
                 f"{message}, got {list(value.dims)}", place, "write a size for each -1 in dims"
             )
@@ -37,7 +40,9 @@ def data(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule("warmup-batch-size", when=("model_warmup",), source="triton core InferenceRequest::Normalize")
 def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A warmup sample has a ``batch_size`` of ``max_batch_size`` or less, or of 1 without batching."""
+    """A warmup sample has a ``batch_size`` of ``max_batch_size`` or less,
+    or of 1 without batching.
+    """
     most = model.final_config.max_batch_size
     if most == 0 and model.completes_tensors:
         return  # the backend may set it

@@ -41,7 +41,8 @@ class Choice:
         Args:
             select: What to report. Default: everything.
             ignore: What not to report.
-            per_model: What not to report of models, by their names or by patterns such as ``"bert-*"``.
+            per_model: What not to report of models, by their names or by patterns such as
+                ``"bert-*"``.
             per_file: What not to report of files, by patterns of their paths in the repository.
 
         Raises:
@@ -85,7 +86,8 @@ def _ignored_codes(names: Iterable[str], keyword: str) -> frozenset[str]:
     for name in listed:
         if _is_syntax(name):
             raise InvalidValueError(
-                f'{keyword}: errors of the syntax cannot be ignored, got "{name}"; fix what it reports'
+                f"{keyword}: errors of the syntax cannot be ignored, "
+                f'got "{name}"; fix what it reports'
             )
     return frozenset(code for code in codes_of(listed, keyword) if not _is_syntax(code))
 

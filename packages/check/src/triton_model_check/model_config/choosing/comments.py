@@ -1,7 +1,7 @@
 """Comments in ``config.pbtxt`` and ``model.py`` that ignore findings.
 
-``# triton-model-check: ignore[code, code] reason`` ignores findings of its line. A comment with a line of its
-own also ignores those of the next line that is neither blank nor a comment.
+``# triton-model-check: ignore[code, code] reason`` ignores findings of its line. A comment with a
+line of its own also ignores those of the next line that is neither blank nor a comment.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class UsedComment(NamedTuple):
 
 
 def can_be_ignored(code: str) -> bool:
-    """Return whether findings of a check may be ignored: not those of the syntax, nor of the comments."""
+    """Return whether findings of a check may be ignored: not those of the syntax,
+    nor of the comments.
+    """
     return code in RULES and RULES[code].scope not in ("fault", "comment")
 
 
@@ -79,7 +81,9 @@ def _python_comments(content: bytes) -> Iterator[tuple[str, int, int]]:
 def _read(
     path: str, text: str, comments: Iterable[tuple[str, int, int]]
 ) -> Iterator[IgnoreComment]:
-    """Yield the comments that ignore findings: the first thousand, each with its first hundred codes."""
+    """Yield the comments that ignore findings: the first thousand,
+    each with its first hundred codes.
+    """
     lines = text.split("\n")
     code_lines = [
         number for number, line in enumerate(lines, 1) if line.strip() and line.lstrip()[0] != "#"

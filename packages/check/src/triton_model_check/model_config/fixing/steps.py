@@ -1,8 +1,8 @@
 """The steps of a fix, which rules declare, and the edits that they become in the text of a file.
 
-A rule writes ``fix=safe(remove())``. The steps are turned into edits when the finding is reported. A step
-whose place is not in the text, or is not the only one, makes the fix ``None``. Places are below the field of
-the problem, or with ``path`` from the top of the configuration.
+A rule writes ``fix=safe(remove())``. The steps are turned into edits when the finding is reported.
+A step whose place is not in the text, or is not the only one, makes the fix ``None``. Places are
+below the field of the problem, or with ``path`` from the top of the configuration.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ Change = tuple[int, int, str]
 """The characters from an offset to before another one, and what replaces them."""
 
 Step = Callable[[str, "Locations", "FieldPath"], "list[Change] | None"]
-"""Returns the changes of a text for a problem in a field; none if the text is not as the step needs it."""
+"""Returns the changes of a text for a problem in a field;
+none if the text is not as the step needs it.
+"""
 
 _MOST_CHANGES = 100  # a person reads them, and a generated file can need a hundred thousand
 _SUGGESTION = re.compile(r'did you mean "(.*)"\?')
@@ -79,7 +81,7 @@ def string(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-# --- fields of config.pbtxt -------------------------------------------------------------------------------
+# --- fields of config.pbtxt -----------------------------------------------------------------------
 
 
 def remove(*below: str | int, path: FieldPath = ()) -> Step:
@@ -174,7 +176,10 @@ def _removal(text: str, span: Span) -> Change:
 
 
 def _joined(text: str, changes: list[Change]) -> list[Change]:
-    """Join removals that touch. The last element of a list takes the comma before it, as the others do."""
+    """Join removals that touch.
+
+    The last element of a list takes the comma before it, as the others do.
+    """
     joined: list[Change] = []
     for start, end, new in sorted(changes):
         first, last, before = joined[-1] if joined else (0, -1, "")
@@ -188,7 +193,7 @@ def _joined(text: str, changes: list[Change]) -> list[Change]:
     return joined
 
 
-# --- words of a Python or JSON file -----------------------------------------------------------------------
+# --- words of a Python or JSON file ---------------------------------------------------------------
 
 
 def replace_word(old: str, new: str) -> Step:
@@ -197,7 +202,9 @@ def replace_word(old: str, new: str) -> Step:
 
 
 def string_meant(old: str, hint: str | None, line: int | None = None) -> Remedy | None:
-    """Write the name that a hint asks about into a string, which occurs once in the file or in its line."""
+    """Write the name that a hint asks about into a string,
+    which occurs once in the file or in its line.
+    """
     name = suggested(hint)
     return (
         None

@@ -1,4 +1,6 @@
-"""What the checks ask of all files of a model that packing puts into its archive, whatever reads them."""
+"""What the checks ask of all files of a model that packing puts into its archive,
+whatever reads them.
+"""
 
 # os is several times faster than pathlib; the aim is a thousand folders per second.
 # ruff: noqa: PTH116, PTH118
@@ -40,8 +42,8 @@ class Findings:
 class PackedFiles:
     """The files of one model that are packed. They are looked at once, all together.
 
-    ``leaves_out`` and ``follows`` say whether packing leaves out a path of the repository (a folder's path
-    ends in ``/``), and follows a link to a folder.
+    ``leaves_out`` and ``follows`` say whether packing leaves out a path of the repository (a
+    folder's path ends in ``/``), and follows a link to a folder.
     """
 
     def __init__(
@@ -97,7 +99,8 @@ class PackedFiles:
 
     def _enters(self, folder: _Parts, seen: set[tuple[int, int]]) -> bool:
         """Whether to look into a folder; through a link only if it is packed, and only once."""
-        # A version directory is nearly never left out, and its files are asked for one by one if need be.
+        # A version directory is nearly never left out, and its files are asked for one by one if
+        # need be.
         if len(folder) > MAX_DEPTH or (
             not folder[-1].isdigit() and not self._is_packed((*folder, ""))
         ):

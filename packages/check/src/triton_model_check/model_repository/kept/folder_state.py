@@ -22,8 +22,8 @@ class FolderState(NamedTuple):
     """What tells a folder from itself after a change.
 
     Args:
-        content: A digest of the paths, modes and links, of the content of files of at most 16 KiB, and of the
-            inode, size and times of larger ones.
+        content: A digest of the paths, modes and links, of the content of files of at most 16 KiB,
+            and of the inode, size and times of larger ones.
         times: The inode, size and times of each path, and whether they are those of a link itself.
         newest_large_ns: The last change of a file that is not in ``content``.
         newest_ns: The last change.
@@ -37,7 +37,9 @@ class FolderState(NamedTuple):
     is_complete: bool
 
     def has_same_times(self) -> bool:
-        """Whether nothing has changed since, by the times of its paths; a new one changes its folder."""
+        """Whether nothing has changed since, by the times of its paths;
+        a new one changes its folder.
+        """
         try:
             return all(
                 _times(os.stat(path, follow_symlinks=not is_link)) == times
@@ -84,7 +86,9 @@ def folder_state(
 def _entries(
     directory: str, without: Collection[str], real: str = "", above: tuple[str, ...] = ()
 ) -> Iterator[os.DirEntry[str] | None]:
-    """Yield what is below a folder, through links but each loop once; ``None`` for what cannot be read."""
+    """Yield what is below a folder, through links but each loop once;
+    ``None`` for what cannot be read.
+    """
     real = real or os.path.realpath(directory)
     if real in above:
         return

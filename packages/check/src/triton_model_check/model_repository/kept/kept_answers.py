@@ -1,6 +1,7 @@
 """Answers to questions about a folder, kept on disk until a file of it, or this program, changes.
 
-An answer is kept only if no file has changed while it was computed, and if nothing else was looked at.
+An answer is kept only if no file has changed while it was computed, and if nothing else was looked
+at.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class KeptAnswers:
     def answer(self, question: str, compute: Callable[[], Any], *, is_last: bool = True) -> Any:
         """Return the answer to a question, a JSON value, which is computed if it is not known.
 
-        It is kept with the answer to the next question that ``is_last``: to look for changes takes time.
+        It is kept with the answer to the next question that ``is_last``: to look for changes takes
+        time.
         """
         known = self.find(question)
         if known is None:
@@ -67,7 +69,10 @@ class KeptAnswers:
         return not depends and self._is_unchanged()
 
     def _is_unchanged(self) -> bool:
-        """Whether nothing has changed since this was created. A change that times may not show is read."""
+        """Whether nothing has changed since this was created.
+
+        A change that times may not show is read.
+        """
         before = self._before
         if not before.is_complete or not is_settled(before.newest_large_ns, self._begun_ns):
             return False

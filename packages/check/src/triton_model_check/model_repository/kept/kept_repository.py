@@ -14,7 +14,9 @@ __all__ = ["KeptRepository"]
 
 
 class KeptRepository(ModelRepository):
-    """A model repository whose findings are kept on disk; its methods are those of the base class."""
+    """A model repository whose findings are kept on disk;
+    its methods are those of the base class.
+    """
 
     _answers: KeptAnswers
 

@@ -1,4 +1,6 @@
-"""The folder of what checks found: small JSON values, each under a key of everything that it depends on."""
+"""The folder of what checks found: small JSON values,
+each under a key of everything that it depends on.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Copies files: by reference where the file system can share blocks, otherwise once, byte by byte.
 
-A copy never shares its content with the original: a hard link or a symbolic link would, and an edit of the
-original would then change bytes that were already named after their digest.
+A copy never shares its content with the original: a hard link or a symbolic link would, and an edit
+of the original would then change bytes that were already named after their digest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def copy_file(source: Path, destination: Path) -> None:
 
 
 def share_blocks(source: int, destination: int) -> bool:
-    """Let a new file have the blocks of another one, both by descriptor; return whether that was possible."""
+    """Let a new file have the blocks of another one, both by descriptor;
+    return whether that was possible.
+    """
     try:
         import fcntl
     except ImportError:

@@ -1,7 +1,7 @@
 """SageMaker's rules for the names of the files of an uncompressed model.
 
-Source: SageMaker API reference, S3ModelDataSource, ``CompressionType``; Amazon S3 user guide, "Naming Amazon
-S3 objects".
+Source: SageMaker API reference, S3ModelDataSource, ``CompressionType``; Amazon S3 user guide,
+"Naming Amazon S3 objects".
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from collections.abc import Iterable, Iterator
 __all__ = ["KEEP_FILE", "name_problems"]
 
 KEEP_FILE = ".triton-keep"
-"""Name of a file that keeps an otherwise empty folder, since S3 has no folders. Triton ignores it."""
+"""Name of a file that keeps an otherwise empty folder, since S3 has no folders.
+
+Triton ignores it.
+"""
 
 _MAX_NAME_BYTES = 255
 _MAX_KEY_BYTES = 1024
@@ -40,8 +43,8 @@ def _problems(path: str, known: set[str], prefix_bytes: int) -> Iterator[str]:
         yield f"has a name of more than {_MAX_NAME_BYTES} bytes; shorten it"
     if prefix_bytes + len(path.encode()) > _MAX_KEY_BYTES:
         yield (
-            f"its S3 key has {prefix_bytes + len(path.encode())} bytes, and S3 allows {_MAX_KEY_BYTES}; "
-            "shorten the path"
+            f"its S3 key has {prefix_bytes + len(path.encode())} bytes, and S3 allows "
+            f"{_MAX_KEY_BYTES}; shorten the path"
         )
     above = ("/".join(parts[:count]) for count in range(1, len(parts)))
     if any(folder in known for folder in above):

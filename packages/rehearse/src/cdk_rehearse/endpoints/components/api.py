@@ -23,8 +23,8 @@ from .component import Component, Operation, base_of, specifications
 from .rules import check_body, check_model, expect_stable, variant_without_model
 
 _NO_ROOM = (
-    "There is not enough hardware resources on the instances for this endpoint to create a copy of the "
-    "inference component."
+    "There is not enough hardware resources on the instances for this endpoint to create a copy of "
+    "the inference component."
 )
 _Handler = Callable[[Mapping[str, Any]], ActionResult]
 
@@ -199,7 +199,9 @@ class InferenceComponents:
             component.body = before
 
     def _has_run(self, component: Component, highest: int) -> bool:
-        """Run the desired copies if there is room for the highest number; keep the present ones otherwise."""
+        """Run the desired copies if there is room for the highest number;
+        keep the present ones otherwise.
+        """
         fits = self._fits(component, highest)
         component.failure_reason = None if fits else _NO_ROOM
         component.copies = component.desired_copies if fits else component.copies
@@ -254,7 +256,9 @@ class InferenceComponents:
                 self.fleets.launch_container(_inline(specification["Container"], config))
 
     def _models(self) -> Iterator[tuple[str, str]]:
-        """Each component with each model that its copies run, or would run when it is scaled out."""
+        """Each component with each model that its copies run,
+        or would run when it is scaled out.
+        """
         for component in self.all.values():
             for specification in component.specifications():
                 if "ModelName" in specification:

@@ -1,6 +1,7 @@
 """Whether the copies of components fit on the instances of their endpoint.
 
-Memory that SageMaker keeps for itself is not published, so a simulated instance offers all of its memory.
+Memory that SageMaker keeps for itself is not published, so a simulated instance offers all of its
+memory.
 """
 
 from __future__ import annotations

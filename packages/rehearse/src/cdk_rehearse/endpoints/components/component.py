@@ -12,7 +12,9 @@ from moto.core.utils import utcnow
 
 @dataclass
 class Operation:
-    """What is in progress. Each DescribeInferenceComponent is one step; ``finish`` runs after the last."""
+    """What is in progress. Each DescribeInferenceComponent is one step;
+    ``finish`` runs after the last.
+    """
 
     state: str
     finish: Callable[[], None]

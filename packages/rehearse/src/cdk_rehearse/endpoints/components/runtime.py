@@ -1,4 +1,7 @@
-"""``InvokeEndpoint`` and ``InvokeEndpointAsync``: check the component. The answer is moto's, or a refusal."""
+"""``InvokeEndpoint`` and ``InvokeEndpointAsync``: check the component.
+
+The answer is moto's, or a refusal.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +43,9 @@ class _RefusedError(ServiceException):
 class Runtime:
     """Answers calls of endpoints.
 
-    ``failures`` counts the calls of each component that found no copy: NoCapacityInvocationFailures. Every
-    call is refused with the message ``refusal``, if it is set. Otherwise the answer is moto's fixed text.
+    ``failures`` counts the calls of each component that found no copy:
+    NoCapacityInvocationFailures. Every call is refused with the message ``refusal``, if it is set.
+    Otherwise the answer is moto's fixed text.
     """
 
     def __init__(self, components: InferenceComponents) -> None:

@@ -1,7 +1,7 @@
 """What Application Auto Scaling does to components: in to zero when they are idle, out by an alarm.
 
-The instances of a variant follow the bounds of its scalable target. Nothing else happens by itself: the user
-says when a component has been idle, and when its alarms are evaluated.
+The instances of a variant follow the bounds of its scalable target. Nothing else happens by itself:
+the user says when a component has been idle, and when its alarms are evaluated.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class CopyScaling:
     def _register(
         self, original: Callable[..., Any], backend: Any, *given: Any, **named: Any
     ) -> Any:
-        """Adjust the capacity to the new bounds (Application Auto Scaling API: RegisterScalableTarget)."""
+        """Adjust the capacity to the new bounds (Application Auto Scaling API:
+        RegisterScalableTarget).
+        """
         target = original(backend, *given, **named)
         endpoints = self._api.backend("sagemaker").endpoints
         place = target.resource_id.split("/")

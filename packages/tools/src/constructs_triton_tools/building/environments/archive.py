@@ -21,7 +21,8 @@ from triton_model_check.artifacts.environments.target import EnvironmentTarget
 from triton_model_check.model_repository.temporary_folders import partial_folder
 from triton_model_check.untrusted.tar_reader import UnpackLimits, read_members
 
-# Triton before 25.08 runs this in bash. Later releases set the same variables and only require the file.
+# Triton before 25.08 runs this in bash. Later releases set the same variables and only require the
+# file.
 _ACTIVATE = """\
 export VIRTUAL_ENV="${BASH_SOURCE[0]%/bin/activate}"
 export PATH="$VIRTUAL_ENV/bin${PATH:+:$PATH}"
@@ -43,10 +44,11 @@ def site_packages(environment: Path, target: EnvironmentTarget) -> Path:
 
 
 def arrange(environment: Path, lock: EnvironmentLock, target: EnvironmentTarget) -> dict[str, str]:
-    """Add what makes Triton's stub find the unpacked packages, and return the links of the environment.
+    """Add what makes Triton's stub find the unpacked packages, and return the links of the
+    environment.
 
-    Packages come first, then those of the interpreter in ``target.home``. The files do not depend on the
-    machine.
+    Packages come first, then those of the interpreter in ``target.home``. The files do not depend
+    on the machine.
     """
     site = site_packages(environment, target)
     (site / ".lock").unlink(missing_ok=True)
@@ -88,8 +90,8 @@ def _refuse_links(environment: Path) -> None:
             mode = path.lstat().st_mode
             if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
                 raise InvalidValueError(
-                    f"{path.relative_to(environment)}: a package has installed something that is no file or "
-                    "folder; use another version of the package"
+                    f"{path.relative_to(environment)}: a package has installed something that is "
+                    "no file or folder; use another version of the package"
                 )
 
 
@@ -117,7 +119,10 @@ def _move_out(environment: Path, site: Path) -> dict[str, str]:
 
 
 def _make_script(path: Path) -> None:
-    """Make a file executable. It names the interpreter of the machine, and gets the one on PATH instead."""
+    """Make a file executable.
+
+    It names the interpreter of the machine, and gets the one on PATH instead.
+    """
     content = path.read_bytes()
     first, separator, others = content.partition(b"\n")
     if first.startswith(b"#!") and b"python" in first:
@@ -126,13 +131,16 @@ def _make_script(path: Path) -> None:
 
 
 def _write_record(record: Path, installed: Collection[str], moved: Mapping[str, str]) -> None:
-    """Write the list of a package's files again: only of those that are there, with their new paths."""
+    """Write the list of a package's files again: only of those that are there,
+    with their new paths.
+    """
     try:
         text = read_regular(record).decode()
         rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     except (OSError, ValueError, csv.Error) as error:
         raise InvalidValueError(
-            f"{record.parent.name}/RECORD: cannot be read ({error}); use another version of the package"
+            f"{record.parent.name}/RECORD: cannot be read ({error}); "
+            "use another version of the package"
         ) from error
     if outside := [row[0] for row in rows if _leads_outside(row[0])]:
         raise InvalidValueError(
@@ -178,7 +186,9 @@ def _add(tar: tarfile.TarFile, name: str, path: Path, link: str | None) -> None:
 
 
 def write_file(archive: Path, output: Path) -> None:
-    """Write an environment to the user's file: ``.tar``, or compressed for ``.tar.gz`` and ``.tgz``."""
+    """Write an environment to the user's file: ``.tar``,
+    or compressed for ``.tar.gz`` and ``.tgz``.
+    """
     is_compressed = output.name.endswith((".tar.gz", ".tgz"))
     if not is_compressed and output.suffix != ".tar":
         raise InvalidValueError(
@@ -195,7 +205,8 @@ def write_file(archive: Path, output: Path) -> None:
             draft.replace(output)
     except OSError as error:
         raise InvalidValueError(
-            f"{output}: cannot be written ({(error.strerror or str(error)).lower()}); choose another file"
+            f"{output}: "
+            f"cannot be written ({(error.strerror or str(error)).lower()}); choose another file"
         ) from error
 
 

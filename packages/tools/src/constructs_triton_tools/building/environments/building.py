@@ -50,10 +50,11 @@ def build(
 ) -> BuiltEnvironment:
     """Build an environment, and write the lock file beside the requirements if they have changed.
 
-    With a current lock file and the archive in the cache, uv is not called and nothing is downloaded.
+    With a current lock file and the archive in the cache, uv is not called and nothing is
+    downloaded.
 
-    ``options`` are those of uv about indexes. Default: those of the lock file. With ``update``, the newest
-    versions are chosen, and not those of the lock file.
+    ``options`` are those of uv about indexes. Default: those of the lock file. With ``update``, the
+    newest versions are chosen, and not those of the lock file.
     """
     path = lock_path(requirements.path, target)
     lock, is_resolved = update_lock(requirements, target, path, options=options, update=update)
@@ -73,7 +74,8 @@ def update_lock(
 ) -> tuple[EnvironmentLock, bool]:
     """Return the lock file at ``path``, and whether it had to be written.
 
-    Versions of an old lock file, or of ``preferred``, are kept where they still fit, without ``update``.
+    Versions of an old lock file, or of ``preferred``, are kept where they still fit, without
+    ``update``.
     """
     old = read_lock_file(path)
     chosen = tuple(options) if options is not None else (old.options if old is not None else ())
@@ -119,7 +121,8 @@ def build_locked(
 ) -> Path:
     """Download the packages of a lock file, and return their archive in the cache.
 
-    ``folder`` is where relative paths in the requirements start, and ``place`` their file in messages.
+    ``folder`` is where relative paths in the requirements start, and ``place`` their file in
+    messages.
     """
     check_pins(place, lock.pins)
     check_lines(place, lock.requirements)  # their options about indexes apply

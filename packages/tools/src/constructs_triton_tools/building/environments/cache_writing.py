@@ -21,7 +21,9 @@ _LOCK = ".lock"
 
 
 def folder_of(key: str) -> Path:
-    """Return the folder that relative paths in the requirements start at; the current one if unknown."""
+    """Return the folder that relative paths in the requirements start at;
+    the current one if unknown.
+    """
     with suppress(OSError, ValueError):
         folder = Path(str(Seal.read(entry_paths(key)[1], key).note))
         if folder.is_dir():
@@ -31,7 +33,8 @@ def folder_of(key: str) -> Path:
 
 @contextmanager
 def local_lock(key: str, target_key: str) -> Iterator[Path]:
-    """Yield the path of the lock file for a server on this machine. One that was changed is deleted first.
+    """Yield the path of the lock file for a server on this machine. One that was changed is deleted
+    first.
 
     Raises:
         InvalidValueError: the cache cannot be written.
@@ -49,7 +52,8 @@ def local_lock(key: str, target_key: str) -> Iterator[Path]:
 
 @contextmanager
 def writing(key: str, folder: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield a folder to work in, and the path in it of the archive, which is kept if no error is raised.
+    """Yield a folder to work in, and the path in it of the archive, which is kept if no error is
+    raised.
 
     Args:
         key: Key of the archive.

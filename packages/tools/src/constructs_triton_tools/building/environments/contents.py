@@ -1,4 +1,6 @@
-"""What a packed environment contains: packages with versions and licenses, and libraries that they bundle."""
+"""What a packed environment contains: packages with versions and licenses,
+and libraries that they bundle.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,10 @@ class InstalledPackage:
 class EnvironmentContents:
     """What a packed environment contains.
 
-    ``python`` is the minor version of Python, ``""`` if no package says it. ``bundled`` are libraries that
-    wheels contain beside their modules, by folder such as ``scipy.libs``; their licenses may differ from that
-    of the package. ``lock`` is set if ``constructs-triton env build`` has built the archive.
+    ``python`` is the minor version of Python, ``""`` if no package says it. ``bundled`` are
+    libraries that wheels contain beside their modules, by folder such as ``scipy.libs``; their
+    licenses may differ from that of the package. ``lock`` is set if ``constructs-triton env build``
+    has built the archive.
     """
 
     python: str
@@ -74,13 +77,13 @@ def read_contents(path: Path) -> EnvironmentContents:
             bundled.setdefault(match[1], []).append(match[2])
         if len(packages) > _MOST_PACKAGES or kept > _MOST_BYTES_IN_ALL:
             raise ArchiveError(
-                f"{path}: contains more than {_MOST_PACKAGES} packages or {_MOST_BYTES_IN_ALL >> 20} MiB of "
-                "metadata; pass an environment"
+                f"{path}: contains more than {_MOST_PACKAGES} packages or "
+                f"{_MOST_BYTES_IN_ALL >> 20} MiB of metadata; pass an environment"
             )
     if not packages and not lock:
         raise ArchiveError(
-            f"{path}: contains no Python packages; pass an archive of `constructs-triton env build`, "
-            "conda-pack or venv-pack"
+            f"{path}: contains no Python packages; pass an archive of `constructs-triton env "
+            "build`, conda-pack or venv-pack"
         )
     return EnvironmentContents(
         python=min(pythons, default=""),
@@ -95,8 +98,8 @@ def read_contents(path: Path) -> EnvironmentContents:
 def _content(path: Path, member: ArchiveMember, most_bytes: int) -> bytes:
     if member.size > most_bytes:
         raise ArchiveError(
-            f"{path}: {member.name} must have at most {most_bytes} bytes, got {member.size}; build the "
-            "environment again"
+            f"{path}: {member.name} must have at most {most_bytes} bytes, "
+            f"got {member.size}; build the environment again"
         )
     return b"".join(member.chunks())
 
@@ -110,7 +113,10 @@ def _package(metadata: Message) -> InstalledPackage:
 
 
 def _licenses(metadata: Message) -> Iterator[str]:
-    """Yield what the metadata says of the license, the most exact first. Some contain its whole text."""
+    """Yield what the metadata says of the license, the most exact first.
+
+    Some contain its whole text.
+    """
     if expression := metadata["License-Expression"]:
         yield str(expression)
     text = str(metadata["License"] or "").strip()

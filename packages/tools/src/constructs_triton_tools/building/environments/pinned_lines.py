@@ -1,4 +1,5 @@
-"""Checks what uv installs as it is: the packages of its export of a ``uv.lock``, and of our own lock file.
+"""Checks what uv installs as it is: the packages of its export of a ``uv.lock``, and of our own
+lock file.
 
 Both may come from another person, like the lines that ``line_checks`` refuses.
 """
@@ -18,7 +19,8 @@ _HASHES = re.compile(r"\s--hash=\w+:[0-9a-f]+(?=\s|$)")
 
 
 def check_exported(place: str, lines: Iterable[str]) -> None:
-    """Check the lines that uv has exported from a ``uv.lock``: packages of an index with their versions.
+    """Check the lines that uv has exported from a ``uv.lock``: packages of an index with their
+    versions.
 
     Raises:
         InvalidValueError: a line is something else.
@@ -26,9 +28,9 @@ def check_exported(place: str, lines: Iterable[str]) -> None:
     for line in lines:
         if not _VERSION_ONLY.fullmatch(line):
             raise InvalidValueError(
-                f"{place}: can contain only packages with a version, got {line!r}; build a wheel of it with "
-                "`uv build --wheel`, name the folder of the wheel in find-links of [tool.uv], remove the "
-                "package from [tool.uv.sources], and run `uv lock`"
+                f"{place}: can contain only packages with a version, got {line!r}; build a wheel "
+                "of it with `uv build --wheel`, name the folder of the wheel in find-links of "
+                "[tool.uv], remove the package from [tool.uv.sources], and run `uv lock`"
             )
 
 
@@ -42,8 +44,8 @@ def check_pins(place: str, pins: str) -> None:
         requirement = _HASHES.sub("", line).strip()
         if requirement.startswith("-") or " --" in requirement:
             raise InvalidValueError(
-                f"{place}: its lock file contains {requirement!r}, which `constructs-triton env build` does "
-                "not write; delete the lock file, and run the command again"
+                f"{place}: its lock file contains {requirement!r}, which `constructs-triton env "
+                "build` does not write; delete the lock file, and run the command again"
             )
         check_lines(place, [requirement])
 

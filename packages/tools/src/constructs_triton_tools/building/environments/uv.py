@@ -19,7 +19,8 @@ from triton_model_check.artifacts.environments.target import EnvironmentTarget
 
 OLDEST_UV = (0, 13)
 """Before it, uv builds editable packages in spite of that option, which runs their code. Before
-0.11.9, it writes paths outside of a package from its RECORD. The extra ``env`` requires the same version."""
+0.11.9, it writes paths outside of a package from its RECORD. The extra ``env`` requires the same
+version."""
 
 _INDEX_LINE = re.compile(
     r"(?:-i|--index-url|--extra-index-url|-f|--find-links|--no-index)(?:[\s=]|$)"
@@ -39,7 +40,9 @@ _OFFLINE_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class _Uv:
-    """How uv is called: in the folder of the requirements, so that it finds the settings of the project."""
+    """How uv is called: in the folder of the requirements,
+    so that it finds the settings of the project.
+    """
 
     folder: Path
     target: EnvironmentTarget
@@ -71,8 +74,9 @@ def _checked(path: str) -> str:
     if version is None or (int(version[1]), int(version[2])) < OLDEST_UV:
         got = done.stdout.strip() or f"exit code {done.returncode}"
         raise MissingDependencyError(
-            f"{path}: must be uv {OLDEST_UV[0]}.{OLDEST_UV[1]} or newer, which runs no code of packages and "
-            f"ignores paths outside of them, got {got}; run `pip install --upgrade 'constructs-triton[env]'`"
+            f"{path}: must be uv {OLDEST_UV[0]}.{OLDEST_UV[1]} or newer, which runs no code of "
+            f"packages and ignores paths outside of them, got {got}; run `pip install --upgrade "
+            "'constructs-triton[env]'`"
         )
     return path
 
@@ -84,7 +88,8 @@ def _find_uv() -> str:
         return str(find_uv_bin())
     except (ImportError, FileNotFoundError) as error:
         raise MissingDependencyError(
-            "uv: is not installed, and builds Python environments; run `pip install 'constructs-triton[env]'`"
+            "uv: is not installed, and builds Python environments; run `pip install "
+            "'constructs-triton[env]'`"
         ) from error
 
 
@@ -117,9 +122,9 @@ def resolve(
 ) -> str:
     """Choose a version of every package, and return them with hashes.
 
-    ``constraints`` are requirements that limit versions. ``preferred`` is an earlier result, whose versions
-    are kept where they still fit. ``folder`` is where relative paths start, and ``place`` the file of the
-    requirements in messages.
+    ``constraints`` are requirements that limit versions. ``preferred`` is an earlier result, whose
+    versions are kept where they still fit. ``folder`` is where relative paths start, and ``place``
+    the file of the requirements in messages.
     """
     with tempfile.TemporaryDirectory() as scratch:
         given, limits, result = (
@@ -158,8 +163,8 @@ def _numpy_limit(lines: Sequence[str], target: EnvironmentTarget) -> list[str]:
 def _index_options(lines: Sequence[str]) -> list[str]:
     """Return the options about indexes in requirements, with the values of environment variables.
 
-    On the command line their paths start at the folder of the requirements. In a file they would start at
-    the folder of the file, which is a temporary one.
+    On the command line their paths start at the folder of the requirements. In a file they would
+    start at the folder of the file, which is a temporary one.
     """
     words = (re.split(r"[\s=]", line, maxsplit=1) for line in lines if _INDEX_LINE.match(line))
     return [os.path.expandvars(word) for each in words for word in each]
@@ -204,16 +209,17 @@ def _explain(output: str, target: EnvironmentTarget, place: str) -> str:
     start = f"{place}: uv found no packages for {target.description}"
     if "building from source is disabled" in output or "no usable wheels" in output:
         return (
-            f"{start} ({reason}); a package exists only as source: build a wheel of it with "
-            "`uv build --wheel`, or `pip wheel --no-deps`, for this Python and platform, and pass its folder "
-            "with --find-links"
+            f"{start} ({reason}); a package exists only as source: build a wheel of it with `uv "
+            "build --wheel`, or `pip wheel --no-deps`, for this Python and platform, and pass its "
+            "folder with --find-links"
         )
     if any(each in output for each in _UNREACHABLE):
         return f"{start} ({reason}); {_OFFLINE_HINT}"
     if "ash mismatch" in output:
         return (
-            f"{start} ({reason}); the index has another file than the one that was locked: check where it "
-            "comes from, and run `constructs-triton env build` with --update if you trust it"
+            f"{start} ({reason}); the index has another file than the one that was locked: check "
+            "where it comes from, and run `constructs-triton "
+            "env build` with --update if you trust it"
         )
     if "numpy<2" in output.replace(" ", ""):
         hint = (

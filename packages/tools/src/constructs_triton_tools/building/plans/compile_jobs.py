@@ -29,14 +29,18 @@ _load = facts_of(__package__)
 
 
 def job_kind(instance: InstanceType) -> JobKind:
-    """Return the job that has the instance type: processing, or training for those that it does not have."""
+    """Return the job that has the instance type: processing,
+    or training for those that it does not have.
+    """
     return (
         "training" if instance.name in _load("compile_jobs")["not_in_processing"] else "processing"
     )
 
 
 def regions_without_processing(instance: InstanceType) -> tuple[str, ...]:
-    """Return the Regions in which endpoints can have the family of a type and processing jobs cannot."""
+    """Return the Regions in which endpoints can have the family of a type and
+    processing jobs cannot.
+    """
     return tuple(_load("compile_jobs")["regions_without_processing"].get(instance.family, ()))
 
 
@@ -65,7 +69,9 @@ def entrypoint() -> str:
 
 
 def is_removed_option(option: str, tensorrt_major: int) -> bool:
-    """Return whether ``trtexec`` of this version ends with an error because of an option it once had."""
+    """Return whether ``trtexec`` of this version ends with an error because
+    of an option it once had.
+    """
     removed = _load("compile_jobs")["removed_options"]
     return any(option in names for major, names in removed.items() if tensorrt_major >= int(major))
 
@@ -76,7 +82,9 @@ def has_strong_types(tensorrt_major: int) -> bool:
 
 
 def data_type_in_plan(data_type: str, tensorrt: str) -> str:
-    """Return the type that an input or output of an ONNX file has in a plan; ``""`` if it is not settled."""
+    """Return the type that an input or output of an ONNX file has in a plan;
+    ``""`` if it is not settled.
+    """
     return str(
         _load("compile_jobs")["data_types"].get(tensorrt.partition(".")[0], {}).get(data_type, "")
     )

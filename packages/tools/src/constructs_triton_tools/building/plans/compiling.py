@@ -34,8 +34,8 @@ Origin = Literal["this machine", "the bucket", "a job"]
 class CompiledPlan:
     """A plan, and where it comes from.
 
-    ``origin`` is where it was found; ``"a job"`` has built it now. ``seconds`` is how long the instance of
-    the job ran; ``None`` without a job, or if it is not known.
+    ``origin`` is where it was found; ``"a job"`` has built it now. ``seconds`` is how long the
+    instance of the job ran; ``None`` without a job, or if it is not known.
     """
 
     built: BuiltPlan
@@ -103,7 +103,9 @@ class PlanCompiler:
         return CompiledPlan(built, "a job", state.seconds)
 
     def _find_running(self, bucket: JobBucket, request: JobRequest) -> JobRequest | None:
-        """Return a job that another run, or one that lost its connection, has started for the same plan."""
+        """Return a job that another run, or one that lost its connection,
+        has started for the same plan.
+        """
         started = bucket.find_started(request)
         if started is None:
             return None
@@ -188,8 +190,8 @@ def _keeping_for_others(show: Callable[[str], None]) -> Iterator[None]:
             yield
     except AwsError as error:
         show(
-            f"the plan is not kept in the bucket ({error.reason}); the next build for others starts a job "
-            "again"
+            f"the plan is not kept in the bucket ({error.reason}); "
+            "the next build for others starts a job again"
         )
 
 
@@ -204,8 +206,8 @@ def _explained(request: JobRequest) -> Iterator[None]:
             words = str(error.__cause__)  # the explanations are for what AWS says
             raise InvocationError(f"{error.reason}; {explain_failure([words], request)}") from None
         raise InvalidValueError(
-            f"{error}. A job that has started goes on: run the command again when it has ended, or stop it "
-            "in the SageMaker console"
+            f"{error}. A job that has started goes on: run the command again when it has ended, or "
+            "stop it in the SageMaker console"
         ) from None
 
 
@@ -215,6 +217,7 @@ def _failure_text(request: JobRequest, state: JobState, log: JobLog) -> str:
     if state.status == "Stopped" and not state.failure:
         return (
             f"{request.name}: was stopped; someone has stopped it, or it reached the limit of "
-            f"{request.settings.max_seconds} seconds: raise --max-seconds, and run the command again"
+            f"{request.settings.max_seconds} seconds: raise --max-seconds, "
+            "and run the command again"
         )
     return f"{request.name}: {state.status.lower()}: {reason}; {explain_failure(said, request)}"

@@ -1,4 +1,6 @@
-"""The bucket of the jobs: uploads the inputs, downloads the results, and keeps the plans for others."""
+"""The bucket of the jobs: uploads the inputs, downloads the results,
+and keeps the plans for others.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,10 @@ class JobBucket:
         return names
 
     def keep(self, request: JobRequest, folder: Path) -> None:
-        """Keep a plan for others, and the timing cache for the next build. The manifest comes last."""
+        """Keep a plan for others, and the timing cache for the next build.
+
+        The manifest comes last.
+        """
         timing = folder / TIMING_CACHE
         if timing.is_file():
             self._upload(timing, request.timing_key)

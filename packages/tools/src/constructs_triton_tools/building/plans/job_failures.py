@@ -1,7 +1,7 @@
 """The failures of a job: what each message means, and what to do.
 
-The first entry that matches is used. Sources: NVIDIA TensorRT v10.16 and v11.1 samples/common, NVIDIA CUDA
-error codes, the SageMaker API reference and the developer guide.
+The first entry that matches is used. Sources: NVIDIA TensorRT v10.16 and v11.1 samples/common,
+NVIDIA CUDA error codes, the SageMaker API reference and the developer guide.
 """
 
 from __future__ import annotations
@@ -16,13 +16,19 @@ _FAILURES = (
     (
         r"ResourceLimitExceeded|service limit",
         "the account's quota does not allow the instance",
-        'ask for a higher quota "{instance} for {kind} job usage" in Service Quotas, which is not the one '
-        "of endpoints; or set --build-on to another type with the same GPU, or --job {other_kind}",
+        (
+            'ask for a higher quota "{instance} for {kind} job usage" in Service Quotas, which is '
+            "not the one of endpoints; "
+            "or set --build-on to another type with the same GPU, or --job {other_kind}"
+        ),
     ),
     (
         r"InsufficientInstanceCapacity|CapacityError|InsufficientCapacity|insufficient capacity",
         "AWS has no free instance of this type now",
-        "try again later, set --build-on to another size with the same GPU, or compile in another Region",
+        (
+            "try again later, set --build-on to another size with the same GPU, "
+            "or compile in another Region"
+        ),
     ),
     (
         r"[Ii]nstance type.{0,80}not (supported|available)|UnsupportedInstanceType",
@@ -42,8 +48,11 @@ _FAILURES = (
     (
         r"CannotPullContainer|ECRImage|Unable to pull|image.{0,40}(does not exist|not found)",
         "SageMaker cannot pull the image",
-        "allow ecr:BatchGetImage, ecr:GetDownloadUrlForLayer, ecr:BatchCheckLayerAvailability and "
-        "ecr:GetAuthorizationToken for the role: `constructs-triton compile --policy job` prints its policy",
+        (
+            "allow ecr:BatchGetImage, ecr:GetDownloadUrlForLayer, ecr:BatchCheckLayerAvailability "
+            "and ecr:GetAuthorizationToken for the role: "
+            "`constructs-triton compile --policy job` prints its policy"
+        ),
     ),
     (
         r"AssumeRole|assume the role|is not authorized to perform: iam:PassRole",
@@ -54,15 +63,23 @@ _FAILURES = (
     (
         r"AccessDenied|Access Denied|not authorized|Forbidden|403",
         "a permission is missing",
-        "`constructs-triton compile --policy job` and `--policy caller` print what the role and you need",
+        (
+            "`constructs-triton compile --policy job` and `--policy "
+            "caller` print what the role and you need"
+        ),
     ),
     (
-        r"driver version is insufficient|forward compatibility was attempted|initialization failure with "
-        "error: "
-        r"(35|803|804)\b|compatibility mode is UNAVAILABLE|nvidia-smi",
-        "the GPU or its driver cannot run the image; SageMaker does not let you choose the driver of a job",
-        "use --job {other_kind}, whose hosts may have another driver, or build on an EC2 instance with the "
-        "same GPU",
+        r"driver version is insufficient|forward compatibility was attempted"
+        r"|initialization failure with error: (35|803|804)\b"
+        r"|compatibility mode is UNAVAILABLE|nvidia-smi",
+        (
+            "the GPU or its driver cannot run the image; "
+            "SageMaker does not let you choose the driver of a job"
+        ),
+        (
+            "use --job {other_kind}, whose hosts may have another driver, or build on an EC2 "
+            "instance with the same GPU"
+        ),
     ),
     (
         r"expected a GPU of compute capability",
@@ -85,11 +102,13 @@ _FAILURES = (
         "compile without --input and with --max-batch-size 0",
     ),
     (
-        r"No importer registered for op|UNSUPPORTED_NODE|Plugin not found|unsupported operator|Unsupported "
-        "operator",
+        r"No importer registered for op|UNSUPPORTED_NODE|Plugin not found"
+        r"|unsupported operator|Unsupported operator",
         "TensorRT does not support an operator of the model",
-        "export the model with another operator set, replace the operator, or serve the ONNX file with ONNX "
-        "Runtime",
+        (
+            "export the model with another operator set, replace the operator, or serve the ONNX "
+            "file with ONNX Runtime"
+        ),
     ),
     (
         r"OutOfMemory|out of memory|Cuda Runtime \(out of memory\)",
@@ -107,8 +126,12 @@ _FAILURES = (
         "raise --max-seconds, or lower --optimization-level",
     ),
     (
-        r"No such file or directory.{0,80}nvidia_entrypoint|nvidia_entrypoint.{0,80}(no such file|not found)",
-        "the image has no /opt/nvidia/nvidia_entrypoint.sh, so it is not built from an image of NVIDIA",
+        r"No such file or directory.{0,80}nvidia_entrypoint"
+        r"|nvidia_entrypoint.{0,80}(no such file|not found)",
+        (
+            "the image has no /opt/nvidia/nvidia_entrypoint.sh, "
+            "so it is not built from an image of NVIDIA"
+        ),
         "build your image from nvcr.io/nvidia/tritonserver",
     ),
 )

@@ -1,7 +1,7 @@
 """The IAM policies of the two sides: the role of the job, and the user who starts it.
 
-Source: AWS SageMaker developer guide, execution roles of processing and training jobs; service authorization
-reference.
+Source: AWS SageMaker developer guide, execution roles of processing and training jobs; service
+authorization reference.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def _caller(settings: JobSettings) -> list[dict[str, Any]]:
 
 def _bucket(settings: JobSettings, actions: list[str]) -> list[dict[str, Any]]:
     arn = f"{_arn_start(settings)}:s3:::{settings.bucket}"
-    # Not limited to the prefix: without s3:ListBucket, S3 answers 403 in place of 404 to HeadObject.
+    # Not limited to the prefix: without s3:ListBucket, S3 answers 403 in place of 404 to
+    # HeadObject.
     return [_allow(actions, [f"{arn}/{settings.prefix}*"]), _allow(["s3:ListBucket"], [arn])]
 
 

@@ -1,8 +1,8 @@
 """The requests that start a job: a processing job, or a training job of the same script.
 
-Both run ``compile.sh`` with four folders. Arguments have at most 256 characters, so those of ``trtexec``
-are in a
-file. Source: botocore, sagemaker service model, CreateProcessingJob and CreateTrainingJob.
+Both run ``compile.sh`` with four folders. Arguments have at most 256 characters, so those of
+``trtexec`` are in a file. Source: botocore, sagemaker service model, CreateProcessingJob and
+CreateTrainingJob.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from constructs_triton_tools.building.plans.plan_build import PlanBuild
 from constructs_triton_tools.declared_fields import check_limits, shows_options
 
 DEFAULT_PREFIX = "constructs-triton/compile/"
-# botocore sagemaker service model: RoleArn, ProcessingMaxRuntimeInSeconds, KmsKeyId, SecurityGroupId,
-# SubnetId, Tag.
+# botocore sagemaker service model: RoleArn, ProcessingMaxRuntimeInSeconds, KmsKeyId,
+# SecurityGroupId, SubnetId, Tag.
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/?[\w+=,.@/-]+")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _SECONDS = RangeLimit(1, 777_600)
@@ -44,7 +44,9 @@ _NAME_LENGTH = 63
 @shows_options
 @dataclass(frozen=True)
 class JobSettings:
-    """The settings of a job: its Region, its role, the bucket of its inputs and results, and its options."""
+    """The settings of a job: its Region, its role, the bucket of its inputs and results,
+    and its options.
+    """
 
     region: str
     role: str
@@ -94,11 +96,13 @@ class JobSettings:
             )
         if _BUCKET.fullmatch(self.bucket) is None:
             raise InvalidValueError(
-                f'--bucket: must be the name of a bucket, got "{self.bucket}"; write it without s3://'
+                f'--bucket: must be the name of a bucket, got "{self.bucket}"; '
+                "write it without s3://"
             )
         if not self.prefix.endswith("/") or self.prefix.startswith("/"):
             raise InvalidValueError(
-                f'--prefix: must end with "/" and not begin with it, got "{self.prefix}"; write it as plans/'
+                '--prefix: must end with "/" and not begin with it, '
+                f'got "{self.prefix}"; write it as plans/'
             )
         if bool(self.subnets) != bool(self.security_groups):
             raise InvalidValueError(
@@ -131,20 +135,23 @@ def chosen_kind(build: PlanBuild, region: str, given: JobKind | None) -> JobKind
     possible = job_kind_of(build.gpu)
     if given == "processing" and possible == "training":
         raise InvalidValueError(
-            f"--job: processing jobs do not have {build.gpu} ({build.gpu.gpu_model}); use --job training"
+            f"--job: processing jobs do not have {build.gpu} "
+            f"({build.gpu.gpu_model}); use --job training"
         )
     kind = given or possible
     if kind == "processing" and region in regions_without_processing(build.gpu):
         raise InvalidValueError(
-            f"--region: processing jobs have no {build.gpu.family} instances in {region}; use --job "
-            f"training, or "
-            "compile in another Region with a bucket there, since a plan does not depend on the Region"
+            f"--region: processing jobs have no {build.gpu.family} instances in {region}; use "
+            "--job training, or compile in another Region with a bucket there, since a plan does "
+            "not depend on the Region"
         )
     return kind
 
 
 def job_name(build: PlanBuild, model_name: str, moment: str) -> str:
-    """Return a name that tells the model, the GPU and the key; ``moment`` makes it unique in the account."""
+    """Return a name that tells the model, the GPU and the key;
+    ``moment`` makes it unique in the account.
+    """
     end = f"-{build.gpu_folder}-{build.key[:8]}-{moment}"
     start = _UNNAMEABLE.sub("-", f"plan-{model_name}").strip("-")
     return f"{start[: _NAME_LENGTH - len(end)].strip('-')}{end}"
@@ -306,7 +313,9 @@ class JobRequest:
         return {"KmsKeyId": self.settings.kms_key} if self.settings.kms_key else {}
 
     def _cluster(self) -> dict[str, Any]:
-        """The instance. SageMaker refuses a disk larger than the local NVMe, and a KMS key for that."""
+        """The instance. SageMaker refuses a disk larger than the local NVMe,
+        and a KMS key for that.
+        """
         local, wanted = self.build.gpu.local_storage_gb, self.settings.volume_gb
         return {
             "InstanceCount": 1,

@@ -26,7 +26,8 @@ _FAULTS = (
     "onnx-invalid-graph",
 )
 _TORCH = (".pt", ".pth", ".pt2")
-_EXPORT = """is not an ONNX file; export it where your model's code is, with a dynamic batch dimension:
+_EXPORT = """\
+is not an ONNX file; export it where your model's code is, with a dynamic batch dimension:
   batch = torch.export.Dim("batch")
   program = torch.onnx.export(model, (example,), dynamo=True, dynamic_shapes=({0: batch},))
   program.save("model.onnx")"""
@@ -79,8 +80,8 @@ class OnnxModelFile:
             place = PurePosixPath(location)
             if place.is_absolute() or ".." in place.parts or location == "model.onnx":
                 raise InvalidValueError(
-                    f'{self.path}: its external data must be in its folder, got "{location}"; save the model '
-                    "again with its data beside it"
+                    f'{self.path}: its external data must be in its folder, got "{location}"; save '
+                    "the model again with its data beside it"
                 )
             found[str(place)] = self.path.parent / place
         return found

@@ -29,8 +29,8 @@ class BuildOptions:
     precision: Annotated[
         Precision,
         Value(
-            "file: the types of the ONNX file. fp16, bf16: TensorRT may use half precision for each layer; only "
-            "before TensorRT 11"
+            "file: the types of the ONNX file. fp16, bf16: TensorRT may use half precision for "
+            "each layer; only before TensorRT 11"
         ),
     ] = "file"
     workspace_mib: Annotated[
@@ -60,8 +60,8 @@ class BuildOptions:
     def arguments(self, tensorrt: str | None, gpu: InstanceType, image: str) -> Iterator[str]:
         """Yield the arguments.
 
-        ``tensorrt`` is the beginning of the version of the image's TensorRT; ``None`` if it is not known.
-        ``gpu`` is a type with the GPU, and ``image`` is for messages.
+        ``tensorrt`` is the beginning of the version of the image's TensorRT; ``None`` if it is not
+        known. ``gpu`` is a type with the GPU, and ``image`` is for messages.
         """
         major = int(tensorrt.split(".")[0]) if tensorrt else None
         yield from self._precision(major, gpu, image)
@@ -82,24 +82,24 @@ class BuildOptions:
         where = f"--precision {self.precision}"
         if major is None:
             raise InvalidValueError(
-                f"{where}: the TensorRT of {image} is not known, and version 11 has no {option}; set "
-                "--tensorrt with its version, or use --precision file with a model in half precision"
+                f"{where}: the TensorRT of {image} is not known, and version 11 has no {option}; "
+                "set --tensorrt with its version, "
+                "or use --precision file with a model in half precision"
             )
         if is_removed_option(option, major):
             raise InvalidValueError(
-                f"{where}: TensorRT {major} of {image} has no {option}: it computes with the types of the "
-                f"model "
-                "file, so the plan would be in single precision; convert the ONNX file to half precision "
-                "first, "
-                "for example with NVIDIA ModelOpt AutoCast, and use --precision file"
+                f"{where}: TensorRT {major} of {image} has no {option}: it computes with the types "
+                "of the model file, so the plan would be in single precision; convert the ONNX "
+                "file to half precision first, for example with NVIDIA ModelOpt AutoCast, "
+                "and use --precision file"
             )
         if (
             self.precision == "bf16"
             and int((gpu.compute_capability or "0").split(".")[0]) < _FIRST_WITH_BF16
         ):
             raise InvalidValueError(
-                f"{where}: the {gpu.gpu_model} of {gpu} (compute capability {gpu.compute_capability}) has no "
-                "bfloat16; use --precision fp16"
+                f"{where}: the {gpu.gpu_model} of {gpu} (compute capability "
+                f"{gpu.compute_capability}) has no bfloat16; use --precision fp16"
             )
         yield option
 
@@ -108,13 +108,13 @@ class BuildOptions:
             option = argument.partition("=")[0]
             if _OPTION.fullmatch(argument) is None:
                 raise InvalidValueError(
-                    f"--trtexec-argument: must be one option of trtexec, got {argument!r}; write it as "
-                    "--trtexec-argument=--profilingVerbosity=detailed"
+                    f"--trtexec-argument: must be one option of trtexec, got {argument!r}; write "
+                    "it as --trtexec-argument=--profilingVerbosity=detailed"
                 )
             if option in _OURS:
                 raise InvalidValueError(
-                    f"--trtexec-argument: {option} is set by this command, got {argument!r}; use --input "
-                    f"for shapes"
+                    f"--trtexec-argument: {option} is set by this command, "
+                    f"got {argument!r}; use --input for shapes"
                 )
             if major is not None and is_removed_option(option, major):
                 raise InvalidValueError(

@@ -25,7 +25,8 @@ class BuildImage:
 
     Args:
         uri: URI of the image.
-        identity: What stays the same in every Region: the release of AWS's image, or the URI of your own.
+        identity: What stays the same in every Region: the release of AWS's image, or the URI of
+            your own.
         tensorrt: Beginning of the version of its TensorRT; ``None`` if it is not known.
     """
 
@@ -76,8 +77,8 @@ class PlanBuild:
 def group_by_gpu(names: Iterable[str], build_on: str | None) -> dict[InstanceType, tuple[str, ...]]:
     """Return the instance types that build plans, and the types of endpoints that each plan serves.
 
-    A plan serves all types with the same type of GPU, so the smallest of them builds it. The same compute
-    capability is not enough: TensorRT warns about the plan of an L4 on an L40S.
+    A plan serves all types with the same type of GPU, so the smallest of them builds it. The same
+    compute capability is not enough: TensorRT warns about the plan of an L4 on an L40S.
 
     ``build_on`` is the instance type of the job, in place of the smallest.
     """
@@ -96,8 +97,8 @@ def _with_gpu(name: str) -> InstanceType:
         )
     if not instance.gpus or instance.gpu_model is None:
         raise InvalidValueError(
-            f'--instance-type: TensorRT needs an NVIDIA GPU, got "{name}", which has none; use for example '
-            "ml.g5.xlarge, or ONNX Runtime on the CPU"
+            f'--instance-type: TensorRT needs an NVIDIA GPU, got "{name}", which has none; use for '
+            "example ml.g5.xlarge, or ONNX Runtime on the CPU"
         )
     if instance.architecture != "x86_64":
         raise InvalidValueError(

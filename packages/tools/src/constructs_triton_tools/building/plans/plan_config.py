@@ -1,4 +1,6 @@
-"""The ``config.pbtxt`` of a plan: derived from the ONNX file, or an existing one with another backend."""
+"""The ``config.pbtxt`` of a plan: derived from the ONNX file,
+or an existing one with another backend.
+"""
 
 from __future__ import annotations
 
@@ -76,20 +78,22 @@ def _narrow(message: Any) -> None:
 
 
 def existing_config(path: Path, name: str | None) -> Any:
-    """Return the configuration of a file for the TensorRT backend, under another name if one is given."""
+    """Return the configuration of a file for the TensorRT backend,
+    under another name if one is given.
+    """
     try:
         content = read_regular(path)
     except OSError as error:
         raise InvalidValueError(
-            f"{path}: cannot be read ({(error.strerror or str(error)).lower()}); pass the path of a "
-            f"config.pbtxt"
+            f"{path}: cannot be read ({(error.strerror or str(error)).lower()}); "
+            "pass the path of a config.pbtxt"
         ) from None
     message = parse_model_config(content, str(path))
     used = message.backend or message.platform
     if used and used not in (*_ONNX_RUNTIME, *_TENSORRT):
         raise InvalidValueError(
-            f'{path}: must be for the backend onnxruntime or tensorrt, got "{used}"; pass that of the '
-            "ONNX model, or leave --config out"
+            f'{path}: must be for the backend onnxruntime or tensorrt, got "{used}"; pass that of '
+            "the ONNX model, or leave --config out"
         )
     message.backend, message.platform, message.default_model_filename = (
         "tensorrt",
@@ -103,13 +107,15 @@ def existing_config(path: Path, name: str | None) -> Any:
 
 
 def usual_batch(config: Any, given: int | None) -> int:
-    """Return the batch size of the fastest plan: as given, the preferred one, or half the largest."""
+    """Return the batch size of the fastest plan: as given, the preferred one,
+    or half the largest.
+    """
     most = int(config.max_batch_size)
     preferred = list(config.dynamic_batching.preferred_batch_size)
     usual = given or (max(preferred) if preferred else max(1, most // 2))
     if given and given > most:
         raise InvalidValueError(
-            f"--opt-batch-size: must be at most max_batch_size, {most}, got {given}; lower it, or raise "
-            "--max-batch-size"
+            f"--opt-batch-size: must be at most max_batch_size, {most}, got {given}; lower it, or "
+            "raise --max-batch-size"
         )
     return min(usual, most)

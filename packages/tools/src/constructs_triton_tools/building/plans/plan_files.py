@@ -1,7 +1,7 @@
 """The files of a plan that was built, and where they are kept on this machine.
 
-A folder below the user's cache has the key of the build as its name. It is renamed to it when it is complete,
-with a seal of its files.
+A folder below the user's cache has the key of the build as its name. It is renamed to it when it is
+complete, with a seal of its files.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ class PlanCache:
         self._directory = self._root / _FOLDER
 
     def find(self, key: str) -> BuiltPlan | None:
-        """Return the plan of a key. A plan that is not complete, or was changed, counts as missing."""
+        """Return the plan of a key.
+
+        A plan that is not complete, or was changed, counts as missing.
+        """
         folder = self._directory / key
         if not folder.is_dir():
             return None
@@ -129,15 +132,17 @@ def check_destination(folder: Path) -> None:
     """Refuse to replace a folder that this command has not written."""
     if os.path.lexists(folder) and not (folder / MANIFEST_FILE).is_file():
         raise InvalidValueError(
-            f"{folder}: already exists and was not compiled; choose another folder with --output, or "
-            f"another --name"
+            f"{folder}: already exists and was not compiled; "
+            "choose another folder with --output, or another --name"
         )
 
 
 def write_compiled(
     output: Path, gpu_folder: str, config_text: str, name: str, built: BuiltPlan
 ) -> Path:
-    """Write the model's folder into the repository of the GPU; it is there complete or not at all."""
+    """Write the model's folder into the repository of the GPU;
+    it is there complete or not at all.
+    """
     repository = output / gpu_folder
     target = repository / name
     try:
@@ -159,6 +164,7 @@ def write_compiled(
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InvalidValueError(
-            f"{target}: cannot be written ({reason}); choose a folder that you may write with --output"
+            f"{target}: cannot be written ({reason}); "
+            "choose a folder that you may write with --output"
         ) from None
     return target

@@ -128,7 +128,10 @@ def _seconds(start: datetime | None, end: datetime | None) -> float | None:
 
 
 def _read_message(text: str) -> dict[str, Any]:
-    """Return the JSON object of the script. SageMaker puts words of its own around it, at most 1 KB."""
+    """Return the JSON object of the script.
+
+    SageMaker puts words of its own around it, at most 1 KB.
+    """
     start = text.find('{"stage"')
     if start < 0:
         return {}

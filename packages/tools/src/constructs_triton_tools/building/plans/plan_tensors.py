@@ -39,7 +39,9 @@ def with_tensors(manifest: PlanManifest, build: PlanBuild) -> PlanManifest:
 
 
 def _tensor(tensor: ModelTensor, tensorrt: str) -> ModelTensor:
-    """Leave out the shape of what may be a shape tensor: its profile has values in place of sizes."""
+    """Leave out the shape of what may be a shape tensor:
+    its profile has values in place of sizes.
+    """
     is_row = tensor.shape is not None and len(tensor.shape) == 1 and tensor.shape[0] >= 0
     shape = None if is_row and tensor.data_type in ("TYPE_INT32", "TYPE_INT64") else tensor.shape
     return ModelTensor(tensor.name, data_type_in_plan(tensor.data_type, tensorrt), shape)

@@ -1,8 +1,9 @@
 """The shapes that a plan accepts: for each dynamic input, the smallest, the usual and the largest.
 
-``trtexec`` builds a plan for one row where it gets no shapes of a dynamic model, and only warns. It ends
-with an error where it gets shapes of a static model. So the shapes follow from the model file, and what the
-file leaves open must be given. Source: NVIDIA TensorRT v10.16, samples/common/sampleEngines.cpp.
+``trtexec`` builds a plan for one row where it gets no shapes of a dynamic model, and only warns. It
+ends with an error where it gets shapes of a static model. So the shapes follow from the model file,
+and what the file leaves open must be given. Source: NVIDIA TensorRT v10.16,
+samples/common/sampleEngines.cpp.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class InputRange:
 
 
 def read_input_ranges(texts: Sequence[str]) -> dict[str, tuple[Range, ...]]:
-    """Read options such as ``input_ids=1..8..16,512``: each dimension is a size, or least..usual..most.
+    """Read options such as ``input_ids=1..8..16,512``: each dimension is a size, or
+    least..usual..most.
 
     Raises:
         InvalidValueError: an option has another form, or an input has two.
@@ -71,9 +73,8 @@ def _range(name: str, text: str) -> Range:
     )
     if not 1 <= given.least <= given.usual <= given.most <= _LARGEST:
         raise InvalidValueError(
-            f"--input {name}: each dim must be a size of at least 1, or three sizes that do not decrease, "
-            f"got "
-            f"{text!r}; {_FORM}"
+            f"--input {name}: each dim must be a size of at least 1, or three sizes that do not "
+            f"decrease, got {text!r}; {_FORM}"
         )
     return given
 
@@ -146,8 +147,8 @@ class _InputShapes:
             )
         if self.given is not None and self.given[0].most < self.batch.most:
             raise self._error(
-                f"the largest batch of --input must be at least max_batch_size, {self.batch.most}, got "
-                f"{self.given[0].most}, because Triton does not load such a plan",
+                f"the largest batch of --input must be at least max_batch_size, {self.batch.most}, "
+                f"got {self.given[0].most}, because Triton does not load such a plan",
                 "raise it, or lower max_batch_size",
             )
 

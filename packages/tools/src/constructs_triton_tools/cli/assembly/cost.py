@@ -1,4 +1,6 @@
-"""``constructs-triton cost``: what the instances of a template cost per hour, per month and per call."""
+"""``constructs-triton cost``: what the instances of a template cost per hour,
+per month and per call.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,9 @@ from constructs_triton_tools.planning.prices import (
 from constructs_triton_tools.planning.quantities import read_decimal
 
 NOT_COUNTED = (
-    "Not counted: storage of instances and archives, data transfer, CloudWatch metrics, alarms and logs, "
-    "functions of the deployment, serverless variants, discounts, Savings Plans and taxes. During an update, "
-    "up to twice the instances run."
+    "Not counted: storage of instances and archives, data transfer, CloudWatch metrics, alarms and "
+    "logs, functions of the deployment, serverless variants, discounts, Savings Plans and taxes. "
+    "During an update, up to twice the instances run."
 )
 _HOUR_SECONDS, _MILLION = 3600, 1_000_000
 _VARIANTS = "ProductionVariants", "ShadowProductionVariants"
@@ -59,10 +61,11 @@ Rates = Mapping[str, Decimal]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Calculate what the instances of a template's endpoints cost: at the fewest instances that scaling "
-        "allows, at those of the first deployment (in brackets), and at the most. Without --price and "
-        "--prices, AWS's price list is read, in US dollars. A month has 730 hours. `cost prices` fetches "
-        f"prices of instance types, and `cost idle` finds deployed endpoints without calls. {NOT_COUNTED}"
+        "Calculate what the instances of a template's endpoints cost: at the fewest instances that "
+        "scaling allows, at those of the first deployment (in brackets), and at the most. Without "
+        "--price and --prices, AWS's price list is read, in US dollars. A month has 730 hours. "
+        "`cost prices` fetches prices of instance types, and `cost idle` finds deployed endpoints "
+        f"without calls. {NOT_COUNTED}"
     )
     add_template_arguments(parser)
     add_price_arguments(parser)

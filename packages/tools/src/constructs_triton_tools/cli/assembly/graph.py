@@ -33,9 +33,9 @@ _SPECIAL = re.compile(r"[^\w .,:/()+%…-]")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Draw what the endpoints of an app serve, as a picture with --output, else as a Mermaid flowchart "
-        "that GitHub shows in a pull request: who may call them, variants and components, models, S3 and "
-        "scaling. Nothing is deployed, and AWS is not called."
+        "Draw what the endpoints of an app serve, as a picture with --output, else as a Mermaid "
+        "flowchart that GitHub shows in a pull request: who may call them, variants and "
+        "components, models, S3 and scaling. Nothing is deployed, and AWS is not called."
     )
     add_template_arguments(parser)
     form = parser.add_mutually_exclusive_group()
@@ -59,8 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not drawn:
         names = quoted(each.stack for each in graphs)
         raise InvalidValueError(
-            f"{arguments.template}: no endpoint in the stacks {names}; add an endpoint to the app, or draw "
-            "other stacks"
+            f"{arguments.template}: no endpoint in the stacks {names}; "
+            "add an endpoint to the app, or draw other stacks"
         )
     if path is not None:
         _write(path, draw_graphs(drawn))

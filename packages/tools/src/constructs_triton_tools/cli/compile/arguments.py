@@ -27,12 +27,13 @@ examples:
   constructs-triton compile models/bert --instance-type ml.g5.xlarge
   constructs-triton compile --policy job --role ARN --bucket NAME
 
---input has the form NAME=DIMS with all dims of the input in the file, the batch dimension included. Each
-dim is a size, or the smallest, the usual and the largest size: 1..8..16. Only dims of variable size need it.
+--input has the form NAME=DIMS with all dims of the input in the file, the batch dimension included.
+Each dim is a size, or the smallest, the usual and the largest size: 1..8..16. Only dims of variable
+size need it.
 
-A plan runs on the type of GPU and the TensorRT that it was built with. The job runs on the smallest instance
-type with the GPU of the endpoint, in the image of the endpoint. Results are kept on this machine and in the
-bucket, so the same plan is never built twice. Ctrl-C stops the job.
+A plan runs on the type of GPU and the TensorRT that it was built with. The job runs on the smallest
+instance type with the GPU of the endpoint, in the image of the endpoint. Results are kept on this
+machine and in the bucket, so the same plan is never built twice. Ctrl-C stops the job.
 
 --role and --bucket can also be set by the variables {ROLE_VARIABLE} and {BUCKET_VARIABLE}.
 """
@@ -133,9 +134,9 @@ class _Job(TypedDict, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Build a TensorRT plan from an ONNX file, in a SageMaker job on the GPU and with the image of the "
-        "endpoint. "
-        "Writes a model repository for each type of GPU. The job costs money: the command asks first."
+        "Build a TensorRT plan from an ONNX file, in a SageMaker job on the GPU and with the image "
+        "of the endpoint. Writes a model repository for each type of GPU. "
+        "The job costs money: the command asks first."
     )
     parser.epilog = _EPILOG
     parser.add_argument(

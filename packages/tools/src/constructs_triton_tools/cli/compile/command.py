@@ -60,7 +60,7 @@ def _folder(arguments: argparse.Namespace, compilation: Compilation, request: Jo
     return output / request.build.gpu_folder / compilation.name
 
 
-# --- without a job ----------------------------------------------------------------------------------------
+# --- without a job --------------------------------------------------------------------------------
 
 
 def _print_dry_run(arguments: argparse.Namespace, compilation: Compilation) -> None:
@@ -105,7 +105,9 @@ def _dry_run_document(arguments: argparse.Namespace, compilation: Compilation) -
 
 
 def _uploads(request: JobRequest) -> dict[str, dict[str, str]]:
-    """What has to be in the bucket before the request: each URI with its content, or with a path."""
+    """What has to be in the bucket before the request: each URI with its content,
+    or with a path.
+    """
     url = request.settings.url
     texts = {
         url(request.job_prefix + name): {"text": content.decode()}
@@ -117,7 +119,7 @@ def _uploads(request: JobRequest) -> dict[str, dict[str, str]]:
     }
 
 
-# --- with jobs --------------------------------------------------------------------------------------------
+# --- with jobs ------------------------------------------------------------------------------------
 
 
 def _compile(
@@ -177,7 +179,9 @@ def _description(request: JobRequest, price: str, most: str = "") -> Iterator[st
     build, settings = request.build, request.settings
     tensorrt = build.image.tensorrt or "version not published"
     yield f"{request.kind} job {request.name}"
-    yield f"  instance     {build.gpu} ({build.gpu.gpu_model}), for {', '.join(build.instance_types)}"
+    yield (
+        f"  instance     {build.gpu} ({build.gpu.gpu_model}), for {', '.join(build.instance_types)}"
+    )
     yield f"  price        {price}"
     yield f"  time limit   {settings.max_seconds} s{most}; usually 10 to 20 minutes with the start"
     yield f"  image        {build.image.uri} (TensorRT {tensorrt})"
@@ -221,7 +225,10 @@ def _result(
 
 def _result_lines(request: JobRequest, result: Mapping[str, Any]) -> Iterator[str]:
     manifest = result["manifest"]
-    yield f"wrote {result['folder']} for {', '.join(result['instance_types'])} ({manifest['gpu_model']})"
+    yield (
+        f"wrote {result['folder']} for {', '.join(result['instance_types'])} "
+        f"({manifest['gpu_model']})"
+    )
     size, origin = manifest["plan_bytes"], result["origin"]
     yield f"  TensorRT {manifest['tensorrt'] or 'not known'}, {size} bytes, from {origin}"
     if result["origin"] == "a job":
@@ -235,7 +242,10 @@ def _result_lines(request: JobRequest, result: Mapping[str, Any]) -> Iterator[st
         and manifest["tensorrt"]
         and not f"{manifest['tensorrt']}.".startswith(f"{expected}.")
     ):
-        yield f"  warning: the image has TensorRT {manifest['tensorrt']}, and not {expected} as published"
+        yield (
+            f"  warning: the image has TensorRT {manifest['tensorrt']}, "
+            f"and not {expected} as published"
+        )
 
 
 def _next_commands(arguments: argparse.Namespace, compilation: Compilation) -> Iterator[str]:
@@ -243,9 +253,15 @@ def _next_commands(arguments: argparse.Namespace, compilation: Compilation) -> I
     for request in compilation.requests:
         repository = shlex.quote(str(arguments.output / request.build.gpu_folder))
         instance_type = request.build.instance_types[0]
-        yield f"Check it:  constructs-triton check {repository} --instance-type {instance_type}{release}"
+        yield (
+            f"Check it:  constructs-triton check {repository} "
+            f"--instance-type {instance_type}{release}"
+        )
     first = compilation.requests[0].build.instance_types[0]
     of = f'InstanceType.of("{first}")'
     yield f'Use it:    ModelSource.from_compiled("{arguments.output}", instance_type={of})'
     if len({each.build.gpu.compute_capability for each in compilation.requests}) > 1:
-        yield "           Give instance_type a list of types for one archive with the plans of several GPUs"
+        yield (
+            "           Give instance_type a list of types "
+            "for one archive with the plans of several GPUs"
+        )

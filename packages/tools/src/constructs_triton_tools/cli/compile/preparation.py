@@ -51,7 +51,9 @@ _OF_ONNX_RUNTIME = ("onnx-version", "onnx-operator")
 
 @dataclass(frozen=True)
 class Compilation:
-    """What one call of the command builds: one job for each type of GPU, with the same ``config.pbtxt``."""
+    """What one call of the command builds: one job for each type of GPU,
+    with the same ``config.pbtxt``.
+    """
 
     name: str
     config_text: str
@@ -70,8 +72,9 @@ def job_settings(arguments: argparse.Namespace, session: boto3.Session) -> JobSe
     role = arguments.role or os.environ.get(ROLE_VARIABLE)
     if not role:
         raise InvalidValueError(
-            f"--role: must be the ARN of the job's role; set --role, or the variable {ROLE_VARIABLE}. "
-            "`constructs-triton compile --policy job --role ARN` prints the policy of a role that you create"
+            "--role: must be the ARN of the job's role; set --role, or the variable "
+            f"{ROLE_VARIABLE}. `constructs-triton compile --policy job --role ARN` prints the "
+            "policy of a role that you create"
         )
     account = account_of_role(role)
     bucket = arguments.bucket or os.environ.get(BUCKET_VARIABLE) or f"sagemaker-{region}-{account}"
@@ -90,7 +93,8 @@ def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation
         )
     if not arguments.instance_types:
         raise InvalidValueError(
-            "--instance-type: is missing; set the instance type of the endpoint, for example ml.g5.xlarge"
+            "--instance-type: is missing; set the instance type of the endpoint, "
+            "for example ml.g5.xlarge"
         )
     groups = group_by_gpu(arguments.instance_types, arguments.build_on)
     image, release = _image(arguments, settings.region)
@@ -166,7 +170,7 @@ def _compatibility(
             yield finding
 
 
-# --- the model --------------------------------------------------------------------------------------------
+# --- the model ------------------------------------------------------------------------------------
 
 
 def _paths(arguments: argparse.Namespace) -> tuple[Path, Path | None]:

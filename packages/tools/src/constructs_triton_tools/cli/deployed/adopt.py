@@ -41,8 +41,8 @@ class _Adoption(TypedDict, total=False):
     switch: Annotated[
         Switch,
         Value(
-            "how the app takes the place of the endpoint: take it over by an update, import it into the stack, "
-            "or create a new endpoint beside it",
+            "how the app takes the place of the endpoint: take it over by an update, import it "
+            "into the stack, or create a new endpoint beside it",
             default=SWITCHES[0],
         ),
     ]
@@ -72,11 +72,11 @@ class _Adoption(TypedDict, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Write a CDK app for an endpoint that was created with boto3, the SageMaker SDK or the console: its "
-        "names and numbers as they run today, its models, a snapshot test, AWS's answers and ADOPT.md, which "
-        "describes the switch. AWS is only read. Secrets in variables become parameters. Exit codes: 0 "
-        "written, 1 something is not carried over and not accepted, or the app does not synthesize, 2 it "
-        "could not be read."
+        "Write a CDK app for an endpoint that was created with boto3, the SageMaker SDK or the "
+        "console: its names and numbers as they run today, its models, a snapshot test, AWS's "
+        "answers and ADOPT.md, which describes the switch. AWS is only read. Secrets in variables "
+        "become parameters. Exit codes: 0 written, 1 something is not carried over and not "
+        "accepted, or the app does not synthesize, 2 it could not be read."
     )
     parser.add_argument("endpoint", metavar="ENDPOINT", nargs="?", help="name of the endpoint")
     add_options(parser, _Adoption)
@@ -138,8 +138,9 @@ def _print(adoption: Adoption, directory: Path, problems: Sequence[Problem], fai
         return
     print_lines(
         f"{directory}/app.py: endpoint {adoption.name}",
-        f"  carried over: {len(adoption.carried)}, different on purpose: {len(adoption.differences)}, "
-        f"not readable: {len(adoption.not_read)}, secrets as parameters: {len(adoption.parameters)}",
+        f"  carried over: {len(adoption.carried)}, different on purpose: "
+        f"{len(adoption.differences)}, not readable: {len(adoption.not_read)}, secrets as "
+        f"parameters: {len(adoption.parameters)}",
         f"  {directory}/ADOPT.md lists them, and has the steps of the switch",
     )
     if failure:

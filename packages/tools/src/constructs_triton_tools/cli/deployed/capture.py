@@ -61,9 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         read=(
             "print captured requests, and write them for verify and load-test",
-            "Print the captured requests with the tensors of each request and response. --record writes them "
-            "for `constructs-triton verify`, --requests for `load-test --requests`. Needs s3:ListBucket and "
-            "s3:GetObject for the prefix, and kms:Decrypt if its objects have a key.",
+            (
+                "Print the captured requests with the tensors of each request and response. "
+                "--record writes them for `constructs-triton verify`, --requests for `load-test "
+                "--requests`. Needs s3:ListBucket and s3:GetObject for the prefix, and kms:Decrypt "
+                "if its objects have a key."
+            ),
         ),
     )
     read.add_argument(

@@ -44,9 +44,10 @@ _NEXT_STEP = {"CREATE_IN_PROGRESS": "run it again when the stack is created"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Find the cause of a failure: of a deployed endpoint, of all endpoints of a stack, in the log of any "
-        "Triton container, or of one message. Prints the cause, the line that it was concluded from, the fix "
-        "and other causes by likelihood. Exit code 1 if something is wrong."
+        "Find the cause of a failure: of a deployed endpoint, of all endpoints of a stack, in the "
+        "log of any Triton container, or of one message. Prints the cause, the line that it was "
+        "concluded from, the fix and other causes by likelihood. "
+        "Exit code 1 if something is wrong."
     )
     add_aws_arguments(parser, has_stack=True)
     parser.add_argument(
@@ -94,8 +95,9 @@ def _diagnose_stack(arguments: argparse.Namespace, result: StackDiagnosis) -> in
     """
     if result.resource is None and not result.not_read:
         raise InvalidValueError(
-            f"--stack: {result.stack} has no SageMaker endpoint, and its last operation did not fail, got "
-            f"{result.status}; {_NEXT_STEP.get(result.status or '', 'check the name, and whether it is off')}"
+            f"--stack: {result.stack} has no SageMaker endpoint, and its last operation did not "
+            f"fail, got {result.status}; "
+            f"{_NEXT_STEP.get(result.status or '', 'check the name, and whether it is off')}"
         )
     lines = [f"stack {result.stack}: {result.status or 'unknown'}, no endpoint"]
     lines += [f"  {fact}" for fact in result.facts]
@@ -103,8 +105,8 @@ def _diagnose_stack(arguments: argparse.Namespace, result: StackDiagnosis) -> in
         lines.append(format_diagnoses(result.diagnoses))
     elif result.resource is not None:
         lines.append(
-            f"cause: unknown, because no message is in the catalogue of failures; fix {result.resource} as "
-            "its reason says, and deploy the stack again"
+            "cause: unknown, because no message is in the catalogue of failures; fix "
+            f"{result.resource} as its reason says, and deploy the stack again"
         )
     lines += [f"not read: {each}" for each in result.not_read]
     document = {"endpoints": [], "stack": result.to_dict()}
@@ -118,7 +120,8 @@ def _text(result: EndpointDiagnosis) -> str:
         lines.append(format_diagnoses(result.diagnoses))
     elif result.is_failed and result.not_read:
         lines.append(
-            "cause: unknown, because not everything could be read; fix the errors below, then run it again"
+            "cause: unknown, because not everything could be read; "
+            "fix the errors below, then run it again"
         )
     elif result.is_failed:
         lines.append(

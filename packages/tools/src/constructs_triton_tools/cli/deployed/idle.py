@@ -66,10 +66,10 @@ class _Period(TypedDict, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Find the variants and inference components of a Region that had no calls, with their cost at the "
-        "on-demand price, their owner, and the command that stops them. Nothing is deleted. SageMaker has no "
-        "figure for a single model of a multi-model endpoint. CloudWatch bills each metric that is read. "
-        "Exit code 1 if something is idle."
+        "Find the variants and inference components of a Region that had no calls, with their cost "
+        "at the on-demand price, their owner, and the command that stops them. Nothing is deleted. "
+        "SageMaker has no figure for a single model of a multi-model endpoint. CloudWatch bills "
+        "each metric that is read. Exit code 1 if something is idle."
     )
     add_options(parser, _Period)
     add_common(parser, "--prices", "--region", "--profile", "--json")
@@ -131,10 +131,10 @@ def _print(found: _Found) -> None:
         )
     for component in found.report.components:
         print_lines(
-            f"inference component {component.name} of {component.endpoint}: {component.calls} calls; "
-            "others use its instances",
-            f"stop: aws sagemaker delete-inference-component --inference-component-name {component.name} "
-            f"--region {found.region}",
+            f"inference component {component.name} of {component.endpoint}: {component.calls} "
+            "calls; others use its instances",
+            "stop: aws sagemaker delete-inference-component --inference-component-name "
+            f"{component.name} --region {found.region}",
         )
     print_note(*(found.prices.notes if found.variants else ()))
     print_lines(*_notes(found.report), *(f"not read: {each}" for each in found.not_read))
@@ -173,7 +173,10 @@ def _total(found: _Found) -> Iterator[str]:
 
 
 def _stop(variant: BilledVariant, region: str) -> str:
-    """Return what removes the variant. A deletion beside CloudFormation breaks the stack's next update."""
+    """Return what removes the variant.
+
+    A deletion beside CloudFormation breaks the stack's next update.
+    """
     if variant.stack:
         thing = "the endpoint" if variant.is_only else f"variant {variant.name}"
         only = (

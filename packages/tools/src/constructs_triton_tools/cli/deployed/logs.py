@@ -38,7 +38,8 @@ class _Logs(TypedDict, total=False):
     errors_only: Annotated[
         bool,
         Value(
-            "leave out information, warnings, and errors that Triton writes although nothing failed",
+            "leave out information, warnings, "
+            "and errors that Triton writes although nothing failed",
             default=False,
             flag="--errors",
         ),

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Create an endpoint again that `constructs-triton stop` deleted, wait until it is in service, and "
-        "restore its instance counts, weights and scaling. After a failure, for example without capacity, "
-        "run the same command again. The exit code is 0 only if the endpoint is in service."
+        "Create an endpoint again that `constructs-triton stop` deleted, wait until it is in "
+        "service, and restore its instance counts, weights and scaling. After a failure, for "
+        "example without capacity, run the same command again. The exit code is 0 only if the "
+        "endpoint is in service."
     )
     add_file_arguments(parser)
 

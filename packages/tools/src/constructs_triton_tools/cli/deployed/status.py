@@ -49,8 +49,8 @@ class _Shown(TypedDict, total=False):
     ui: Annotated[
         bool,
         Value(
-            "serve a web page on 127.0.0.1 that shows the state and the metrics of the last hour; reads at most "
-            "once a minute, because CloudWatch bills each metric that is read",
+            "serve a web page on 127.0.0.1 that shows the state and the metrics of the last hour; "
+            "reads at most once a minute, because CloudWatch bills each metric that is read",
             default=False,
         ),
     ]
@@ -62,8 +62,9 @@ class _Shown(TypedDict, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Show what endpoints are doing: instances, image, models, scaling, alarms and the last deployment. "
-        "Exit code 1 if an endpoint or one of its inference components is not in service."
+        "Show what endpoints are doing: instances, image, models, scaling, alarms and the last "
+        "deployment. Exit code 1 if an endpoint or one "
+        "of its inference components is not in service."
     )
     add_aws_arguments(parser, has_stack=True)
     add_common(parser, "--json")
@@ -170,7 +171,10 @@ def _archive_lines(archives: ServedArchives) -> Iterator[str]:
             yield f"      {name:{width}}  {archive}"
     else:
         index = ModelIndex(archives.models, archives.index_uri)
-        yield f"      {len(index.target_models):,} models: {some_of(index.target_models, index.listing)}"
+        yield (
+            f"      {len(index.target_models):,} models: "
+            f"{some_of(index.target_models, index.listing)}"
+        )
 
 
 def _types(variant: VariantState) -> str:
@@ -180,8 +184,8 @@ def _types(variant: VariantState) -> str:
 
 def _component_lines(component: ComponentState) -> Iterator[str]:
     yield (
-        f"  inference component {component.name}: {component.status}, {_count(component.current_copies)} of "
-        f"{_count(component.desired_copies)} copies"
+        f"  inference component {component.name}: {component.status}, "
+        f"{_count(component.current_copies)} of {_count(component.desired_copies)} copies"
     )
     if component.failure_reason:
         yield f"    reason: {component.failure_reason}"

@@ -46,7 +46,8 @@ class _Force(TypedDict, total=False):
     force: Annotated[
         bool,
         Value(
-            "also an endpoint of a CloudFormation stack: updates that need it fail until it is started",
+            "also an endpoint of a CloudFormation stack: "
+            "updates that need it fail until it is started",
             default=False,
         ),
     ]
@@ -55,10 +56,11 @@ class _Force(TypedDict, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Delete a real-time endpoint of no stack and its scaling, so that its instances cost nothing, and "
-        "keep in a file what `constructs-triton start` needs to create both again. Models, configuration, "
-        "alarms and dashboards stay; an endpoint of a stack has off_switch instead. After a failure, run the "
-        "same command again. The exit code is 0 only if the endpoint is stopped."
+        "Delete a real-time endpoint of no stack and its scaling, so that its instances cost "
+        "nothing, and keep in a file what `constructs-triton start` needs to create both again. "
+        "Models, configuration, alarms and dashboards stay; an endpoint of a stack has off_switch "
+        "instead. After a failure, run the same command again. "
+        "The exit code is 0 only if the endpoint is stopped."
     )
     add_file_arguments(parser)
     add_options(parser, _Force)
@@ -104,16 +106,24 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(saved: SavedEndpoint) -> Iterator[str]:
-    yield f"deletes endpoint {saved.name} (configuration {saved.endpoint_config}); callers get an error"
+    yield (
+        f"deletes endpoint {saved.name} (configuration "
+        f"{saved.endpoint_config}); callers get an error"
+    )
     for target in saved.scalable_targets:
-        yield f"deletes scaling of {target['ResourceId']}: {target['MinCapacity']} to {target['MaxCapacity']}"
+        yield (
+            f"deletes scaling of {target['ResourceId']}: {target['MinCapacity']} to "
+            f"{target['MaxCapacity']}"
+        )
     yield from (f"deletes scaling policy {each['PolicyName']}" for each in saved.scaling_policies)
     yield from (
         f"deletes scheduled action {each['ScheduledActionName']}"
         for each in saved.scheduled_actions
     )
     for alarm in sorted({name for names in saved.step_policy_alarms.values() for name in names}):
-        yield f"alarm {alarm} calls a step scaling policy, which may have another ARN after the start"
+        yield (
+            f"alarm {alarm} calls a step scaling policy, which may have another ARN after the start"
+        )
 
 
 def _print(arguments: argparse.Namespace, line: str) -> None:

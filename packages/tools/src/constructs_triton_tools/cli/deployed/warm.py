@@ -41,8 +41,8 @@ class _Warmed(TypedDict, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Load models of a multi-model endpoint before users call them. SageMaker unloads the least recently "
-        "used models again when it needs memory. Exit code 1 if a model cannot be loaded."
+        "Load models of a multi-model endpoint before users call them. SageMaker unloads the least "
+        "recently used models again when it needs memory. Exit code 1 if a model cannot be loaded."
     )
     add_aws_arguments(parser)
     add_options(parser, _Warmed)
@@ -74,8 +74,8 @@ def _multi_model_variant(state: EndpointState) -> VariantState:
             return variant
     reason = f" ({state.not_read[0]})" if state.not_read else ""
     raise InvalidValueError(
-        f"endpoint {state.name}: must be a multi-model endpoint{reason}; other endpoints load their models "
-        "before they are in service"
+        f"endpoint {state.name}: must be a multi-model endpoint{reason}; other endpoints load "
+        "their models before they are in service"
     )
 
 
@@ -103,6 +103,6 @@ def _print(
         arguments,
         {"calls": calls, "expected_instances": reached, "errors": models},
         *(f"{name}: {error or 'loaded'}" for name, error in models.items()),
-        f"{calls} {called} {reached:.1f} of {instances} instances on average, because SageMaker chooses an "
-        "instance for each call; it unloads models again when it needs memory",
+        f"{calls} {called} {reached:.1f} of {instances} instances on average, because SageMaker "
+        "chooses an instance for each call; it unloads models again when it needs memory",
     )

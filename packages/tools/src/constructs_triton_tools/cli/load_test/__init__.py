@@ -85,8 +85,9 @@ def _find_stand_ins(arguments: argparse.Namespace) -> dict[str, str]:
     if found and not arguments.json:
         what = ", ".join(f"{model} ({stand_in})" for model, stand_in in sorted(found.items()))
         print_lines(
-            f"stand-ins run {what}: these figures are theirs and not those of the models' backends. Do not "
-            "size instances with them; measure in AWS, or with `local up --engine docker`"
+            f"stand-ins run {what}: these figures are theirs and not those of the models' "
+            "backends. Do not size instances with them; measure in AWS, "
+            "or with `local up --engine docker`"
         )
     return found
 
@@ -171,14 +172,15 @@ def _export(arguments: argparse.Namespace, invocations: Any) -> int:
     return EXIT_SUCCESS
 
 
-# --- what is tested ---------------------------------------------------------------------------------------
+# --- what is tested -------------------------------------------------------------------------------
 
 
 def _metadata(arguments: argparse.Namespace, transport: Any) -> BenchmarkMetadata:
     """Check that the test is safe, and name what it measures.
 
     Raises:
-        InvalidValueError: the load would reach others, or scaling would change the instances meanwhile.
+        InvalidValueError: the load would reach others, or scaling would change the instances
+            meanwhile.
     """
     url = arguments.endpoint if is_container(arguments) else arguments.endpoint_url
     type_, source, count = "local", "local", 1
@@ -214,8 +216,8 @@ def _describe(
         print_note(f"warning: {note}")
     if target.is_scaled and not arguments.allow_scaling:
         raise InvalidValueError(
-            f"{arguments.endpoint}: Application Auto Scaling may change the instance count during the test; "
-            "suspend it (`count.suspend()` in the app), or add --allow-scaling"
+            f"{arguments.endpoint}: Application Auto Scaling may change the instance count during "
+            "the test; suspend it (`count.suspend()` in the app), or add --allow-scaling"
         )
     type_, count = target.instance_type, target.instance_count
     confirm(arguments, lambda: _question(arguments, {type_: count} if type_ and count else {}))
@@ -224,7 +226,10 @@ def _describe(
 
 def _question(arguments: argparse.Namespace, instances: dict[str, int]) -> str:
     cost = cost_per_hour(open_session(arguments), instances)
-    return f"Send load to {arguments.endpoint}, whose instances cost {cost}? It may disturb other callers."
+    return (
+        f"Send load to {arguments.endpoint}, "
+        f"whose instances cost {cost}? It may disturb other callers."
+    )
 
 
 def _unknown(arguments: argparse.Namespace) -> tuple[str, str, int]:
@@ -235,7 +240,7 @@ def _unknown(arguments: argparse.Namespace) -> tuple[str, str, int]:
     return "local", "given", 1
 
 
-# --- the test ---------------------------------------------------------------------------------------------
+# --- the test -------------------------------------------------------------------------------------
 
 
 class _Test:
@@ -276,7 +281,9 @@ class _Test:
 
     @property
     def lower_bound_reason(self) -> str:
-        """Why the endpoint may hold more than the highest rate that was held; empty if it does not."""
+        """Why the endpoint may hold more than the highest rate that was held;
+        empty if it does not.
+        """
         return HeldSteps.of(self.steps).lower_bound_reason
 
     def run(self) -> int:
@@ -337,18 +344,21 @@ class _Test:
         ]
 
     def _doubts(self, best: StepResult) -> Iterator[str]:
-        """What makes the result less sure: few requests, and steps that something else disturbed."""
+        """What makes the result less sure: few requests,
+        and steps that something else disturbed.
+        """
         if best.confidence is not None and best.confidence < _SURE:
             yield (
-                f"{best.over} of {best.requests} requests were over the limit, so the rate is held with a "
-                f"confidence of {best.confidence:.0%} only; raise --step-seconds or --step-requests"
+                f"{best.over} of {best.requests} requests were over the limit, so the rate is held "
+                f"with a confidence of {best.confidence:.0%} only; "
+                "raise --step-seconds or --step-requests"
             )
         rates = sorted({step.rate for step in HeldSteps.of(self.steps).disturbed})
         if rates:
             yield (
                 "not held at first, but held later or at higher rates: "
-                f"{', '.join(f'{rate:.1f}' for rate in rates)} per second; something disturbed the endpoint "
-                "or this machine"
+                f"{', '.join(f'{rate:.1f}' for rate in rates)} per second; something disturbed the "
+                "endpoint or this machine"
             )
 
     def _remedy(self, reason: str) -> str:

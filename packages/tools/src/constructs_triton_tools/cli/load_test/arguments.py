@@ -20,10 +20,13 @@ from constructs_triton_tools.measuring.load_test.step import Limits, StepSetting
 
 _EPILOG = """\
 requests:
-  --body '{"messages": [...]}'             a whole request, such as a chat completion, or @FILE with it
+  --body '{"messages": [...]}'             a whole request, such as a chat completion, \
+or @FILE with it
   --input image=@seven.png --batch         one request, as for `constructs-triton invoke`
-  --random --repository models             random values for every input, as for `constructs-triton invoke`
-  --random 'ids=INT64[1,128]:0..30521'     random values; numbers without a range are 0 to 100, or 0.0 to 1.0
+  --random --repository models             random values for every input, \
+as for `constructs-triton invoke`
+  --random 'ids=INT64[1,128]:0..30521'     random values; numbers without a range are 0 to 100, \
+or 0.0 to 1.0
   --requests mix.jsonl                     one JSON object per line, chosen at random by weight:
       {"input": {"image": "@cat.png"}, "target_model": "cats", "weight": 3}
       {"body": {"messages": [...], "stream": true}, "inference_component": "chat"}
@@ -33,14 +36,17 @@ examples:
   constructs-triton load-test decoder --stream --endpoint-url http://127.0.0.1:8080 \\
       --input "text_input=Once upon a time:BYTES" --input max_tokens=40:INT32 \\
       --concurrency 1 2 4 8 --goodput first_token=200ms,between_tokens=80ms -o benchmark.csv
-  constructs-triton load-test digits --endpoint-url http://127.0.0.1:8080 --input image=@seven.png --batch \\
+  constructs-triton load-test digits --endpoint-url http://127.0.0.1:8080 \
+--input image=@seven.png --batch \\
       --latency-ms 50 --step-seconds 10 -o benchmark.csv --plot ramp.svg
 
-With --stream, --input and --random give the fields of Triton's generate extension. Other containers, such as
-vLLM and LMI, get whole requests: --body, or "body" of a line. They stream if the request has "stream": true,
-and report tokens if it has "stream_options": {"include_usage": true}.
+With --stream, --input and --random give the fields of Triton's generate extension. Other
+containers, such as vLLM and LMI, get whole requests: --body, or "body" of a line. They stream if
+the request has "stream": true, and report tokens if it has "stream_options":
+{"include_usage": true}.
 
-Exit codes: 0 success, 1 no rate was held, 2 the test could not be run or the generator was the bottleneck.
+Exit codes: 0 success, 1 no rate was held, 2 the test could not be run or the generator was the
+bottleneck.
 """
 
 
@@ -109,16 +115,17 @@ class _Streams(TypedDict, total=False):
     stream: Annotated[
         bool,
         Value(
-            "read responses of models that generate as they arrive, over InvokeEndpointWithResponseStream, and "
-            "measure tokens",
+            "read responses of models that generate as they arrive, over "
+            "InvokeEndpointWithResponseStream, and measure tokens",
             default=False,
         ),
     ]
     goodput: Annotated[
         str,
         Value(
-            "limits of a stream: first_token and between_tokens, in ms or s. The goodput is the requests per "
-            "second that meet all of them. A step is held if the percentile of each is within it",
+            "limits of a stream: first_token and between_tokens, in ms or s. The goodput is the "
+            "requests per second that meet all of them. "
+            "A step is held if the percentile of each is within it",
             default_text="first_token=500ms,between_tokens=100ms",
             metavar="LIMITS",
         ),
@@ -161,9 +168,10 @@ class _Output(TypedDict, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Send requests at fixed rates, or search for the highest rate whose latency stays within a limit. "
-        "Latency counts from when a request was due, so waiting is part of it. With --stream, measure when "
-        "tokens arrive. Writes the CSV file that `constructs-triton plan` reads."
+        "Send requests at fixed rates, or search for the highest rate whose latency stays within a "
+        "limit. Latency counts from when a request was due, so waiting is part of it. With "
+        "--stream, measure when tokens arrive. "
+        "Writes the CSV file that `constructs-triton plan` reads."
     )
     parser.epilog = _EPILOG
     add_called_endpoint(parser)

@@ -16,7 +16,8 @@ _SHOWN_STATUSES = 3
 
 
 class Progress:
-    """A row for each step on standard output, and on a terminal a line that is updated during a step.
+    """A row for each step on standard output, and on a terminal a line that is updated during a
+    step.
 
     The line is written without rich: drawing a table would make the generator late.
     """
@@ -48,8 +49,8 @@ class Progress:
             return
         p99 = "-" if step.p99_ms is None else f"{step.p99_ms:.1f}"
         print_lines(
-            f"{step.rate:9.1f} {step.good_per_second:9.1f} {step.p50_ms:8.1f} {step.latency_ms:8.1f} "
-            f"{p99:>8}  {_result(step)}"
+            f"{step.rate:9.1f} {step.good_per_second:9.1f} {step.p50_ms:8.1f} "
+            f"{step.latency_ms:8.1f} {p99:>8}  {_result(step)}"
         )
 
     def show(self, rate: float, seconds: float, live: LiveFigures) -> None:
@@ -68,7 +69,10 @@ def _stream_headings(percentile: str) -> tuple[str, str]:
     times = f"{'p50':>8} {percentile:>8} " * 3
     return (
         f"{'':>19} " + " ".join(f"{name:>17}" for name in groups),
-        f"{'load':>10} {'good/s':>8} {times}{'in all':>8} {'per user':>8} {'goodput':>8}  unit    result",
+        (
+            f"{'load':>10} {'good/s':>8} {times}{'in all':>8} "
+            f"{'per user':>8} {'goodput':>8}  unit    result"
+        ),
     )
 
 
@@ -81,7 +85,10 @@ def _stream_cells(step: StepResult, figures: StreamFigures) -> str:
         *(figures.tokens_per_second, figures.tokens_per_second_per_user),
     )
     cells = " ".join(f"{value:8.1f}" for value in times)
-    return f"{load:>10} {step.good_per_second:8.2f} {cells} {figures.goodput_per_second:8.2f}  {figures.unit:6}"
+    return (
+        f"{load:>10} {step.good_per_second:8.2f} {cells} "
+        f"{figures.goodput_per_second:8.2f}  {figures.unit:6}"
+    )
 
 
 def describe_streams(step: StepResult, limits: Limits, at_least: str) -> str:
@@ -94,9 +101,9 @@ def describe_streams(step: StepResult, limits: Limits, at_least: str) -> str:
         else f"highest rate held: {at_least}{step.good_per_second:.1f} streams per second"
     )
     return (
-        f"{load}, {figures.tokens_per_second:.1f} {figures.unit} per second (p{limits.percentile:g} first "
-        f"token {figures.first_token_ms:.1f} ms, between {figures.unit} {figures.between_tokens_ms:.1f} ms "
-        f"over {step.seconds:g} s)"
+        f"{load}, {figures.tokens_per_second:.1f} {figures.unit} per second "
+        f"(p{limits.percentile:g} first token {figures.first_token_ms:.1f} ms, between "
+        f"{figures.unit} {figures.between_tokens_ms:.1f} ms over {step.seconds:g} s)"
     )
 
 
@@ -105,8 +112,9 @@ def explain_unit(figures: StreamFigures) -> str:
     if figures.unit == "tokens":
         return "tokens are those that the responses report, as num_output_tokens or usage"
     return (
-        "responses do not report tokens, so each event counts as a token; one event may hold several. For "
-        'chat completions, add "stream_options": {"include_usage": true} to the request'
+        "responses do not report tokens, so each event counts as a token; one event may hold "
+        'several. For chat completions, add "stream_options": '
+        '{"include_usage": true} to the request'
     )
 
 

@@ -64,7 +64,8 @@ def read_inputs(
 
 def _encode(inputs: Mapping[str, Any], options: Mapping[str, Any], form: BodyForm) -> Invocation:
     if form is BodyForm.GENERATE:
-        # Triton derives the shape from the model's, and counts only the outer length of nested lists.
+        # Triton derives the shape from the model's, and counts only the outer length of nested
+        # lists.
         body = encode_generation({name: array.ravel() for name, (array, _) in inputs.items()}).body
         return Invocation(body, "application/json", dict(options))
     datatypes = {name: "BF16" for name, (_, datatype) in inputs.items() if datatype == "BF16"}
@@ -118,7 +119,7 @@ def begin_stream(transport: Transport, invocation: Invocation) -> None:
             )
 
 
-# --- random -----------------------------------------------------------------------------------------------
+# --- random ---------------------------------------------------------------------------------------
 
 
 def random_invocations(
@@ -191,7 +192,7 @@ def _values(datatype: str, shape: list[int], low: int, high: int, rng: Any) -> A
     return values.astype(dtype_of(known))
 
 
-# --- JSON lines -------------------------------------------------------------------------------------------
+# --- JSON lines -----------------------------------------------------------------------------------
 
 
 def read_lines(
@@ -199,9 +200,9 @@ def read_lines(
 ) -> list[Weighted]:
     """Return the requests in a file with one JSON object per line.
 
-    ``{"input": {"image": "@cat.png"}, "target_model": "cats", "weight": 3}``. Values of ``input`` have
-    the form of ``invoke``, with files relative to this file. ``body`` instead is a whole request, and
-    ``body_base64`` with ``content_type`` are its bytes.
+    ``{"input": {"image": "@cat.png"}, "target_model": "cats", "weight": 3}``. Values of ``input``
+    have the form of ``invoke``, with files relative to this file. ``body`` instead is a whole
+    request, and ``body_base64`` with ``content_type`` are its bytes.
 
     Raises:
         InvalidValueError: the file cannot be read, or a line has another form.
@@ -223,11 +224,13 @@ def read_lines(
 
 
 def _remaining(left: int, size: int, place: str) -> int:
-    """Return how many bytes the requests may still have: lines may name the same file many times."""
+    """Return how many bytes the requests may still have:
+    lines may name the same file many times.
+    """
     if size > left:
         raise InvalidValueError(
-            f"{place}: the requests up to this line must have at most {_MOST_BYTES >> 30} GiB together; "
-            "write fewer or smaller requests"
+            f"{place}: the requests up to this line must have at most {_MOST_BYTES >> 30} GiB "
+            "together; write fewer or smaller requests"
         )
     return left - size
 
@@ -302,8 +305,8 @@ def _parse(place: str, line: str) -> dict[str, Any]:
         ) from None
     if not isinstance(entry, dict) or not entry.keys() <= _KEYS or len(entry.keys() & _FORMS) != 1:
         raise InvalidValueError(
-            f'{place}: must be an object with "input", "body" or "body_base64", and optionally target_model, '
-            f"inference_component and weight, got {line[:80]!r}; correct its keys"
+            f'{place}: must be an object with "input", "body" or "body_base64", and optionally '
+            f"target_model, inference_component and weight, got {line[:80]!r}; correct its keys"
         )
     return entry
 

@@ -61,7 +61,8 @@ def check_arguments(arguments: argparse.Namespace) -> None:
     for count in arguments.concurrency or ():
         if not 1 <= count <= _MOST_STREAMS:
             raise InvalidValueError(
-                f"--concurrency: must be from 1 to {_MOST_STREAMS}, got {count}; write for example 1 2 4 8"
+                f"--concurrency: must be from 1 to {_MOST_STREAMS}, "
+                f"got {count}; write for example 1 2 4 8"
             )
 
 
@@ -93,8 +94,8 @@ def _read_goodput(text: str) -> dict[str, float]:
             number = 0
         if match is None or not number or name in limits:
             raise InvalidValueError(
-                f"--goodput: must name each limit once, with a number and ms or s, got {part!r:.60}; "
-                "write first_token=200ms,between_tokens=40ms"
+                "--goodput: must name each limit once, with a number and ms or s, got "
+                f"{part!r:.60}; write first_token=200ms,between_tokens=40ms"
             )
         limits[name] = number * _MILLISECONDS[match["unit"]]
     return limits

@@ -1,4 +1,6 @@
-"""``constructs-triton local up --verify``: send recorded requests to a local endpoint, then stop."""
+"""``constructs-triton local up --verify``: send recorded requests to a
+local endpoint, then stop.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ _WAKE_TIMEOUT_SECONDS = 60.0
 
 
 class LocalVerification:
-    """Verifies the only endpoint of a run. ``exit_code`` is that of ``constructs-triton verify``."""
+    """Verifies the only endpoint of a run.
+
+    ``exit_code`` is that of ``constructs-triton verify``.
+    """
 
     def __init__(self, file: Path, *, concurrency: int = 1) -> None:
         self._recorded = RecordedRequests.from_file(file)
@@ -75,7 +80,8 @@ def _only_component(spec: EndpointSpec, url: str) -> str | None:
     names = [component.name for component in spec.components]
     if len(names) > 1:
         raise InvalidValueError(
-            f"--verify: needs one inference component, got {', '.join(names)}; run without --verify, and run "
-            f"`constructs-triton verify {spec.name} FILE --inference-component NAME --endpoint-url {url}`"
+            f"--verify: needs one inference component, got {', '.join(names)}; run without "
+            f"--verify, and run `constructs-triton verify {spec.name} FILE --inference-component "
+            f"NAME --endpoint-url {url}`"
         )
     return names[0] if names else None

@@ -64,16 +64,18 @@ class _Shown(TypedDict, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Calculate for each measured configuration how many instances a load needs, the scaling target and "
-        "the cost, and mark the cheapest. Exit code 1 if no configuration meets the limits, or none of a "
-        "type of --instance-pools. `constructs-triton plan recommender` writes jobs of SageMaker Inference "
-        "Recommender, and reads their results as a benchmark."
+        "Calculate for each measured configuration how many instances a load needs, the scaling "
+        "target and the cost, and mark the cheapest. Exit code 1 if no configuration meets the "
+        "limits, or none of a type of --instance-pools. `constructs-triton plan recommender` "
+        "writes jobs of SageMaker Inference Recommender, and reads their results as a benchmark."
     )
     parser.add_argument(
         "benchmark",
         metavar="BENCHMARK",
-        help="a CSV file with the columns configuration, instance_type, invocations_per_minute, latency_ms "
-        "and price_per_hour; the last is optional with --price or --prices",
+        help=(
+            "a CSV file with the columns configuration, instance_type, invocations_per_minute, "
+            "latency_ms and price_per_hour; the last is optional with --price or --prices"
+        ),
     )
     add_options(parser.add_mutually_exclusive_group(required=True), Requirement, *_LOADS)
     add_options(parser, Requirement, without=_LOADS)
@@ -83,7 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print every configuration and mark the cheapest one that meets the limits; return 1 if none does."""
+    """Print every configuration and mark the cheapest one that meets the limits;
+    return 1 if none does.
+    """
     _check_plots(arguments)
     requirement = Requirement(**chosen(arguments, Requirement))
     prices = given_prices(arguments.price, arguments.prices)
@@ -124,19 +128,21 @@ def _warn(plans: Iterable[Plan]) -> None:
     }
     if given:
         print_note(
-            f"warning: {', '.join(given)}: the instance type was given to the load test by hand, so another "
-            "machine may have been measured; measure the endpoint in AWS before you rely on the plan"
+            f"warning: {', '.join(given)}: the instance type was given to the load test by hand, "
+            "so another machine may have been measured; "
+            "measure the endpoint in AWS before you rely on the plan"
         )
     bounds = {str(plan): None for plan in plans if plan.measurement.is_lower_bound}
     if bounds:
         print_note(
-            f"warning: {', '.join(bounds)}: the load test ended before it reached the endpoint's limit. An "
-            "instance may serve more (>=), so fewer instances may be enough (<=); run load-test again with a "
-            "higher --to, --rates or --concurrency, or with more --processes"
+            f"warning: {', '.join(bounds)}: the load test ended before it reached the endpoint's "
+            "limit. An instance may serve more (>=), so fewer instances may be enough (<=); run "
+            "load-test again with a higher --to, --rates or --concurrency, "
+            "or with more --processes"
         )
 
 
-# --- output -----------------------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------------------
 
 
 def _plot_throughput(

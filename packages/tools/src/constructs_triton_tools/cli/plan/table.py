@@ -12,7 +12,8 @@ from constructs_triton_core.untrusted.terminal import WIDE, print_note, print_ta
 from constructs_triton_tools.planning import Plan
 from constructs_triton_tools.planning.instance_pools import PooledPlan
 
-# The columns that a narrow terminal leaves out, in this order: scaling and cost, then the measurement.
+# The columns that a narrow terminal leaves out, in this order: scaling and cost, then the
+# measurement.
 _OPTIONAL = (12, 11, 10, 9, 8, 3, 4, 5)
 _COLUMNS = (
     ("", "left"),
@@ -62,7 +63,10 @@ def _width(heading: str, cells: Iterable[str]) -> int:
 
 
 def _total(widths: Sequence[int], space: int = 2) -> int:
-    """Return the width of a table with this space between columns. Tables that lack columns have less."""
+    """Return the width of a table with this space between columns.
+
+    Tables that lack columns have less.
+    """
     return sum(widths) + space * (len(widths) - 1)
 
 
@@ -169,17 +173,18 @@ def _scaling_target(plan: Plan) -> str:
 
 
 def summary_of_pools(pooled: PooledPlan, currency: str = "") -> str:
-    """Return the plan of a fleet with several instance types in one line; ``currency`` follows each cost."""
+    """Return the plan of a fleet with several instance types in one line;
+    ``currency`` follows each cost.
+    """
     types = ", ".join(each.instance_type for each in pooled.plans)
     hour, month = (
         f"{least:f} to {most:f}" for least, most in (pooled.cost_per_hour, pooled.cost_per_month)
     )
     return (
-        f"instance pools {types}: {_instances(pooled.initial_instance_count)}, enough for the slowest type, "
-        f"at {hour}{currency} an hour, {month}{currency} a month; "
-        f"scale from {pooled.plans[0].min_capacity} to "
-        f"{_instances(pooled.max_capacity)} with max_requests_per_second="
-        f"{json.dumps(pooled.max_requests_per_second)}"
+        f"instance pools {types}: {_instances(pooled.initial_instance_count)}, enough for the "
+        f"slowest type, at {hour}{currency} an hour, {month}{currency} a month; scale from "
+        f"{pooled.plans[0].min_capacity} to {_instances(pooled.max_capacity)} with "
+        f"max_requests_per_second={json.dumps(pooled.max_requests_per_second)}"
     )
 
 

@@ -32,15 +32,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         new=(
             "create a folder with an app, a model and tests",
-            "Create a folder with a CDK app of one endpoint, a model, tests with a snapshot and a local "
-            "endpoint, and workflows for GitHub. Its README has the two commands that run the tests.",
+            (
+                "Create a folder with a CDK app of one endpoint, a model, tests with a snapshot "
+                "and a local endpoint, and workflows for GitHub. "
+                "Its README has the two commands that run the tests."
+            ),
         ),
     )
     new.add_argument(
         "--example",
         choices=sorted(each.name for each in _EXAMPLES.iterdir()),
-        help="digits: an ensemble that reads handwritten digits, the models of the documentation (default: a "
-        "single small model)",
+        help=(
+            "digits: an ensemble that reads handwritten digits, the models of the documentation "
+            "(default: a single small model)"
+        ),
     )
     new.add_argument(
         "directory", type=Path, metavar="DIR", help="the folder; it must be empty or not exist"
@@ -74,8 +79,9 @@ def _stack_name(directory: Path) -> str:
     name = re.sub(r"[^A-Za-z0-9]+", "-", Path(os.path.realpath(directory)).name).strip("-").lower()
     if not name[:1].isalpha() or len(name) > _LONGEST_STACK_NAME:
         raise InvalidValueError(
-            f"{directory}: the name of the folder becomes the name of the stack, so it must begin with a "
-            f'letter and have at most {_LONGEST_STACK_NAME} characters, got "{name}"; choose another name'
+            f"{directory}: the name of the folder becomes the name of the stack, so it must begin "
+            f"with a letter and have at most {_LONGEST_STACK_NAME} characters, "
+            f'got "{name}"; choose another name'
         )
     return name
 
@@ -96,7 +102,10 @@ def shared_files(names: Collection[str], project: str) -> dict[str, str]:
 
 
 def _files(example: str | None) -> dict[Path, Path]:
-    """Map each path in the project to its source. The files of an example replace those of the template."""
+    """Map each path in the project to its source.
+
+    The files of an example replace those of the template.
+    """
     if example is None:
         return dict(_files_of(_TEMPLATE))
     template = {path: source for path, source in _files_of(_TEMPLATE) if path.parts[0] != "models"}
@@ -105,7 +114,10 @@ def _files(example: str | None) -> dict[Path, Path]:
 
 
 def _models_of(example: str) -> Path:
-    """Return the folder of an example's models. They are in the wheel, or in ``assets`` of a checkout."""
+    """Return the folder of an example's models.
+
+    They are in the wheel, or in ``assets`` of a checkout.
+    """
     packed = _EXAMPLES / example / "models"
     return packed if packed.is_dir() else Path(__file__).parents[6] / _REPOSITORIES / example
 

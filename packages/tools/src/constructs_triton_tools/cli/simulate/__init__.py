@@ -36,7 +36,8 @@ _WIDTH = 100  # characters, where the output is not a terminal
 _EPILOG = """\
 traffic files:
   traffic.csv    columns minute (or timestamp) and invocations
-  traffic.json   the output of `aws cloudwatch get-metric-data` for Invocations, Sum, with a Period of 60
+  traffic.json   the output of `aws cloudwatch get-metric-data` for Invocations, Sum, \
+with a Period of 60
 
 examples:
   constructs-triton simulate --pattern spike --low 2000 --high 15000 --throughput 1335 \\
@@ -87,8 +88,8 @@ class _Policy(TypedDict, total=False):
     schedule: Annotated[
         Sequence[str],
         Value(
-            "new bounds at a minute of the traffic or at a cron expression in UTC, for example 420=6:25 or "
-            '"cron(0 7 * * ? *)=6:25"',
+            "new bounds at a minute of the traffic or at a cron expression in UTC, for example "
+            '420=6:25 or "cron(0 7 * * ? *)=6:25"',
             metavar="WHEN=MIN:MAX",
         ),
     ]
@@ -97,9 +98,10 @@ class _Policy(TypedDict, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Simulate Application Auto Scaling minute by minute: instances over time, requests above capacity, "
-        "and the cost compared with a fixed fleet. Nothing is sent to AWS. "
-        "`constructs-triton simulate models` simulates how many models a multi-model endpoint keeps loaded."
+        "Simulate Application Auto Scaling minute by minute: instances over time, requests above "
+        "capacity, and the cost compared with a fixed fleet. Nothing is sent to AWS. "
+        "`constructs-triton simulate models` simulates how "
+        "many models a multi-model endpoint keeps loaded."
     )
     parser.epilog = _EPILOG
     traffic = parser.add_argument_group("traffic")
@@ -141,7 +143,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _traffic(arguments: argparse.Namespace) -> Traffic:
     if (arguments.traffic is None) == (arguments.pattern is None):
         raise InvalidValueError(
-            "TRAFFIC: must be either a file or a pattern; give a file, or --pattern with --low and --high"
+            "TRAFFIC: must be either a file or a pattern; "
+            "give a file, or --pattern with --low and --high"
         )
     if arguments.traffic is not None:
         return read_traffic(arguments.traffic)
@@ -173,7 +176,8 @@ def _scaling(arguments: argparse.Namespace) -> Scaling:
 def _scaling_of_options(arguments: argparse.Namespace) -> Scaling:
     if arguments.min_capacity is None or arguments.max_capacity is None:
         raise InvalidValueError(
-            "--min-capacity: the bounds are required; set --min-capacity and --max-capacity, or --template"
+            "--min-capacity: the bounds are required; "
+            "set --min-capacity and --max-capacity, or --template"
         )
     target = arguments.target
     tracking = (
@@ -199,7 +203,7 @@ def _schedule(text: str) -> Any:
     )
 
 
-# --- output -----------------------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------------------
 
 
 def _print(result: Simulation) -> None:

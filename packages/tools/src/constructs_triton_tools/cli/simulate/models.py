@@ -1,4 +1,6 @@
-"""``constructs-triton simulate models``: simulate how many models a multi-model endpoint keeps loaded."""
+"""``constructs-triton simulate models``: simulate how many models a multi-model
+endpoint keeps loaded.
+"""
 
 from __future__ import annotations
 
@@ -87,16 +89,19 @@ class _Simulated(_Fleet, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Simulate which models of a multi-model endpoint stay loaded on one, two, three and more instances, "
-        "until --hit-rate is reached. Prints the share of requests that find their model loaded, the latency "
-        "and the cost. AWS describes the order in which SageMaker unloads models as similar to least "
-        "recently used; the simulation uses this order. Exit code 1 if --max-instances are too few."
+        "Simulate which models of a multi-model endpoint stay loaded on one, two, three and more "
+        "instances, until --hit-rate is reached. Prints the share of requests that find their "
+        "model loaded, the latency and the cost. AWS describes the order in which SageMaker "
+        "unloads models as similar to least recently used; the simulation uses this order. Exit "
+        "code 1 if --max-instances are too few."
     )
     parser.add_argument(
         "models",
         metavar="MODELS",
-        help="CSV file with the columns model, memory_mib, load_seconds, and optionally count (models like "
-        "this one), requests_per_minute (of each) and latency_ms",
+        help=(
+            "CSV file with the columns model, memory_mib, load_seconds, and optionally count "
+            "(models like this one), requests_per_minute (of each) and latency_ms"
+        ),
     )
     add_options(parser, _Simulated)
     add_price_arguments(parser)
@@ -137,7 +142,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _memory_mib(instance_type: InstanceType) -> float:
-    """Return the memory that a loaded model uses: that of one GPU, since a model is loaded on every GPU."""
+    """Return the memory that a loaded model uses: that of one GPU,
+    since a model is loaded on every GPU.
+    """
     if instance_type.gpus and instance_type.gpu_memory_mib is not None:
         return instance_type.gpu_memory_mib
     if instance_type.memory_gib is not None:

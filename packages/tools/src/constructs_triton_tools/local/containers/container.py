@@ -50,8 +50,8 @@ _LOG_TIMEOUT_SECONDS = 5.0
 _RELAY_CONNECTIONS = 32
 # The same measure as for the bundled server: a container sees only its own processes.
 _MEMORY_COMMAND = "cat /proc/[0-9]*/smaps_rollup 2>/dev/null; true"
-#: How long a container may take to answer its first ping, if the template sets no timeout. SageMaker waits
-#: 8 minutes; an image that starts for the first time is slow on a laptop.
+#: How long a container may take to answer its first ping, if the template sets no timeout.
+#: SageMaker waits 8 minutes; an image that starts for the first time is slow on a laptop.
 _STARTUP_TIMEOUT_SECONDS = 480.0
 
 
@@ -182,7 +182,8 @@ class TritonContainer(RunningContainer):
 
     async def _start_process(self) -> None:
         await self._tell_remover("started")
-        # The engine finishes what it began, so a cancelled start waits: else the container would stay.
+        # The engine finishes what it began, so a cancelled start waits: else the container would
+        # stay.
         try:
             await finish(asyncio.create_task(asyncio.to_thread(self._run)))
         except LocalEndpointError:
@@ -195,7 +196,8 @@ class TritonContainer(RunningContainer):
             await self._remove()
             log = self.log.read_text(encoding="utf-8", errors="replace")
             raise ContainerExitError(
-                f"{self.label}: the container {why}\n{explain_failure(log, self.image, in_container=True)}"
+                f"{self.label}: the container {why}\n"
+                f"{explain_failure(log, self.image, in_container=True)}"
             )
         self.is_ready = True
 
@@ -222,7 +224,10 @@ class TritonContainer(RunningContainer):
             self.port = await self._relay.start()
 
     async def _published_port(self) -> int:
-        """Return the port on this machine. A container that has ended has none, so this never returns."""
+        """Return the port on this machine.
+
+        A container that has ended has none, so this never returns.
+        """
         while True:
             published = ""
             with contextlib.suppress(LocalEndpointError):
@@ -279,7 +284,10 @@ class TritonContainer(RunningContainer):
 
 
 class EngineContainers:
-    """Creates containers of the engine in ``options``. ``run_folder`` is deleted if the gateway is killed."""
+    """Creates containers of the engine in ``options``.
+
+    ``run_folder`` is deleted if the gateway is killed.
+    """
 
     def __init__(
         self,

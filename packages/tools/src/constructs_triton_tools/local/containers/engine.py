@@ -42,7 +42,8 @@ class ContainerEngine:
             raise _not_installed(self.name) from error
         if done.returncode != 0:
             raise LocalEndpointError(
-                f"{self.name} {arguments[0]}: failed with exit code {done.returncode}: {done.stderr.strip()}"
+                f"{self.name} {arguments[0]}: failed with exit code {done.returncode}: "
+                f"{done.stderr.strip()}"
             )
         return done.stdout.strip()
 
@@ -59,8 +60,8 @@ class ContainerEngine:
             return int(self.run("info", "--format", _MEMORY[self.name]))
         except (LocalEndpointError, ValueError) as error:
             raise LocalEndpointError(
-                f"--engine {self.name}: the engine does not answer ({error}); start it, and check that "
-                f"`{self.name} info` works"
+                f"--engine {self.name}: the engine does not answer ({error}); start it, and check "
+                f"that `{self.name} info` works"
             ) from error
 
     def has_image(self, image: str) -> bool:
@@ -80,6 +81,6 @@ class ContainerEngine:
 
 def _not_installed(name: str) -> MissingDependencyError:
     return MissingDependencyError(
-        f"--engine {name}: {name} is not installed; install it, or leave out --engine to use the Triton "
-        "server of nvidia-pytriton"
+        f"--engine {name}: {name} is not installed; install it, or leave out --engine to use the "
+        "Triton server of nvidia-pytriton"
     )

@@ -1,8 +1,8 @@
 """Reaches a container that has no network, or a port that a container does not publish.
 
-The relay listens on 127.0.0.1 and runs a process in the container for
-each connection, which passes bytes between the engine's standard streams and the server's port. It needs bash
-and cat in the image; Triton's ``serve`` script needs bash too.
+The relay listens on 127.0.0.1 and runs a process in the container for each connection, which passes
+bytes between the engine's standard streams and the server's port. It needs bash and cat in the
+image; Triton's ``serve`` script needs bash too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Removes one container and its folders when the gateway ends, even if the gateway was killed.
 
-Runs as a separate process. Standard input closes when the gateway ends.
-Before that, the line ``started`` says that a container is being started, and ``removed`` that it has been
-removed. The line ``run goes on`` says that the folders of the run are still in use.
+Runs as a separate process. Standard input closes when the gateway ends. Before that, the line
+``started`` says that a container is being started, and ``removed`` that it has been removed. The
+line ``run goes on`` says that the folders of the run are still in use.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def _remove(engine: str, name: str) -> None:
         if time.monotonic() > deadline:
             return
         time.sleep(0.5)
-    # First, because `rm` would wait for a process that ignores SIGTERM, as the first process of a container.
+    # First, because `rm` would wait for a process that ignores SIGTERM, as the first process of a
+    # container.
     _succeeds(engine, "kill", name)
     _succeeds(engine, "rm", "--force", name)
 

@@ -1,8 +1,8 @@
 """The arguments of ``docker run`` or ``podman run``, as SageMaker runs a container.
 
-Sources: AWS documentation, "Use Your Own Inference Code with Hosting Services" (``serve``, ``/opt/ml/model``,
-port 8080) and "Create and run multi-model endpoints" (``SAGEMAKER_MULTI_MODEL``, ``/opt/ml/models``). Half of
-an instance's memory is available as shared memory.
+Sources: AWS documentation, "Use Your Own Inference Code with Hosting Services" (``serve``,
+``/opt/ml/model``, port 8080) and "Create and run multi-model endpoints" (``SAGEMAKER_MULTI_MODEL``,
+``/opt/ml/models``). Half of an instance's memory is available as shared memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from constructs_triton_tools.local.sources.specs import (
 
 #: The port that SageMaker calls.
 CONTAINER_PORT = 8080
-#: The port of Triton's own HTTP front end, which is not published. It has the statistics of the models.
+#: The port of Triton's own HTTP front end, which is not published. It has the statistics of the
+#: models.
 HTTP_PORT = 8000
 _ADDITIONAL, _HTTP_FLAG = "SAGEMAKER_TRITON_ADDITIONAL_ARGS", "--allow-http"
 #: The label of every container of this package.
@@ -87,14 +88,16 @@ def _environment(container: ContainerSpec) -> Mapping[str, str]:
 
 
 def image_of(endpoint: EndpointSpec, variant: VariantSpec, images: Mapping[str, str]) -> str:
-    """Return the image of the template, or the one that ``images`` has for the variant or the endpoint."""
+    """Return the image of the template, or the one that ``images`` has for the
+    variant or the endpoint.
+    """
     names = _names(endpoint, variant)
     image = next((images[name] for name in names if name in images), variant.container.image)
     if not image:
         raise LocalEndpointError(
-            f"{endpoint.name}: has no image, because only templates and deployed endpoints name one; set "
-            f"--image {endpoint.name}=IMAGE to an image with Triton's `serve` script, such as "
-            "nvcr.io/nvidia/tritonserver:24.10-py3"
+            f"{endpoint.name}: has no image, because only templates and deployed endpoints name "
+            f"one; set --image {endpoint.name}=IMAGE to an image with Triton's `serve` script, "
+            "such as nvcr.io/nvidia/tritonserver:24.10-py3"
         )
     return image
 
@@ -116,8 +119,10 @@ def missing_image(label: str, endpoint: str, image: str, engine: str) -> LocalEn
     login = (
         ""
         if found is None
-        else f"\n  aws ecr get-login-password --region {found['region']} | {engine} login --username AWS "
-        f"--password-stdin {found['registry']}"
+        else (
+            f"\n  aws ecr get-login-password --region {found['region']} | {engine} login "
+            f"--username AWS --password-stdin {found['registry']}"
+        )
     )
     return LocalEndpointError(
         f"{label}: the image {image} is not on this machine; pull it, or run another image with "

@@ -1,8 +1,8 @@
 """Asynchronous invocations: requests are read from S3 and responses written to it.
 
-A folder takes the place of S3: ``s3://bucket/key`` is ``<folder>/bucket/key``. The execution role decides
-what is read and written there. Sources: botocore's service model of sagemaker-runtime for headers and
-limits; AWS documentation on asynchronous inference.
+A folder takes the place of S3: ``s3://bucket/key`` is ``<folder>/bucket/key``. The execution role
+decides what is read and written there. Sources: botocore's service model of sagemaker-runtime for
+headers and limits; AWS documentation on asynchronous inference.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ _DEFAULT_TIMEOUT_SECONDS, _DEFAULT_TTL_SECONDS = 900, 21600
 _OPERATION = "InvokeEndpointAsync"
 
 Send = Callable[[Mapping[str, str], bytes, float], Awaitable[bytes]]
-"""Sends headers and a body to the container, with a timeout in seconds, and returns the response body."""
+"""Sends headers and a body to the container, with a timeout in seconds,
+and returns the response body.
+"""
 
 
 class AsyncInvocations:
@@ -88,8 +90,8 @@ class AsyncInvocations:
             )
         if len(body) > body_limit(_OPERATION):
             raise validation_error(
-                "1 validation error detected: Value at 'body' failed to satisfy constraint: Member must have "
-                f"length less than or equal to {body_limit(_OPERATION)}"
+                "1 validation error detected: Value at 'body' failed to satisfy constraint: Member "
+                f"must have length less than or equal to {body_limit(_OPERATION)}"
             )
         if location is None:
             return lambda: body
@@ -101,7 +103,9 @@ class AsyncInvocations:
         return self._folder.read(location)
 
     def _output_location(self, headers: Mapping[str, str], name: str) -> str:
-        """Return where the response will be: below the endpoint's path, as the caller extends it."""
+        """Return where the response will be: below the endpoint's path,
+        as the caller extends it.
+        """
         folders = [self._output.output_path.rstrip("/"), headers.get(_EXTENSION, "").strip("/")]
         location = "/".join([*filter(None, folders), headers.get(_FILE_NAME, f"{name}.out")])
         self._folder.path_of(location)
@@ -144,8 +148,8 @@ class AsyncInvocations:
         if permissions is None or permissions.allows(action, location):
             return
         denied = (
-            f"AccessDenied: role {permissions.role} is not authorized to perform: {action} on resource: "
-            f'"{location.replace("s3://", "arn:aws:s3:::", 1)}"'
+            f"AccessDenied: role {permissions.role} is not authorized to perform: {action} on "
+            f'resource: "{location.replace("s3://", "arn:aws:s3:::", 1)}"'
         )
         allowed = ", ".join(permissions.allowed_prefixes(action)) or "none"
         self._report(f"{denied}; use a location below one of {allowed}, or grant the role {action}")

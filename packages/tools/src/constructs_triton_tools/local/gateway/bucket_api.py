@@ -1,4 +1,5 @@
-"""The part of S3's API that ``TritonClient``, ``ModelLibrary`` and boto3's transfers use, for a folder.
+"""The part of S3's API that ``TritonClient``, ``ModelLibrary`` and boto3's transfers use, for a
+folder.
 
 Source: botocore's service model of s3 (rest-xml), with the bucket in the path.
 """
@@ -134,7 +135,9 @@ class _BucketApi:
         return web.Response(status=204)
 
     async def _receive(self, request: web.Request, path: Path) -> None:
-        """Write a body of at most 5 GiB, as S3 does, to a file that is deleted if it does not end."""
+        """Write a body of at most 5 GiB, as S3 does,
+        to a file that is deleted if it does not end.
+        """
         self._folder.expect_room(_expected_size(request))
         received = unchecked = 0
         try:

@@ -2,8 +2,8 @@
 
 ListObjectsV2 for a folder in place of S3: pages of at most 1,000 keys, in the order of S3.
 
-Source: S3's API reference. Keys are sorted by the bytes of UTF-8. A page reads only the folders that it
-needs.
+Source: S3's API reference. Keys are sorted by the bytes of UTF-8. A page reads only the folders
+that it needs.
 """
 
 from __future__ import annotations
@@ -121,7 +121,9 @@ class BucketFolder:
             path.unlink(missing_ok=True)
 
     def expect_room(self, size: int) -> None:
-        """Refuse an upload that leaves too little of the disk: every user of the machine can upload."""
+        """Refuse an upload that leaves too little of the disk:
+        every user of the machine can upload.
+        """
         place = next(each for each in (self._root, *self._root.parents) if each.exists())
         if shutil.disk_usage(place).free - size < FREE_BYTES:
             raise RuntimeApiError(
@@ -146,7 +148,9 @@ class BucketFolder:
         return folder
 
     def join(self, upload: Path) -> Path:
-        """Return a file with the parts of an upload, in the order of their numbers; delete the parts."""
+        """Return a file with the parts of an upload, in the order of their numbers;
+        delete the parts.
+        """
         whole = self.partial_file()
         numbered = (each for each in upload.iterdir() if each.name.isdecimal())
         parts = sorted(numbered, key=lambda each: int(each.name))
@@ -214,7 +218,9 @@ def list_page(bucket: Path, query: Mapping[str, str]) -> str:
 
 
 def _page(bucket: Path, listing: _Listing) -> tuple[list[str], str, bool]:
-    """Return the rows of a page, the key that the next page begins after, and whether there is one."""
+    """Return the rows of a page, the key that the next page begins after,
+    and whether there is one.
+    """
     rows: list[str] = []
     last, group, delimiter = listing.start, "", listing.delimiter
     for key, path in _objects(bucket, listing):
@@ -255,7 +261,8 @@ def _objects(bucket: Path, listing: _Listing) -> Iterator[tuple[str, Path]]:
 
 
 def _entries(folder: str | Path, name: str) -> list[tuple[str, os.DirEntry[str]]]:
-    """Return the files of a folder, and its folders with a slash, in the opposite order of their keys.
+    """Return the files of a folder, and its folders with a slash, in the opposite order of their
+    keys.
 
     Links are left out, because they can lead out of the bucket, and names that are not UTF-8.
     """

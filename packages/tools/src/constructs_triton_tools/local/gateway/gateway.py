@@ -1,7 +1,7 @@
 """SageMaker's runtime API on loopback, in front of real Triton servers.
 
-Bodies and content types pass through unread. Source: botocore's service model of sagemaker-runtime for
-paths, headers and errors; AWS documentation for the limits.
+Bodies and content types pass through unread. Source: botocore's service model of sagemaker-runtime
+for paths, headers and errors; AWS documentation for the limits.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ from constructs_triton_tools.local.gateway.runtime_errors import (
     validation_error,
 )
 
-#: The key of a request's variant or component beside the parts of its path, for who records the request.
+#: The key of a request's variant or component beside the parts of its path, for who records the
+#: request.
 CHOSEN = "chosen"
 _TARGET_VARIANT_HEADER = "X-Amzn-SageMaker-Target-Variant"
 _Relay = Callable[[web.Request, aiohttp.ClientResponse, str], Awaitable[web.StreamResponse]]
@@ -117,7 +118,8 @@ class _Gateway:
             endpoint = self._endpoint(request.match_info["name"])
             if endpoint.spec.asynchronous is None:
                 raise validation_error(
-                    f"Endpoint {endpoint.spec.name} is not an asynchronous endpoint; call invoke_endpoint"
+                    f"Endpoint {endpoint.spec.name} is not an asynchronous "
+                    "endpoint; call invoke_endpoint"
                 )
             if endpoint.spec.name not in self._queues:
                 raise validation_error(
@@ -148,7 +150,10 @@ class _Gateway:
                 self._page.record_queued(name, variant.spec.name, seconds, failure)
 
     async def ping(self, _: web.Request) -> web.Response:
-        """Answer 200 while every container is ready. For scripts that wait; SageMaker has no such path."""
+        """Answer 200 while every container is ready.
+
+        For scripts that wait; SageMaker has no such path.
+        """
         are_ready = (
             each.server.is_ready
             for endpoint in self._endpoints.values()
@@ -162,7 +167,10 @@ class _Gateway:
         return web.json_response(found)
 
     async def stand_ins(self, _: web.Request) -> web.Response:
-        """Answer with the models that stand-ins run, by endpoint and variant. SageMaker has no such path."""
+        """Answer with the models that stand-ins run, by endpoint and variant.
+
+        SageMaker has no such path.
+        """
         return web.json_response(
             {
                 name: {
@@ -285,7 +293,8 @@ def gateway_application(
 ) -> web.Application:
     """Return the web application that serves these endpoints.
 
-    ``bucket_folder`` takes the place of S3. The application serves its objects too. ``page`` is added to it.
+    ``bucket_folder`` takes the place of S3. The application serves its objects too. ``page`` is
+    added to it.
     """
     keep_freed_memory()
     gateway = _Gateway(endpoints, bucket_folder, page)

@@ -59,19 +59,23 @@ class LocalVariant:
         if b"is not healthy" in message and not self._has_explained:
             self._has_explained = True
             self.server.report(
-                f"{self.server.label}: the process of a Python model ended. If native code crashed, "
-                "faulthandler.enable() in model.py writes the line into the server's log, whose path "
-                "`local up --json` prints. Triton does not restart that process "
-                "while /ping answers 200. On SageMaker too, the model fails until its container is replaced"
+                f"{self.server.label}: the process of a Python model ended. If native code "
+                "crashed, faulthandler.enable() in model.py writes the line into the server's log, "
+                "whose path `local up --json` prints. Triton does not restart that process while "
+                "/ping answers 200. On SageMaker too, "
+                "the model fails until its container is replaced"
             )
 
     def explain_encoding(self, encoding: str | None) -> None:
-        """Report once that SageMaker does not pass the header ``Content-Encoding`` on to a container."""
+        """Report once that SageMaker does not pass the header ``Content-Encoding``
+        on to a container.
+        """
         if encoding and not self._has_explained_encoding:
             self._has_explained_encoding = True
             self.server.report(
-                f"{self.server.label}: a request has Content-Encoding {encoding:.20}. SageMaker removes this "
-                "header, so the container reads the encoded bytes; send the body without an encoding"
+                f"{self.server.label}: a request has Content-Encoding {encoding:.20}. SageMaker "
+                "removes this header, so the container reads the encoded bytes; "
+                "send the body without an encoding"
             )
 
     @asynccontextmanager
@@ -107,7 +111,10 @@ class LocalVariant:
 
 
 class Copies:
-    """The copies of a component. At zero, the first call starts the wake-up, which takes ``wake_seconds``."""
+    """The copies of a component.
+
+    At zero, the first call starts the wake-up, which takes ``wake_seconds``.
+    """
 
     def __init__(
         self, wake_seconds: float, *, is_at_zero: bool, clock: Callable[[], float] = time.monotonic
@@ -162,7 +169,8 @@ class LocalComponent(LocalVariant):
     def _expect_copies(self) -> None:
         if self.copies.are_zero:
             self.server.report(
-                f"{self.server.label}: has zero copies; the first call wakes it in {self._wake_seconds:g} s"
+                f"{self.server.label}: has zero copies; the first call wakes it in "
+                f"{self._wake_seconds:g} s"
             )
         if not self.copies.are_ready():
             raise validation_error(NO_CAPACITY)
@@ -181,8 +189,8 @@ def choose_component(
         )
     if len(name) > _NAME_LENGTH or not _NAME.fullmatch(name):
         raise validation_error(
-            f"1 validation error detected: Value {name[:100]!r} at 'inferenceComponentName' failed to "
-            f"satisfy constraint: at most {_NAME_LENGTH} letters, digits and hyphens"
+            f"1 validation error detected: Value {name[:100]!r} at 'inferenceComponentName' failed "
+            f"to satisfy constraint: at most {_NAME_LENGTH} letters, digits and hyphens"
         )
     if target_variant is not None:
         raise validation_error(
@@ -190,8 +198,8 @@ def choose_component(
         )
     if name in not_run:
         raise validation_error(
-            f"Inference Component {name} does not run on your machine, because its container is not Triton; "
-            "call it in AWS"
+            f"Inference Component {name} does not run on your machine, because its container is "
+            "not Triton; call it in AWS"
         )
     if name not in components:
         raise validation_error(

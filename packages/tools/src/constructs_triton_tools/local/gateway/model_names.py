@@ -1,4 +1,6 @@
-"""The names of the models of a multi-model container, and hints for a ``TargetModel`` that does not exist."""
+"""The names of the models of a multi-model container,
+and hints for a ``TargetModel`` that does not exist.
+"""
 
 from __future__ import annotations
 

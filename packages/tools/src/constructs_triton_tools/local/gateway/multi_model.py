@@ -1,10 +1,11 @@
 """Loads and unloads the models of a multi-model container, as SageMaker does.
 
-A model is loaded when it is first called and stays loaded while there is memory. When the container answers
-507, or the server uses more memory than its limit, the least recently used model without a request in
-progress is unloaded; its unpacked files stay on disk. With ``ModelCacheSetting`` ``Disabled`` a model is
-unloaded after each call and its files are deleted.
-Source: AWS documentation on multi-model endpoints; triton server src/sagemaker_server.cc for the answers.
+A model is loaded when it is first called and stays loaded while there is memory. When the container
+answers 507, or the server uses more memory than its limit, the least recently used model without a
+request in progress is unloaded; its unpacked files stay on disk. With ``ModelCacheSetting``
+``Disabled`` a model is unloaded after each call and its files are deleted.
+Source: AWS documentation on multi-model endpoints; triton server src/sagemaker_server.cc for the
+answers.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ class _Answer(NamedTuple):
 class MultiModelContainer:
     """Loads and unloads the models below a prefix.
 
-    ``prefix`` is the folder in place of the S3 prefix. An archive that is copied there can be called
-    immediately. ``memory_limit_bytes`` limits the memory of the server and its child processes together. A
-    single model above the limit stays loaded.
+    ``prefix`` is the folder in place of the S3 prefix. An archive that is copied there can be
+    called immediately. ``memory_limit_bytes`` limits the memory of the server and its child
+    processes together. A single model above the limit stays loaded.
     """
 
     def __init__(
@@ -88,7 +89,9 @@ class MultiModelContainer:
 
     @property
     def folder(self) -> Path:
-        """The folder where archives can be added: below the folder in place of S3, if there is one."""
+        """The folder where archives can be added: below the folder in place of S3,
+        if there is one.
+        """
         return self._server.container.archive_folder or self.prefix
 
     @property
@@ -113,10 +116,12 @@ class MultiModelContainer:
 
     @asynccontextmanager
     async def use(self, target_model: str) -> AsyncIterator[str]:
-        """Yield the server's path for requests to this model, and keep the model loaded inside the block.
+        """Yield the server's path for requests to this model, and keep the model loaded inside the
+        block.
 
         Raises:
-            RuntimeApiError: there is no such archive, the server rejects it, or loading takes too long.
+            RuntimeApiError: there is no such archive, the server rejects it, or loading takes too
+                long.
         """
         self._forget_after_restart()
         self._uses[target_model] += 1
@@ -158,7 +163,8 @@ class MultiModelContainer:
             load = asyncio.create_task(self._load(target_model))
             self._loads[target_model] = load
             load.add_done_callback(lambda _: self._loads.pop(target_model, None))
-            # Every caller may have stopped waiting, and asyncio warns about an exception that is never read.
+            # Every caller may have stopped waiting, and asyncio warns about an exception that is
+            # never read.
             load.add_done_callback(lambda task: task.cancelled() or task.exception())
         done, _ = await asyncio.wait({load}, timeout=_CALLER_TIMEOUT_SECONDS)
         if not done:
@@ -171,14 +177,17 @@ class MultiModelContainer:
         if path is None:
             bucket, _, prefix = self.url.removeprefix("s3://").partition("/")
             raise validation_error(
-                f"Failed to download model data(bucket: {bucket}, key: {prefix}{target_model}). Please "
-                "ensure that there is an object located at the URL and that the role passed to CreateModel "
-                f"has permissions to download the model. {self._hint(target_model)}{self.archives_note()}"
+                f"Failed to download model data(bucket: {bucket}, key: {prefix}{target_model}). "
+                "Please ensure that there is an object located at the URL and that the role passed "
+                f"to CreateModel has permissions to download the model. {self._hint(target_model)}"
+                f"{self.archives_note()}"
             )
         return path
 
     def _find(self, target_model: str) -> Path | None:
-        """Return the archive's file, downloaded if needed; ``None`` if there is no object with this key."""
+        """Return the archive's file, downloaded if needed;
+        ``None`` if there is no object with this key.
+        """
         key = PurePosixPath(target_model)
         # S3 compares keys character by character, while a path may be written in several ways.
         if str(key) != target_model or key.is_absolute() or ".." in key.parts:
@@ -242,7 +251,9 @@ class MultiModelContainer:
             await self._shrink(keep=target_model)
 
     async def _unpack(self, target_model: str, archive: Path) -> str:
-        """Unpack the archive if needed, and return the url under which the server loads the model."""
+        """Unpack the archive if needed, and return the url under which the
+        server loads the model.
+        """
         directory = self._directory(target_model)
         if not (directory / "model").exists():
             try:
@@ -301,5 +312,8 @@ class MultiModelContainer:
 
 
 def _hash(target_model: str) -> str:
-    """Return a name for the model's folder. The server accepts only letters, digits, dots and underscores."""
+    """Return a name for the model's folder.
+
+    The server accepts only letters, digits, dots and underscores.
+    """
     return blake2b(target_model.encode(), digest_size=16).hexdigest()

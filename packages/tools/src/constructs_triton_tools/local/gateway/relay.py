@@ -26,7 +26,8 @@ from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError
 
 _STRING_TYPE = 7
 _VARIANT_HEADER = "x-Amzn-Invoked-Production-Variant"
-#: The caller's headers that the container receives. SageMaker does not pass on signatures and the rest.
+#: The caller's headers that the container receives. SageMaker does not pass on signatures and the
+#: rest.
 _TO_CONTAINER = ("Content-Type", "Content-Length", "Accept")
 _SAGEMAKER_PREFIX = "x-amzn-sagemaker-"
 _CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
@@ -92,7 +93,8 @@ async def relay(
         async for piece in _pieces(answer.content):
             await response.write(piece)
     except (aiohttp.ClientError, TimeoutError):
-        # The caller has received status 200 already, so only a broken connection can report the failure.
+        # The caller has received status 200 already, so only a broken connection can report the
+        # failure.
         if request.transport is not None:
             request.transport.abort()
     return response
@@ -149,14 +151,18 @@ async def while_connected(
 
 
 async def _pieces(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield the stream as it was received; other ways to read it join, and so copy, the pieces first."""
+    """Yield the stream as it was received; other ways to read it join, and so copy,
+    the pieces first.
+    """
     async for piece, _ in stream.iter_chunks():
         if piece:
             yield piece
 
 
 async def body_of(request: web.Request, *, is_copied: bool) -> bytes | AsyncIterator[bytes]:
-    """Return the body to relay as it arrives, or as bytes if it is small or ``is_copied`` to others."""
+    """Return the body to relay as it arrives, or as bytes if it is small or
+    ``is_copied`` to others.
+    """
     length = request.content_length
     if (
         length is not None

@@ -1,4 +1,6 @@
-"""An endpoint whose servers are running, and the variant or component that receives each request."""
+"""An endpoint whose servers are running, and the variant or component that
+receives each request.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ class RunningEndpoint:
         self.all_servers()[0].server.report(f"{self.spec.name}: {line}")
 
     def choose(self, target_variant: str | None, component: str | None = None) -> LocalVariant:
-        """Return the component for a request, or its variant: ``target_variant``, else chosen by weight."""
+        """Return the component for a request, or its variant: ``target_variant``,
+        else chosen by weight.
+        """
         if self.components:
             return choose_component(self.components, component, target_variant, self.spec.not_run)
         refuse_component(component)
@@ -86,8 +90,8 @@ class RunningEndpoint:
 class TrafficShare:
     """Chooses variants by smooth weighted round robin.
 
-    Over any sequence of requests each variant's share is as close to its weight as whole requests allow. A
-    variant with weight 0 receives only requests that name it in ``TargetVariant``.
+    Over any sequence of requests each variant's share is as close to its weight as whole requests
+    allow. A variant with weight 0 receives only requests that name it in ``TargetVariant``.
     """
 
     def __init__(self, variants: Sequence[VariantSpec]) -> None:

@@ -1,12 +1,12 @@
 """The errors of SageMaker's runtime API.
 
-Source: botocore's service model of sagemaker-runtime (rest-json: the header ``x-amzn-errortype`` contains
-the error's name) and messages that the service has been seen to send.
+Source: botocore's service model of sagemaker-runtime (rest-json: the header ``x-amzn-errortype``
+contains the error's name) and messages that the service has been seen to send.
 
 The limits of the runtime API's headers: lengths, patterns and numbers.
 
-Source: botocore's service model of sagemaker-runtime. The words of an error are those of AWS's API; a
-sensitive value is left out of it.
+Source: botocore's service model of sagemaker-runtime. The words of an error are those of AWS's API;
+a sensitive value is left out of it.
 """
 
 from __future__ import annotations
@@ -94,8 +94,9 @@ def model_error(
     return RuntimeApiError(
         424,
         "ModelError",
-        f'Received {side} error ({status}) from primary with message "{text[:1024]}". '
-        f"See {console}#logEventViewer:group={group} in account {endpoint.account} for more information.",
+        f'Received {side} error ({status}) from primary with message "{text[:1024]}". See '
+        f"{console}#logEventViewer:group={group} in account "
+        f"{endpoint.account} for more information.",
         OriginalStatusCode=status,
         OriginalMessage=text[:_MESSAGE_LIMIT],
         LogStreamArn=f"arn:aws:logs:{endpoint.region}:{endpoint.account}:log-group:{group}",
@@ -118,8 +119,10 @@ async def refuse_foreign_requests(
 def check_headers(operation: str, headers: Mapping[str, str]) -> None:
     """Check the headers of a request."""
     wrong = [
-        f"Value {'' if shape.metadata.get('sensitive') else repr(value[:_SHOWN]) + ' '}at '{name}' failed to "
-        f"satisfy constraint: Member must {constraint}"
+        (
+            f"Value {'' if shape.metadata.get('sensitive') else repr(value[:_SHOWN]) + ' '}at "
+            f"'{name}' failed to satisfy constraint: Member must {constraint}"
+        )
         for header, name, shape in _header_members(operation)
         if (value := headers.get(header)) is not None
         if (constraint := _broken_constraint(shape, value)) is not None

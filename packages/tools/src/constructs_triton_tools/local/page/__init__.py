@@ -1,1 +1,3 @@
-"""One web page on loopback that shows a local run: models, figures, logs, and a form to call each model."""
+"""One web page on loopback that shows a local run: models, figures, logs,
+and a form to call each model.
+"""

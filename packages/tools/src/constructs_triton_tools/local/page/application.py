@@ -63,7 +63,9 @@ class Page:
         self._stopping.set()
 
     async def _form(self, request: web.Request) -> web.Response:
-        """Answer with the form of a target; the query names the endpoint, its server and the target."""
+        """Answer with the form of a target; the query names the endpoint,
+        its server and the target.
+        """
         endpoint = self._endpoints.get(request.query.get("endpoint", ""))
         servers = [] if endpoint is None else endpoint.all_servers()
         running = next(
@@ -87,7 +89,9 @@ class Page:
         return response
 
     async def _send_events(self, response: web.StreamResponse) -> None:
-        """Send what changed each second: the state, the rows of the charts, the errors and the logs."""
+        """Send what changed each second: the state, the rows of the charts,
+        the errors and the logs.
+        """
         sent: dict[str, object] = {}
         numbers: dict[str, int] = {}
         seconds = HISTORY_SECONDS

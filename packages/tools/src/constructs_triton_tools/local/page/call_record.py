@@ -17,10 +17,9 @@ wrong name, data type, shape or batch   400                     400
 ======================================  ======================  =========================
 
 So the text decides first: Triton refuses a request with a text of the catalogue (``is_refusal`` in
-``constructs_triton_core/facts/failures.json``), and begins with "in ensemble" only after the request was
-accepted.
-In the statistics of the server, a ``TritonError`` is a success of its model, and an error of a step counts
-twice for the ensemble, so they cannot decide.
+``constructs_triton_core/facts/failures.json``), and begins with "in ensemble" only after the
+request was accepted. In the statistics of the server, a ``TritonError`` is a success of its model,
+and an error of a step counts twice for the ensemble, so they cannot decide.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ class Call(NamedTuple):
 
     Args:
         endpoint: Name of the endpoint.
-        target: The target model that the caller named, else the variant or component; empty if none was
-            chosen.
+        target: The target model that the caller named, else the variant or component; empty if none
+            was chosen.
         ended_at: Seconds since 1970.
         seconds: Time until the last byte of the response.
         status: HTTP status.
@@ -148,11 +147,11 @@ class Fault(StrEnum):
 def fault_of(status: int, error: bytes, *, is_multi_model: bool) -> Fault:
     """Return what a call is the fault of that was answered with an error.
 
-    A ``TritonError`` with ``INVALID_ARG`` blames the request, if the container passes its code on. Any other
-    error that the catalogue does not know is the model's own.
+    A ``TritonError`` with ``INVALID_ARG`` blames the request, if the container passes its code on.
+    Any other error that the catalogue does not know is the model's own.
 
-    ``error`` is the body of the response, whose ``status`` is at least 400. A multi-model container has one
-    status for all errors.
+    ``error`` is the body of the response, whose ``status`` is at least 400. A multi-model container
+    has one status for all errors.
     """
     original = original_status(error)
     message = original_message(error)
@@ -185,7 +184,9 @@ def failed_step(message: str, models: Iterable[str]) -> str:
 
 
 def original_status(error: bytes) -> int | None:
-    """Return the status of the container in an error of it, 0 if it did not answer; ``None`` for others."""
+    """Return the status of the container in an error of it, 0 if it did not answer;
+    ``None`` for others.
+    """
     try:
         return int(parse_bounded_json(error)["OriginalStatusCode"])
     except (ValueError, KeyError, TypeError):

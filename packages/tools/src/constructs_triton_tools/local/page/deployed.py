@@ -1,7 +1,8 @@
-"""The page of endpoints in AWS: what ``status`` reads, their metrics, and what their instances cost.
+"""The page of endpoints in AWS: what ``status`` reads, their metrics, and what their instances
+cost.
 
-Everything is only read. CloudWatch bills each metric that is read, so pages cause at most one reading a
-minute, and a run stops reading after two hours.
+Everything is only read. CloudWatch bills each metric that is read, so pages cause at most one
+reading a minute, and a run stops reading after two hours.
 """
 
 from __future__ import annotations
@@ -116,7 +117,8 @@ class DeployedPage:
 def cost_of(
     state: EndpointState, prices: Mapping[str, Decimal]
 ) -> tuple[Decimal | None, list[str]]:
-    """Return the price of the running instances for an hour, and the types whose price is not known.
+    """Return the price of the running instances for an hour, and the types whose price is not
+    known.
 
     The price is ``None`` if a type has none.
     """
@@ -147,7 +149,9 @@ def _series(state: EndpointState) -> dict[str, Mapping[str, str]]:
 def metric_rows(
     reader: NotingReader, series: Mapping[str, Mapping[str, str]], now: datetime
 ) -> dict[str, list[list[float | None]]]:
-    """Return a row for each minute of the last hour: time, requests, errors and percentiles in ms."""
+    """Return a row for each minute of the last hour: time, requests,
+    errors and percentiles in ms.
+    """
     values: dict[str, dict[float, list[float | None]]] = {name: {} for name in series}
     names = list(series)
     queries = [

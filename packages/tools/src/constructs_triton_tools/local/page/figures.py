@@ -1,4 +1,6 @@
-"""Turns recorded calls into figures: a row for each second, sums for each target, and the last errors."""
+"""Turns recorded calls into figures: a row for each second, sums for each target,
+and the last errors.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,10 @@ class _Second(_Counts):
 
 @dataclass(slots=True)
 class _Target(_Counts):
-    """What is known of a target. A refused request says nothing about the model, so it keeps ``failed``."""
+    """What is known of a target.
+
+    A refused request says nothing about the model, so it keeps ``failed``.
+    """
 
     failed: Call | None = None
     recent: dict[int, _Second] = field(default_factory=dict)
@@ -63,7 +68,9 @@ class _Target(_Counts):
 
 
 class Figures:
-    """The figures of a run. :meth:`update` takes the calls that were recorded since the last time."""
+    """The figures of a run. :meth:`update` takes the calls that were recorded
+    since the last time.
+    """
 
     def __init__(self, record: CallRecord, clock: Callable[[], float] = time.time) -> None:
         self._record = record
@@ -88,7 +95,9 @@ class Figures:
             _forget(target.recent, now - _RECENT_SECONDS)
 
     def rows(self, endpoint: str, last_seconds: int = HISTORY_SECONDS) -> list[list[float | None]]:
-        """Return a row for each second with calls: time, calls, errors and the percentiles in ms."""
+        """Return a row for each second with calls: time, calls,
+        errors and the percentiles in ms.
+        """
         begin = self._clock() - last_seconds
         seconds = self._seconds.get(endpoint, {})
         return [
@@ -112,7 +121,9 @@ class Figures:
         }
 
     def endpoint(self, endpoint: str) -> dict[str, int]:
-        """Return the sums of all calls of an endpoint, also of those whose target does not exist."""
+        """Return the sums of all calls of an endpoint,
+        also of those whose target does not exist.
+        """
         return _sums([each for (name, _), each in self._targets.items() if name == endpoint])
 
     def errors(self) -> list[dict[str, object]]:
@@ -137,7 +148,10 @@ def _fault(call: Call) -> Fault | None:
 
 
 def _sums(targets: Sequence[_Target]) -> dict[str, int]:
-    """Return sums since the start, and of the last minute. ``errors`` are also those of wrong requests."""
+    """Return sums since the start, and of the last minute.
+
+    ``errors`` are also those of wrong requests.
+    """
     recent = [second for each in targets for second in each.recent.values()]
     return {
         f"{prefix}{name}": sum(getattr(each, name) for each in found)

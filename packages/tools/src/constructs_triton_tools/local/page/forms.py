@@ -108,7 +108,8 @@ def _labels(folder: ModelFolder, output: Any) -> list[str]:
 
 
 def steps_of(models: Mapping[str, ModelFolder], folder: ModelFolder) -> list[dict[str, object]]:
-    """Return the models that run for a call, in order: steps of an ensemble, and models that models call.
+    """Return the models that run for a call, in order: steps of an ensemble, and models that models
+    call.
 
     Steps of the same ``layer`` run at the same time. A model without steps is its own only step.
     """
@@ -133,7 +134,9 @@ def _ensemble_steps(folder: ModelFolder) -> Iterable[dict[str, object]]:
 
 
 def _layers(graph: EnsembleGraph) -> Sequence[int]:
-    """Return the layer of each step: one more than the highest of the steps that write its inputs."""
+    """Return the layer of each step: one more than the highest of the steps
+    that write its inputs.
+    """
     layers = [0] * len(graph.steps)
     for _ in graph.steps:  # each pass settles at least one further layer
         before = list(layers)

@@ -1,4 +1,6 @@
-"""The last lines of a server's log and of the run's messages, numbered, so that a page asks for new ones."""
+"""The last lines of a server's log and of the run's messages, numbered,
+so that a page asks for new ones.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,9 @@ class LogTail(_Lines):
 
 
 def _is_problem(text: str, *, follows_problem: bool) -> bool:
-    """Whether a line may explain a failure; a line without a severity may continue the one before it."""
+    """Whether a line may explain a failure; a line without a severity may
+    continue the one before it.
+    """
     if not can_explain(text) or is_informational(text):
         return False
     return follows_problem or _TRITON_LINE.match(text) is not None or _LOUD.search(text) is not None

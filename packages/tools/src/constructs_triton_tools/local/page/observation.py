@@ -1,4 +1,5 @@
-"""Reads the state of a run for its page: servers, models, memory, statistics, and why something fails.
+"""Reads the state of a run for its page: servers, models, memory, statistics, and why something
+fails.
 
 Nothing is read while no page is open.
 """
@@ -34,7 +35,8 @@ _STATISTICS_SECONDS = 10.0
 _FRESH_SECONDS = 0.8
 #: Pause after a reading, in times of its duration: the server answers for each model by itself.
 _LEAST_PAUSE = 10
-#: How long a state waits for statistics. A server that hangs must not keep the page from showing it.
+#: How long a state waits for statistics. A server that hangs must not keep the page from showing
+#: it.
 _PATIENCE_SECONDS = 0.3
 _MOST_TARGETS = 1000
 
@@ -145,7 +147,9 @@ class Observer:
         name: str,
         model: str,
     ) -> dict[str, Any]:
-        """Return the state and figures of what callers choose: a variant, component or target model."""
+        """Return the state and figures of what callers choose: a variant,
+        component or target model.
+        """
         figures = self.figures.target(endpoint.spec.name, name)
         state = _target_state(running, name, figures)
         return {
@@ -159,7 +163,9 @@ class Observer:
     def log_after(
         self, numbers: Mapping[str, int]
     ) -> Iterator[tuple[str, list[tuple[int, str, bool]]]]:
-        """Yield the new lines of each log, by the label of its server, and of the run's messages."""
+        """Yield the new lines of each log, by the label of its server,
+        and of the run's messages.
+        """
         labels = {
             each.server.directory: each.server.label
             for endpoint in self._endpoints.values()
@@ -174,7 +180,8 @@ class Observer:
 def targets_of(running: LocalVariant) -> dict[str, str]:
     """Return what callers can choose of a server, with the model that it is; empty if unknown.
 
-    That is each target model, with its name in ``index.json``, or the server's own name, with its only model.
+    That is each target model, with its name in ``index.json``, or the server's own name, with its
+    only model.
     """
     container = running.server.container
     if running.multi_model is not None:
@@ -241,7 +248,10 @@ def _state_of(running: LocalVariant) -> str:
 
 
 def _target_state(running: LocalVariant, name: str, figures: Mapping[str, Any]) -> str:
-    """Return the state of a target. Only calls that failed through no fault of their caller count."""
+    """Return the state of a target.
+
+    Only calls that failed through no fault of their caller count.
+    """
     if figures["failed"] is not None:
         return "failed"
     state = _state_of(running)
@@ -257,7 +267,9 @@ def _target_state(running: LocalVariant, name: str, figures: Mapping[str, Any]) 
 def _failure(
     running: LocalVariant, known: _Server, figures: Mapping[str, Any]
 ) -> dict[str, object]:
-    """Return what is known of a target's last call, if that failed: in the names of the user's files."""
+    """Return what is known of a target's last call, if that failed:
+    in the names of the user's files.
+    """
     message = figures["failed"]
     if message is None:
         return {"failed": "", "place": "", "failed_step": "", "diagnosis": None}
@@ -272,7 +284,9 @@ def _failure(
 
 
 def _rank(target: Mapping[str, Any]) -> int:
-    """Return the place of a target: those that fail are before the others, which keep their order."""
+    """Return the place of a target: those that fail are before the others,
+    which keep their order.
+    """
     return 0 if target["state"] == "failed" or target["recent_failures"] else 1
 
 
@@ -304,7 +318,9 @@ def _folders(running: LocalVariant) -> dict[str, str]:
 
 
 def _by_model(bytes_by_path: Mapping[str, int], folders: Mapping[str, str]) -> dict[str, int]:
-    """Return sizes by model, from paths that end ``MODEL/1/model.py``; or by the target model of a folder."""
+    """Return sizes by model, from paths that end ``MODEL/1/model.py``;
+    or by the target model of a folder.
+    """
     sizes: dict[str, int] = {}
     for path, size in bytes_by_path.items():
         parts = Path(path).parts

@@ -16,7 +16,8 @@ class UserFiles:
 
     Args:
         folders: Pattern of the container's folders of models, as messages name them.
-        source: Beginning of the user's own paths: the folder of models; empty if only archives are known.
+        source: Beginning of the user's own paths: the folder of models; empty if only archives are
+            known.
     """
 
     folders: re.Pattern[str]

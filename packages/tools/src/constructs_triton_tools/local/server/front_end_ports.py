@@ -1,8 +1,9 @@
-"""Addresses of the other front ends of a server: ports for gRPC and HTTP, a Unix socket for metrics.
+"""Addresses of the other front ends of a server: ports for gRPC and HTTP, a Unix socket for
+metrics.
 
-In AWS each container has its own network, so all can have Triton's default ports. On one machine only the
-first server can have a port, and the next one would not start. Metrics are never called from outside, so they
-need no port.
+In AWS each container has its own network, so all can have Triton's default ports. On one machine
+only the first server can have a port, and the next one would not start. Metrics are never called
+from outside, so they need no port.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import NamedTuple
 
 from triton_model_check.artifacts.container_metrics import SOCKET_VARIABLE
 
-#: Where the server's models read its metrics, relative to its working directory: a Unix address has room for
-#: 107 bytes.
+#: Where the server's models read its metrics, relative to its working directory: a Unix address has
+#: room for 107 bytes.
 _METRICS_SOCKET = "metrics.sock"
 #: Triton's front ends besides SageMaker's, with the port of each (tritonserver --help).
 _DEFAULT_PORTS = {"http": 8000, "grpc": 8001}
@@ -25,7 +26,9 @@ _HIGHEST_PORT = 65535
 
 
 class FrontEnd(NamedTuple):
-    """A front end that is turned on: its name in Triton's options, the template's port, and the one used."""
+    """A front end that is turned on: its name in Triton's options, the template's port,
+    and the one used.
+    """
 
     name: str
     wanted: int
@@ -42,7 +45,9 @@ class FrontEndPorts:
     def moved(
         self, server: str, arguments: Sequence[str], report: Callable[[str], None]
     ) -> list[FrontEnd]:
-        """Return the front ends whose port is in use, each with a free port, and report them once."""
+        """Return the front ends whose port is in use, each with a free port,
+        and report them once.
+        """
         with self._lock:
             found = [self._front_end(server, *wanted, report) for wanted in _wanted(arguments)]
         return [each for each in found if each.port != each.wanted]
@@ -66,13 +71,15 @@ class FrontEndPorts:
             port = self._ports[server, name] = _free_port() if is_taken else wanted
             if is_taken:
                 report(
-                    f"{server}: port {wanted} is in use on this machine: {name} listens on 127.0.0.1:{port}"
+                    f"{server}: port {wanted} is in use on this machine: "
+                    f"{name} listens on 127.0.0.1:{port}"
                 )
         return FrontEnd(name, wanted, port)
 
 
 def private_addresses(folder: Path) -> tuple[str, ...]:
-    """Return the flags of a server that runs in ``folder``, whose front ends would be open to the network.
+    """Return the flags of a server that runs in ``folder``, whose front ends would be open to the
+    network.
 
     Removes the socket of a server that ran before.
     """
@@ -117,9 +124,9 @@ def _free_port() -> int:
 def reserve_port() -> socket.socket:
     """Return a socket that reserves a port for a Triton server until the socket is closed.
 
-    Another process could take a port that was only found to be free, and its answers would look like the
-    server's. Here both sockets set SO_REUSEADDR and only the server listens. The kernel allows this, and
-    does not give the port to a process that asks for any free port.
+    Another process could take a port that was only found to be free, and its answers would look
+    like the server's. Here both sockets set SO_REUSEADDR and only the server listens. The kernel
+    allows this, and does not give the port to a process that asks for any free port.
     """
     reservation = socket.socket()
     reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

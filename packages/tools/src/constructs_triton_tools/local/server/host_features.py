@@ -20,9 +20,9 @@ def has_private_mounts(needed: Iterable[Path], report: _Report, *, is_wanted: bo
     )
     if reason is not None:
         report(
-            f"{namespaces.CONTAINER_FOLDER}: cannot be mounted for each server ({reason}); a model that "
-            "opens files below it will not find them. Use the path that Triton passes to initialize, which "
-            "works on your machine and in AWS"
+            f"{namespaces.CONTAINER_FOLDER}: cannot be mounted for each server ({reason}); a model "
+            "that opens files below it will not find them. Use the path that Triton passes to "
+            "initialize, which works on your machine and in AWS"
         )
     return reason is None
 
@@ -37,13 +37,13 @@ def has_private_addresses(report: _Report, *, allows_open_ports: bool) -> bool:
     if reason is None:
         return True
     risk = (
-        "the Triton server listens on all network interfaces, so anyone who can reach this machine can call "
-        "your models and load code"
+        "the Triton server listens on all network interfaces, so anyone who can reach this machine "
+        "can call your models and load code"
     )
     if not allows_open_ports:
         raise LocalEndpointError(
-            f"local: this platform has no private addresses for servers ({reason}); use Linux 5.9 or newer "
-            f"outside gVisor, or accept the risk with --allow-open-ports: {risk}"
+            f"local: this platform has no private addresses for servers ({reason}); use Linux 5.9 "
+            f"or newer outside gVisor, or accept the risk with --allow-open-ports: {risk}"
         )
     report(
         f"--allow-open-ports: this platform has no private addresses for servers ({reason}): {risk}"
@@ -60,7 +60,7 @@ def has_network_isolation(isolated: Sequence[str], report: _Report, *, has_addre
     )
     if reason is not None:
         report(
-            f"{', '.join(isolated)}: network isolation does not work on this machine ({reason}): these "
-            "models can reach the network, while in AWS they cannot"
+            f"{', '.join(isolated)}: network isolation does not work on this machine ({reason}): "
+            "these models can reach the network, while in AWS they cannot"
         )
     return reason is None

@@ -1,8 +1,9 @@
-"""Triton's HTTP front end, which has statistics and, in old servers, generates instead of SageMaker's.
+"""Triton's HTTP front end, which has statistics and, in old servers, generates instead of
+SageMaker's.
 
 Both front ends answer a generate request with the same code (triton server src/http_server.cc,
-``HandleGenerate``); SageMaker's calls it since 2.56. The HTTP front end listens on a Unix socket in the
-server's private folder. If the template turns it on itself, it listens on a port of 127.0.0.1.
+``HandleGenerate``); SageMaker's calls it since 2.56. The HTTP front end listens on a Unix socket in
+the server's private folder. If the template turns it on itself, it listens on a port of 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -25,16 +26,18 @@ from constructs_triton_tools.local.server.private_address import SOCKET_NAME
 from constructs_triton_tools.local.sources.inference_type import used_inference_type
 from constructs_triton_tools.local.sources.specs import ContainerSpec
 
-# A connection that does not fit into the server's backlog of 1024 fails immediately on a Unix socket, while
-# TCP tries again; so no more are opened at the same time, and further requests wait for one.
+# A connection that does not fit into the server's backlog of 1024 fails immediately on a Unix
+# socket, while TCP tries again; so no more are opened at the same time, and further requests wait
+# for one.
 _UNIX_CONNECTIONS = 1000
-# The kernel limits it to net.core.wmem_max. The default of 208 KiB makes gateway and server take turns
-# several times for each tensor; TCP's buffers grow by themselves.
+# The kernel limits it to net.core.wmem_max. The default of 208 KiB makes gateway and server take
+# turns several times for each tensor; TCP's buffers grow by themselves.
 _SEND_BUFFER_BYTES = 2**20
 _SOCKET_NAME = "http.sock"
 #: A path relative to the server's working directory, because a Unix address has room for 107 bytes.
 _FLAGS = ("--allow-http=true", f"--http-address=unix:{_SOCKET_NAME}")
-# Triton 23.10, the first with the generate extension, and 25.03, whose SageMaker front end has it too.
+# Triton 23.10, the first with the generate extension, and 25.03, whose SageMaker front end has it
+# too.
 _FIRST_VERSION, _FIRST_ON_SAGEMAKER = (2, 39), (2, 56)
 _VERSION = re.compile(rb'"version":"(\d{1,4})\.(\d{1,4})\.')
 _MAXIMUM_METADATA_BYTES = 65536
@@ -52,13 +55,16 @@ class _LargeBufferConnector(aiohttp.UnixConnector):
 
 
 class ServerConnection:
-    """Connections to a server's Unix socket in ``folder``, or to a TCP port if ``folder`` is ``None``."""
+    """Connections to a server's Unix socket in ``folder``,
+    or to a TCP port if ``folder`` is ``None``.
+    """
 
     def __init__(
         self, folder: Path | None, timeout_seconds: float, *, socket_name: str = SOCKET_NAME
     ) -> None:
         self._socket_name = socket_name
-        # Reached through a descriptor, because the address of a Unix socket has room for 107 bytes only.
+        # Reached through a descriptor, because the address of a Unix socket has room for 107 bytes
+        # only.
         self._descriptor = None if folder is None else os.open(folder, os.O_PATH | os.O_DIRECTORY)
         self.session = open_session(self._connector(), timeout_seconds)
 
@@ -96,7 +102,8 @@ class HttpFrontEnd:
         return arguments if self._inference_type == "infer" else (*arguments, "--allow-http=false")
 
     def prepare(self, folder: Path, port: int | None = None) -> tuple[str, ...]:
-        """Return the flags of the next server, which runs in ``folder``; ``port`` is the template's.
+        """Return the flags of the next server, which runs in ``folder``; ``port`` is the
+        template's.
 
         Removes the socket of a server that ran before.
         """
@@ -140,8 +147,9 @@ class HttpFrontEnd:
             return None
         if version < _FIRST_VERSION:
             report(
-                f"this Triton server has no generate extension, so it cannot use {self._inference_type} and "
-                "answers as with infer; set --tritonserver to a server of 23.10 or newer"
+                "this Triton server has no generate extension, so it cannot use "
+                f"{self._inference_type} and answers as with infer; "
+                "set --tritonserver to a server of 23.10 or newer"
             )
             return None
         url = f"{self._url}/models/{quote(model, safe='')}/{self._inference_type}"

@@ -1,7 +1,7 @@
 """The Triton server on this machine, and the Python that runs its models.
 
-Causes of a server that hangs or fails without a clear message are checked first: the Python backend waits
-forever for a stub that cannot start.
+Causes of a server that hangs or fails without a clear message are checked first: the Python backend
+waits forever for a stub that cannot start.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ for module, distributions in json.loads(sys.argv[1]).items():
     if importlib.util.find_spec(module.split(".")[0]) and importlib.util.find_spec(module):
         packages[module] = version(distributions) or "of unknown version"
 libdir, numpy = sysconfig.get_config_var("LIBDIR"), version(["numpy"])
-print(json.dumps({"version": sys.version_info[:2], "libdir": libdir, "numpy": numpy, "packages": packages}))
+print(json.dumps({
+    "version": sys.version_info[:2], "libdir": libdir, "numpy": numpy, "packages": packages
+}))
 """
 
 
@@ -68,13 +70,17 @@ class ModelPython:
 
     @property
     def bin(self) -> Path:
-        """The folder in which the embedded interpreter finds ``python3``, and from there its packages."""
+        """The folder in which the embedded interpreter finds ``python3``,
+        and from there its packages.
+        """
         return self.executable.parent
 
 
 @dataclass(frozen=True, slots=True)
 class TritonInstallation:
-    """A tritonserver, its backends and its Python stubs (``None``: the Python backend contains one)."""
+    """A tritonserver, its backends and its Python stubs (``None``:
+    the Python backend contains one).
+    """
 
     executable: Path
     backends: Path
@@ -105,7 +111,8 @@ class TritonInstallation:
             )
             raise MissingDependencyError(
                 f"{python.executable}: the server has no Python backend stub for Python "
-                f"{python.version[0]}.{python.version[1]}; set --python to a Python of {', '.join(have)}"
+                f"{python.version[0]}.{python.version[1]}; "
+                f"set --python to a Python of {', '.join(have)}"
             )
         return path
 
@@ -139,7 +146,8 @@ def find_installation(tritonserver: Path | None = None) -> TritonInstallation:
     )
     if not found.executable.is_file():
         raise MissingDependencyError(
-            f"{found.executable}: does not exist; run `pip install --force-reinstall nvidia-pytriton`"
+            f"{found.executable}: does not exist; "
+            "run `pip install --force-reinstall nvidia-pytriton`"
         )
     return found
 
@@ -148,8 +156,8 @@ def _not_installed() -> str:
     python = sys.version_info[:2]
     if python > _NEWEST_PYTHON:
         return (
-            f"nvidia-pytriton: does not support Python {python[0]}.{python[1]}, because its Python backend "
-            "needs NumPy below 2; create an environment with Python 3.11 or 3.12 and run "
+            f"nvidia-pytriton: does not support Python {python[0]}.{python[1]}, because its Python "
+            "backend needs NumPy below 2; create an environment with Python 3.11 or 3.12 and run "
             f"`{_INSTALL_EXTRA}` there, or set --tritonserver and --python to an installed server"
         )
     return f"nvidia-pytriton: is not installed in {sys.prefix}; run `{_INSTALL_EXTRA}`"
@@ -188,8 +196,8 @@ def inspect_python(
 ) -> ModelPython:
     """Check that an interpreter can run the models, and return it.
 
-    ``executable`` defaults to the running interpreter. With NumPy 2 models load, but every request fails.
-    ``packages`` are modules to look for, each with the distributions that may contain it.
+    ``executable`` defaults to the running interpreter. With NumPy 2 models load, but every request
+    fails. ``packages`` are modules to look for, each with the distributions that may contain it.
 
     Raises:
         MissingDependencyError: NumPy below 2, libpython or a matching ``python3`` is missing.
@@ -203,7 +211,8 @@ def inspect_python(
     library = find_libpython(version, found["libdir"])
     if library is None:
         raise MissingDependencyError(
-            f"{path}: its shared library {soname(version)} is missing; run `{install_command(version)}`"
+            f"{path}: its shared library {soname(version)} is missing; run "
+            f"`{install_command(version)}`"
         )
     return ModelPython(path, version, library.directory, found["packages"])
 
@@ -237,18 +246,18 @@ def _require_python3(path: Path) -> None:
     found = path.parent / "python3"
     if not found.exists() or found.resolve() != path.resolve():
         raise MissingDependencyError(
-            f"{path}: the folder has no python3 that is the same interpreter; "
-            f"run `{path} -m venv DIRECTORY`, install the models' packages there, and set --python to "
-            "DIRECTORY/bin/python"
+            f"{path}: the folder has no python3 that is the same interpreter; run `{path} -m venv "
+            "DIRECTORY`, install the models' packages there, "
+            "and set --python to DIRECTORY/bin/python"
         )
 
 
 def make_backends(directory: Path, installation: TritonInstallation, python: ModelPython) -> None:
-    """Create links to the installed backends, and a copy of the Python backend with the stub for ``python``.
+    """Create links to the installed backends, and a copy of the Python backend with the stub for
+    ``python``.
 
-    A server changes the mode of a stub that fails, even through a link. It rejects a ``runtime`` that is a
-    link to a file outside the backend's folder.
-    ``directory`` must not exist yet.
+    A server changes the mode of a stub that fails, even through a link. It rejects a ``runtime``
+    that is a link to a file outside the backend's folder. ``directory`` must not exist yet.
 
     Raises:
         MissingDependencyError: the server has no stub for this Python version.

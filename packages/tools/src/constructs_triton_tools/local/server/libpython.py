@@ -1,7 +1,7 @@
 """Finds the shared library of a Python interpreter, which the Python backend's stub loads.
 
-Standard library only, and no import of the package: a system check loads this file by its path before
-anything is installed.
+Standard library only, and no import of the package: a system check loads this file by its path
+before anything is installed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _LOADER_CACHE = Path("/etc/ld.so.cache")
 class LibPython:
     """The location of a libpython.
 
-    ``directory`` must be in ``LD_LIBRARY_PATH``; it is ``None`` if the loader finds the library without it.
+    ``directory`` must be in ``LD_LIBRARY_PATH``; it is ``None`` if the loader finds the library
+    without it.
     """
 
     name: str
@@ -37,8 +38,8 @@ def find_libpython(
 ) -> LibPython | None:
     """Find the shared library of this Python version; ``None`` if there is none.
 
-    First in ``library_directory``, where the patch version matches the standard library (default for the
-    running interpreter: ``sysconfig``'s LIBDIR), then where the dynamic loader looks.
+    First in ``library_directory``, where the patch version matches the standard library (default
+    for the running interpreter: ``sysconfig``'s LIBDIR), then where the dynamic loader looks.
     """
     version = version or sys.version_info[:2]
     if library_directory is None and version == sys.version_info[:2]:

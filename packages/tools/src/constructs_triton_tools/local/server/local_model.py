@@ -1,10 +1,10 @@
 """Fits the unpacked copy of a model repository to this machine.
 
-GPU instance groups run on the CPU, and no group has more instances than the machine has CPUs. A stand-in has
-one instance by default, because each is a process with its own copy of the model.
+GPU instance groups run on the CPU, and no group has more instances than the machine has CPUs. A
+stand-in has one instance by default, because each is a process with its own copy of the model.
 
-Only the copy changes, never the archive. A ``config.pbtxt`` that cannot be parsed is left unchanged, so that
-the server rejects it with its own message.
+Only the copy changes, never the archive. A ``config.pbtxt`` that cannot be parsed is left
+unchanged, so that the server rejects it with its own message.
 
 Finds models for which the bundled server would wait forever, before it loads them.
 
@@ -43,8 +43,9 @@ def prepare_models(
 ) -> dict[str, Any]:
     """Change what this machine cannot run, and return each model's configuration by folder name.
 
-    A ``config.pbtxt`` at the root, which a multi-model archive may have, is named ``""``. ``report`` prints
-    which models were changed and how. On a machine with a GPU, GPU instance groups stay unchanged.
+    A ``config.pbtxt`` at the root, which a multi-model archive may have, is named ``""``.
+    ``report`` prints which models were changed and how. On a machine with a GPU, GPU instance
+    groups stay unchanged.
     """
     configs = dict(_read_configs(repository))
     cpus = os.cpu_count() or 1
@@ -60,7 +61,8 @@ def prepare_models(
         report(f"this machine has no GPU: GPU instance groups run on the CPU: {_names(relaxed)}")
     if limited:
         report(
-            f"this machine has {cpus} CPUs: instance groups run at most {cpus} instances: {_names(limited)}"
+            f"this machine has {cpus} CPUs: instance groups run "
+            f"at most {cpus} instances: {_names(limited)}"
         )
     return configs
 
@@ -68,13 +70,13 @@ def prepare_models(
 def _refuse_changes(relaxed: Sequence[str], limited: Sequence[str], cpus: int) -> None:
     if relaxed:
         raise LocalEndpointError(
-            f"{_names(relaxed)}: has instance groups on GPUs, and this machine has none; set kind: KIND_CPU "
-            "in config.pbtxt, or remove --exact"
+            f"{_names(relaxed)}: has instance groups on GPUs, and this machine has none; set kind: "
+            "KIND_CPU in config.pbtxt, or remove --exact"
         )
     if limited:
         raise LocalEndpointError(
-            f"{_names(limited)}: has more instances than the {cpus} CPUs of this machine; set count to at "
-            f"most {cpus} in config.pbtxt, or remove --exact"
+            f"{_names(limited)}: has more instances than the {cpus} CPUs of this machine; set "
+            f"count to at most {cpus} in config.pbtxt, or remove --exact"
         )
 
 
@@ -91,7 +93,8 @@ def fit_models(
     *,
     is_exact: bool = False,
 ) -> int:
-    """Fit unpacked models to this machine; return how many processes Python models and stand-ins have.
+    """Fit unpacked models to this machine; return how many processes Python models and stand-ins
+    have.
 
     ``installed`` are the backends of the server.
     """
@@ -104,7 +107,10 @@ def fit_models(
 
 
 def models_to_load(repository: Path, default_model: str) -> list[ModelFolder]:
-    """Return the default model with, for an ensemble, all its steps. An empty name means all models."""
+    """Return the default model with, for an ensemble, all its steps.
+
+    An empty name means all models.
+    """
     found = ModelRepository.from_directory(repository)
     if default_model:
         return (
@@ -155,9 +161,10 @@ def _missing(
             f"run an ONNX file or a Python model in its place with --stand-in {model}=PATH"
         )
     return (
-        f"{model}: needs the backend {backend!r}, but this Triton server has only {has}; {alternative}, set "
-        "--tritonserver to a server that has it (NVIDIA's Triton image has "
-        "/opt/tritonserver/bin/tritonserver), or run an endpoint without this model with --endpoint NAME"
+        f"{model}: needs the backend {backend!r}, but this Triton server has only {has}; "
+        f"{alternative}, set --tritonserver to a server that has it (NVIDIA's Triton image has "
+        "/opt/tritonserver/bin/tritonserver), "
+        "or run an endpoint without this model with --endpoint NAME"
     )
 
 
@@ -227,7 +234,9 @@ def _limit(config: Any, cpus: int) -> bool:
 def make_loadable(
     repository: Path, target: Target, python: ModelPython, report: Callable[[str], None]
 ) -> None:
-    """Build environments of ``constructs-triton env build`` for this Python, and refuse what would hang."""
+    """Build environments of ``constructs-triton env build`` for this Python,
+    and refuse what would hang.
+    """
     replace_environments(repository, python.executable, report)
     refuse_known_hangs(repository, target, python.version)
 
@@ -256,6 +265,7 @@ def _foreign_environments(repository: Path, minor: str) -> Iterator[str]:
         packed = packed_python(given.replace(_MODEL_DIRECTORY, str(path.parent)))
         if packed not in (None, minor):
             yield (
-                f"{path.relative_to(repository)}: {_ENVIRONMENT} contains Python {packed}, but the server "
-                f"runs Python {minor}, got {given!r}; set --python to an environment of Python {packed}"
+                f"{path.relative_to(repository)}: {_ENVIRONMENT} contains Python {packed}, but the "
+                f"server runs Python {minor}, got {given!r}; "
+                f"set --python to an environment of Python {packed}"
             )

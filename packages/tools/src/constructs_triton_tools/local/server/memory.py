@@ -16,7 +16,9 @@ _LEAST_BYTES = 2**20
 
 
 def session_bytes(session: int) -> int:
-    """Return the proportional set size of all processes of a session, with the shared memory they map."""
+    """Return the proportional set size of all processes of a session,
+    with the shared memory they map.
+    """
     return sum(
         _proportional_bytes(path)
         for path in Path("/proc").glob("[0-9]*")
@@ -25,7 +27,9 @@ def session_bytes(session: int) -> int:
 
 
 def stub_bytes(session: int) -> dict[str, int]:
-    """Return the proportional set size of the processes of Python models, by the path of the model's file."""
+    """Return the proportional set size of the processes of Python models,
+    by the path of the model's file.
+    """
     sizes: dict[str, int] = {}
     for path in Path("/proc").glob("[0-9]*"):
         if _session(path) == session:
@@ -56,8 +60,9 @@ def fit_shared_memory(instances: int, default_bytes: int, *, is_chosen: bool) ->
     if not is_chosen and share >= 2 * _LEAST_BYTES:
         return share // 2 // 4096 * 4096  # the other half is left for growth
     raise LocalEndpointError(
-        f"{_SHARED_MEMORY}: {instances} Python model instances need {default_bytes} bytes each, got {free} "
-        "bytes free; enlarge it (`docker run --shm-size`), or lower SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
+        f"{_SHARED_MEMORY}: {instances} Python model instances need {default_bytes} bytes each, "
+        f"got {free} bytes free; enlarge it (`docker run --shm-size`), or lower "
+        "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
     )
 
 
@@ -70,7 +75,8 @@ def fitted_environment(
 ) -> dict[str, str]:
     """Return variables that fit ``instances`` Python model processes to this machine.
 
-    ``given`` is the environment of the template. With ``is_exact`` the processes do not share the CPUs.
+    ``given`` is the environment of the template. With ``is_exact`` the processes do not share the
+    CPUs.
     """
     fitted: dict[str, str] = {}
     chosen = given.get(_SHM_DEFAULT, "")
@@ -89,7 +95,8 @@ def fitted_environment(
 
 def _session(process: Path) -> int | None:
     try:
-        # The command's name, in parentheses, may contain blanks; the session is the fourth field after it.
+        # The command's name, in parentheses, may contain blanks; the session is the fourth field
+        # after it.
         return int(
             (process / "stat")
             .read_text(encoding="utf-8", errors="replace")
@@ -101,7 +108,9 @@ def _session(process: Path) -> int | None:
 
 
 def _stub_model(process: Path) -> str:
-    """Return the path of the model that a process runs; empty if it is no stub of the Python backend."""
+    """Return the path of the model that a process runs;
+    empty if it is no stub of the Python backend.
+    """
     try:
         words = (process / "cmdline").read_bytes().split(b"\0")
     except OSError:

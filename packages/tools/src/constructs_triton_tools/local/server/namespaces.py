@@ -1,8 +1,9 @@
-"""Gives a server and its children their own ``/opt/ml``, and no network if the template isolates it.
+"""Gives a server and its children their own ``/opt/ml``, and no network if the template isolates
+it.
 
-Both are Linux namespaces: no other process on the machine sees a difference. They end with the server's last
-process, so no mount is left behind. Root may create them; other users get a user namespace first, in which
-they may.
+Both are Linux namespaces: no other process on the machine sees a difference. They end with the
+server's last process, so no mount is left behind. Root may create them; other users get a user
+namespace first, in which they may.
 
 Sources: namespaces(7), unshare(2), user_namespaces(7), netdevice(7).
 """
@@ -27,16 +28,19 @@ _CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _PROBE_SECONDS = 10.0
-_PROBE = "from constructs_triton_tools.local.server.namespaces import probe; sys.exit(probe(*sys.argv[1:]))"
+_PROBE = (
+    "from constructs_triton_tools.local.server.namespaces import probe; "
+    "sys.exit(probe(*sys.argv[1:]))"
+)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def enter(models: Path | None, *, has_network: bool) -> None:
     """Move this process into its own namespaces. It must have one thread; its children follow.
 
-    ``models`` is the folder to show at ``/opt/ml``; ``None`` leaves the file system unchanged. An empty
-    folder may be created beside it. Without ``has_network`` only the loopback interface is left, as in a
-    container of SageMaker with network isolation.
+    ``models`` is the folder to show at ``/opt/ml``; ``None`` leaves the file system unchanged. An
+    empty folder may be created beside it. Without ``has_network`` only the loopback interface is
+    left, as in a container of SageMaker with network isolation.
 
     Raises:
         OSError: the platform does not allow it.
@@ -95,7 +99,9 @@ def _mount_models(models: Path) -> None:
 
 
 def _add_to_parent(target: Path, staging: Path) -> None:
-    """Create ``target`` without changing its parent: a tmpfs over the parent shows the parent's content."""
+    """Create ``target`` without changing its parent:
+    a tmpfs over the parent shows the parent's content.
+    """
     parent = target.parent
     if parent.is_symlink() or not parent.is_dir():
         raise OSError(f"{parent} is not a folder")
@@ -132,7 +138,9 @@ def _check(result: int, what: str) -> None:
 
 
 def _run_probe(*arguments: str) -> str | None:
-    """Why the probe failed, in a process that may change its namespaces; ``None`` where it succeeded."""
+    """Why the probe failed, in a process that may change its namespaces;
+    ``None`` where it succeeded.
+    """
     try:
         done = run_child(python_command(_PROBE, *arguments), seconds=_PROBE_SECONDS)
     except OSError as error:

@@ -1,10 +1,11 @@
 """Gives a Triton server a private address: a Unix socket in place of its TCP port.
 
-Triton's SageMaker front end has no option for its address. It binds 0.0.0.0, so everyone who reaches the
-machine could load models into it. Here the server starts under a seccomp filter that reports every bind(2)
-of an IPv4 address to the supervisor. For the front end's bind, the supervisor replaces the server's socket
-with a Unix socket in a folder that only this user can enter. The server gets an error for any other port on
-0.0.0.0. The binds of its models' processes and those on other addresses go through unchanged.
+Triton's SageMaker front end has no option for its address. It binds 0.0.0.0, so everyone who
+reaches the machine could load models into it. Here the server starts under a seccomp filter that
+reports every bind(2) of an IPv4 address to the supervisor. For the front end's bind, the supervisor
+replaces the server's socket with a Unix socket in a folder that only this user can enter. The
+server gets an error for any other port on 0.0.0.0. The binds of its models' processes and those on
+other addresses go through unchanged.
 
 Needs Linux 5.9 and no privileges.
 
@@ -38,7 +39,8 @@ _SOCKADDR_IN_BYTES, _AF_INET = 16, struct.pack("=H", socket.AF_INET)
 
 # linux/filter.h and linux/bpf_common.h: load a word, jump if equal, return.
 _LOAD, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
-# Offsets in struct seccomp_data: the call's number, its architecture, the low half of its third argument.
+# Offsets in struct seccomp_data: the call's number, its architecture, the low half of its third
+# argument.
 _CALL_NUMBER, _ARCHITECTURE, _ADDRESS_LENGTH = 0, 4, 32
 # linux/seccomp.h
 _SET_MODE_FILTER, _NEW_LISTENER = 1, 8
@@ -74,7 +76,8 @@ def _install_filter() -> int:
     header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))  # struct sock_fprog
     listener = _seccomp(header)
     if listener < 0 and ctypes.get_errno() == errno.EACCES:
-        # Without CAP_SYS_ADMIN the kernel asks for this: the process gives up gaining rights, by sudo say.
+        # Without CAP_SYS_ADMIN the kernel asks for this: the process gives up gaining rights, by
+        # sudo say.
         _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         listener = _seccomp(header)
     if listener < 0:
@@ -133,8 +136,8 @@ class _Bind(NamedTuple):
 class PrivateAddress:
     """Answers the reported binds of one server process.
 
-    ``listener`` is the descriptor from ``receive_listener``, ``process`` the server's id, ``port`` the port
-    that its front end binds, and ``folder`` a folder that only this user can enter.
+    ``listener`` is the descriptor from ``receive_listener``, ``process`` the server's id, ``port``
+    the port that its front end binds, and ``folder`` a folder that only this user can enter.
     """
 
     def __init__(self, listener: int, process: int, port: int, folder: Path) -> None:
@@ -157,7 +160,8 @@ class PrivateAddress:
 
     def answer(self) -> None:
         """Answer one reported bind."""
-        # Raised by the ioctls and by /proc when the caller has ended or a signal has interrupted its call.
+        # Raised by the ioctls and by /proc when the caller has ended or a signal has interrupted
+        # its call.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             bind = self._receive()
             error, flags = self._decide(bind)

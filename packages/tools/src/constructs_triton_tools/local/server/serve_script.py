@@ -1,7 +1,8 @@
 """Translates a container's environment into server flags, as the image's start script does.
 
-Source: triton server docker/sagemaker/serve. The same variables become the same flags in the same order.
-The script does not quote its arguments, so a blank splits a value. Errors have the script's messages.
+Source: triton server docker/sagemaker/serve. The same variables become the same flags in the same
+order. The script does not quote its arguments, so a blank splits a value. Errors have the script's
+messages.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def server_command(environment: Mapping[str, str], *, single: Path, multi: Path)
     """Return the command that the script would run.
 
     ``single`` is the folder in place of ``/opt/ml/model``. ``multi`` is the one in place of
-    ``/tmp/sagemaker``, the empty repository of a multi-model container, and is created as the script does.
+    ``/tmp/sagemaker``, the empty repository of a multi-model container, and is created as the
+    script does.
 
     Raises:
         ContainerExitError: the script would exit with 1.
@@ -71,7 +73,8 @@ def server_command(environment: Mapping[str, str], *, single: Path, multi: Path)
     ping_mode = environment.get("SAGEMAKER_TRITON_OVERRIDE_PING_MODE") or (
         "live" if is_multi_model else "ready"
     )
-    # The script assigns this variable but does not export it: the server sees it only if it was set before.
+    # The script assigns this variable but does not export it: the server sees it only if it was set
+    # before.
     if "SAGEMAKER_TRITON_PING_MODE" in environment:
         exported["SAGEMAKER_TRITON_PING_MODE"] = ping_mode
     if is_multi_model:
@@ -130,7 +133,8 @@ def _default_model(repository: Path, name: str, messages: list[str]) -> str:
         if (repository / name).is_dir():
             return name
         raise ContainerExitError(
-            f"ERROR: Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME {name} does not exist"
+            "ERROR: Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME "
+            f"{name} does not exist"
         )
     # `find -type d` counts hidden folders and ignores symbolic links.
     found = [path.name for path in repository.iterdir() if path.is_dir() and not path.is_symlink()]
@@ -138,9 +142,9 @@ def _default_model(repository: Path, name: str, messages: list[str]) -> str:
         raise ContainerExitError("ERROR: No model found in model repository")
     if len(found) > 1:
         raise ContainerExitError(
-            "ERROR: More than 1 model directory found in model repository.\n"
-            "       Either provide a single directory or set SAGEMAKER_TRITON_DEFAULT_MODEL_NAME to run the "
-            f"ensemble backend.\n       Directories found in model repository: {' '.join(sorted(found))}"
+            "ERROR: More than 1 model directory found in model repository.\n       Either provide "
+            "a single directory or set SAGEMAKER_TRITON_DEFAULT_MODEL_NAME to run the ensemble "
+            f"backend.\n       Directories found in model repository: {' '.join(sorted(found))}"
         )
     messages.append(
         "WARNING: No SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided.\n"
@@ -157,7 +161,8 @@ def fit_caches(
 ) -> list[str]:
     """Return the arguments without response caches that do not exist in ``caches``; report those.
 
-    The server would not start with such a cache. ``caches`` takes the place of the image's folder of caches.
+    The server would not start with such a cache. ``caches`` takes the place of the image's folder
+    of caches.
     """
     kept: list[str] = []
     for words in _options(arguments):
@@ -165,8 +170,8 @@ def fit_caches(
         library = caches / name / f"libtritoncache_{name}.so"
         if words[0].startswith(_CACHE_FLAG) and not library.is_file():
             report(
-                f"{label}: this server has no response cache {name!r}: --cache-config is left out, and "
-                "responses are not cached"
+                f"{label}: this server has no response cache {name!r}: --cache-config is left out, "
+                "and responses are not cached"
             )
         else:
             kept += words

@@ -139,9 +139,9 @@ class TritonServer(RunningContainer):
 
     def load_url(self, directory: Path) -> str:
         """Return the ``url`` that loads the model in the folder ``model`` of ``directory``."""
-        # If config.pbtxt is at the archive's root, the server uses the url's parent folder as the repository,
-        # but only below /opt/ml/models. Elsewhere the parent folder itself has the same effect as url: its
-        # only subfolder, "model", is the model.
+        # If config.pbtxt is at the archive's root, the server uses the url's parent folder as the
+        # repository, but only below /opt/ml/models. Elsewhere the parent folder itself has the same
+        # effect as url: its only subfolder, "model", is the model.
         needs_parent = not self.settings.has_private_mounts
         has_root_config = (directory / "model" / "config.pbtxt").is_file()
         return self.as_seen_by_server(

@@ -11,8 +11,9 @@ from constructs_triton_core.errors import ContainerExitError
 from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
 from triton_model_check.facts.images import version_of_image
 
-#: The dynamic loader's words when a Python stub cannot start; the server then waits for the stub forever.
-#: Without ``^`` a search would begin again at each character of a line, and a server's lines are long.
+#: The dynamic loader's words when a Python stub cannot start; the server then waits for the stub
+#: forever. Without ``^`` a search would begin again at each character of a line, and a server's
+#: lines are long.
 _STUB_CANNOT_START = re.compile(
     r"^.*(?:error while loading shared libraries|cannot open shared object file).*", re.MULTILINE
 )
@@ -21,7 +22,8 @@ _MISSING_PACKAGE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
 _ERROR_LINE = re.compile(r"^E\d{4} |^error:|UNAVAILABLE|Error:")
 #: Lines that a server without a GPU always writes. They never explain why a server does not start.
 _GPU_LINE = re.compile(
-    r"CudaDriverHelper|CUDA driver|cuda_utils|CUDA memory pool|pinned_memory_manager|libcuda|NVML|DCGM",
+    r"CudaDriverHelper|CUDA driver|cuda_utils|CUDA memory pool|pinned_memory_manager"
+    r"|libcuda|NVML|DCGM",
     re.IGNORECASE,
 )
 
@@ -62,8 +64,8 @@ def _local_fix(log: str) -> str:
     if found is None:
         return ""
     return (
-        f"on this machine: install {found[1]} into the Python that runs the models, which is the Python of "
-        "local up, or that of --python\n"
+        f"on this machine: install {found[1]} into the Python that runs the models, which is the "
+        "Python of local up, or that of --python\n"
     )
 
 
@@ -87,7 +89,9 @@ def raise_if_stub_ended(label: str, log: str) -> None:
 
 
 def error_excerpt(log: str, lines: int = 15) -> str:
-    """Return the lines that explain a failure, the cause first; the end of the log if there are none."""
+    """Return the lines that explain a failure, the cause first;
+    the end of the log if there are none.
+    """
     written = [line.strip() for line in log.splitlines() if line.strip()]
     errors = [line for line in written if _ERROR_LINE.search(line)]
     shown = sorted(dict.fromkeys(errors), key=_rank)[:lines] or written[-lines:]
@@ -101,7 +105,9 @@ def stub_failure(log: str) -> str | None:
 
 
 def _rank(line: str) -> int:
-    """Order of a line: the server's summary, then errors in the order of the log, tables, GPU lines."""
+    """Order of a line: the server's summary, then errors in the order of the
+    log, tables, GPU lines.
+    """
     if _GPU_LINE.search(line):
         return 3
     if line.startswith("|"):

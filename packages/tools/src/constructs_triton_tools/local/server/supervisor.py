@@ -1,9 +1,9 @@
 """Starts one Triton server and cleans up after it, even if the gateway is killed.
 
-Runs as a separate process. Each JSON line on standard input starts the server. A line on standard output
-reports that it has ended. Standard input closes when the gateway ends, even when it was killed. Then the
-supervisor stops the server and its child processes, and deletes the server's shared-memory regions and
-folders.
+Runs as a separate process. Each JSON line on standard input starts the server. A line on standard
+output reports that it has ended. Standard input closes when the gateway ends, even when it was
+killed. Then the supervisor stops the server and its child processes, and deletes the server's
+shared-memory regions and folders.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def main(shm_prefix: str, *directories: str) -> None:
     """Handle start requests until standard input is closed.
 
-    The first directory is the server's. The others are those of the run, which are deleted only if the
-    gateway was killed: otherwise its request ``stop`` comes first, and the run may go on without this server.
+    The first directory is the server's. The others are those of the run, which are deleted only if
+    the gateway was killed: otherwise its request ``stop`` comes first, and the run may go on
+    without this server.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    # Stubs outlive a killed server. As their subreaper this process becomes their parent and can end them.
+    # Stubs outlive a killed server. As their subreaper this process becomes their parent and can
+    # end them.
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         for line in sys.stdin:
@@ -157,7 +159,8 @@ def _stop(server: Child[bytes], request: dict[str, Any]) -> None:
         deadline = time.monotonic() + request["grace_seconds"]
         while server.poll() is None and time.monotonic() < deadline:
             if runs_models and not _children(server.pid):
-                break  # all models have finalized; the server would only notice within the next second
+                # all models have finalized; the server would only notice within the next second
+                break
             time.sleep(_STOP_INTERVAL_SECONDS)
     _kill_group(server.pid)
     server.wait()

@@ -13,9 +13,11 @@ _PROGRAM = "from constructs_triton_tools.local.server.supervisor import main; ma
 
 
 def supervisor_command(shm_prefix: str, *directories: Path) -> list[str]:
-    """Return the command of a supervisor that removes the shared memory and ``directories`` when it ends.
+    """Return the command of a supervisor that removes the shared memory and ``directories`` when it
+    ends.
 
-    The first directory is the server's. The others are removed only if the calling process is killed.
+    The first directory is the server's. The others are removed only if the calling process is
+    killed.
     """
     return python_command(_PROGRAM, shm_prefix, *map(str, directories))
 
@@ -45,7 +47,9 @@ class SupervisorProcess:
         await self._process.stdin.drain()
 
     async def read_event(self, name: str) -> object:
-        """Return the value of the next event called ``name``; ``None`` when the supervisor has ended."""
+        """Return the value of the next event called ``name``;
+        ``None`` when the supervisor has ended.
+        """
         assert self._process.stdout is not None
         while line := await self._process.stdout.readline():
             event = json.loads(line)

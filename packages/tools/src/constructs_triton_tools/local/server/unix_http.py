@@ -17,7 +17,8 @@ class UnixHTTPConnection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         """Connect to the socket file."""
-        # The address of a Unix socket has room for 107 bytes, so the folder is named by a descriptor.
+        # The address of a Unix socket has room for 107 bytes, so the folder is named by a
+        # descriptor.
         folder = os.open(self._path.parent, os.O_PATH | os.O_DIRECTORY)
         client = socket.socket(socket.AF_UNIX)
         client.settimeout(self.timeout)

@@ -26,7 +26,9 @@ def provide_models(container: ContainerSpec, directory: Path) -> None:
 
 
 def copy_files(files: Mapping[str, FileContent], directory: Path) -> None:
-    """Copy files into ``directory``, which must not exist yet; the server may write to the copies only."""
+    """Copy files into ``directory``, which must not exist yet;
+    the server may write to the copies only.
+    """
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with partial_folder(directory.parent) as folder:
@@ -39,8 +41,8 @@ def copy_files(files: Mapping[str, FileContent], directory: Path) -> None:
             (folder / "content").rename(directory)
     except OSError as error:
         raise ArchiveError(
-            f"{error.filename or directory}: the model's files cannot be copied to {directory} ({error}); "
-            "free disk space, or run `npx cdk synth` again"
+            f"{error.filename or directory}: the model's files cannot be copied to {directory} "
+            f"({error}); free disk space, or run `npx cdk synth` again"
         ) from error
 
 
@@ -59,12 +61,13 @@ def _copy_content(content: FileContent, place: Path) -> None:
 def unpack(archive: Path, directory: Path, limits: UnpackLimits | None = None) -> None:
     """Unpack ``archive`` into ``directory``, which must not exist yet.
 
-    The archive is unpacked beside ``directory`` and renamed when it is complete. Files get mode 0755 or 0644,
-    as in an archive of ``pack``. ``limits`` are by default those of the environment.
+    The archive is unpacked beside ``directory`` and renamed when it is complete. Files get mode
+    0755 or 0644, as in an archive of ``pack``. ``limits`` are by default those of the environment.
 
     Raises:
-        ArchiveError: it is not a gzip-compressed tar, exceeds ``limits``, or has members that are no files or
-            folders, are outside ``directory``, or collide on this file system. Nothing is left.
+        ArchiveError: it is not a gzip-compressed tar, exceeds ``limits``, or has members that are
+            no files or folders, are outside ``directory``, or collide on this file system. Nothing
+            is left.
     """
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +76,8 @@ def unpack(archive: Path, directory: Path, limits: UnpackLimits | None = None) -
             (folder / "content").rename(directory)
     except OSError as error:
         raise ArchiveError(
-            f"{archive}: cannot be unpacked to {directory} ({error}); free disk space, or remove that folder"
+            f"{archive}: cannot be unpacked to {directory} ({error}); "
+            "free disk space, or remove that folder"
         ) from error
 
 

@@ -1,1 +1,3 @@
-"""Where the definition of a local endpoint comes from: a synthesized template, a deployed stack, a folder."""
+"""Where the definition of a local endpoint comes from: a synthesized template,
+a deployed stack, a folder.
+"""

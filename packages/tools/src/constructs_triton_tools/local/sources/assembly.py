@@ -1,4 +1,6 @@
-"""Reads what runs locally of a cloud assembly (``cdk.out``): endpoints with the files of their models."""
+"""Reads what runs locally of a cloud assembly (``cdk.out``):
+endpoints with the files of their models.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,8 @@ def read_endpoints(
 ) -> tuple[EndpointSpec, ...]:
     """Read the endpoints of a cloud assembly, including nested stacks and stages.
 
-    ``stack`` and ``endpoint`` select by name (default: all). Other endpoints need not be able to run locally.
+    ``stack`` and ``endpoint`` select by name (default: all). Other endpoints need not be able to
+    run locally.
     """
     try:
         stacks = list(Assembly(Path(directory)).all_stacks())
@@ -144,9 +147,9 @@ class _Specs:
         found = tuple(self._component(each, types, asleep) for each in of_triton)
         if not endpoint.components:
             raise LocalEndpointError(
-                f"{self.stack.name}/{endpoint.name}: the endpoint has variants without a model, and no "
-                "inference component of this stack runs on it; define its components in the same stack, or "
-                "select other endpoints with --endpoint"
+                f"{self.stack.name}/{endpoint.name}: the endpoint has variants without a model, "
+                "and no inference component of this stack runs on it; define its components in the "
+                "same stack, or select other endpoints with --endpoint"
             )
         names = [component.name for component in found]
         for name in names:
@@ -166,8 +169,8 @@ class _Specs:
         )
         if container.is_multi_model:
             raise LocalEndpointError(
-                f"{place}: an inference component cannot run a multi-model container; remove Mode from its "
-                "model"
+                f"{place}: an inference component cannot run a multi-model container; "
+                "remove Mode from its model"
             )
         return ComponentSpec(
             name=component.name,
@@ -190,14 +193,15 @@ class _Specs:
     def _container(self, containers: Sequence[DeclaredContainer], model: str) -> ContainerSpec:
         if len(containers) != 1:
             raise LocalEndpointError(
-                f"{self.stack.name}/{model}: must have one container, got {len(containers)}; serial "
-                "inference pipelines do not run locally, so select other endpoints with --endpoint"
+                f"{self.stack.name}/{model}: must have one container, got {len(containers)}; "
+                "serial inference pipelines do not run locally, "
+                "so select other endpoints with --endpoint"
             )
         (container,) = containers
         if not container.is_triton:
             raise LocalEndpointError(
-                f"{self.stack.name}/{container.model}: its container is not Triton, got {container.image!r}; "
-                "select other endpoints with --endpoint"
+                f"{self.stack.name}/{container.model}: its container is not Triton, got "
+                f"{container.image!r}; select other endpoints with --endpoint"
             )
         url = container.files_url or container.archive_url
         if url is None:
@@ -226,7 +230,9 @@ class _Specs:
         return replace(spec, archive=self._asset(_key_of(url), container.model))
 
     def _manifests_below(self, url: str) -> dict[str, Manifest]:
-        """Return what the deployment would copy below the prefix, by the resource that copies it."""
+        """Return what the deployment would copy below the prefix,
+        by the resource that copies it.
+        """
         return {
             logical_id: self._manifest(Manifest.from_json, sync.manifest_key, logical_id)
             for logical_id, sync in model_syncs(self.stack, RESOURCE_TYPE, url)
@@ -250,8 +256,9 @@ class _Specs:
             check_names(url, files)
             return files
         raise LocalEndpointError(
-            f"{self.stack.name}/{model}: the files of its model are not in this assembly, got {url!r}; "
-            "deploy it and run it with --aws-endpoint-url, or select other endpoints with --endpoint"
+            f"{self.stack.name}/{model}: the files of its model are not in this assembly, got "
+            f"{url!r}; deploy it and run it with --aws-endpoint-url, "
+            "or select other endpoints with --endpoint"
         )
 
     def _manifest(
@@ -270,8 +277,9 @@ class _Specs:
         if path is None or not path.is_file():
             where = "the assembly has no such asset" if path is None else f"{path} does not exist"
             raise LocalEndpointError(
-                f"{self.stack.name}/{wanted_by}: {where}, got object key {key!r}; run `npx cdk synth` "
-                "again, or select an endpoint whose models are assets of this assembly with --endpoint"
+                f"{self.stack.name}/{wanted_by}: {where}, got object key {key!r}; run `npx cdk "
+                "synth` again, or select an endpoint whose models "
+                "are assets of this assembly with --endpoint"
             )
         return path
 

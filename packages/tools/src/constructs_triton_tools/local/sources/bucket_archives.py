@@ -14,11 +14,12 @@ from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointS
 
 
 def with_archives_of(endpoint: EndpointSpec, bucket_folder: Path) -> EndpointSpec:
-    """Return the endpoint with the archives that are below the prefix of each multi-model container.
+    """Return the endpoint with the archives that are below the prefix of each multi-model
+    container.
 
-    ``s3://bucket/prefix/`` is ``bucket_folder/bucket/prefix``, where archives may be added and removed later.
-    An archive of the deployment replaces one of the same name. ``index.json`` below the prefix gets the names
-    that the deployment would write.
+    ``s3://bucket/prefix/`` is ``bucket_folder/bucket/prefix``, where archives may be added and
+    removed later. An archive of the deployment replaces one of the same name. ``index.json`` below
+    the prefix gets the names that the deployment would write.
     """
     variants = tuple(_variant(each, bucket_folder) for each in endpoint.variants)
     shadows = tuple(_variant(each, bucket_folder) for each in endpoint.shadow_variants)

@@ -1,7 +1,8 @@
-"""Reads deployed endpoints: their definitions from SageMaker, their archives from S3, as archives or files.
+"""Reads deployed endpoints: their definitions from SageMaker, their archives from S3, as archives
+or files.
 
-Calls ListEndpoints, ListStackResources for a stack, DescribeEndpoint, DescribeEndpointConfig, DescribeModel,
-ListInferenceComponents and DescribeInferenceComponent, and downloads the archives.
+Calls ListEndpoints, ListStackResources for a stack, DescribeEndpoint, DescribeEndpointConfig,
+DescribeModel, ListInferenceComponents and DescribeInferenceComponent, and downloads the archives.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ from constructs_triton_tools.operations.stack_endpoints import endpoints_among
 def read_deployed_endpoints(
     endpoint_url: str, directory: Path, *, endpoint: str | None = None, stack: str | None = None
 ) -> tuple[EndpointSpec, ...]:
-    """Read the endpoints of the account behind ``endpoint_url``; download archives into ``directory``.
+    """Read the endpoints of the account behind ``endpoint_url``; download archives into
+    ``directory``.
 
     ``endpoint`` and ``stack`` choose one endpoint, and those of one CloudFormation stack.
 
-    The models of a single-model container are downloaded immediately. Those of a multi-model container are
-    downloaded on their first call, so that archives added later can be called too.
+    The models of a single-model container are downloaded immediately. Those of a multi-model
+    container are downloaded on their first call, so that archives added later can be called too.
     """
     try:
         specs = tuple(_Account(endpoint_url, directory).endpoints(endpoint, stack))
@@ -55,8 +57,8 @@ def read_deployed_endpoints(
             else f"no endpoint has the name {endpoint!r}"
         )
         raise LocalEndpointError(
-            f"--aws-endpoint-url: {wanted}{f' in the stack {stack!r}' if stack else ''} at {endpoint_url}; "
-            "deploy it, or change --endpoint or --stack"
+            f"--aws-endpoint-url: {wanted}{f' in the stack {stack!r}' if stack else ''} at "
+            f"{endpoint_url}; deploy it, or change --endpoint or --stack"
         )
     return specs
 
@@ -172,8 +174,9 @@ class _Account:
         url = files_url or container.archive_url
         if url is None:
             raise LocalEndpointError(
-                f"{place}: model {variant['ModelName']!r} has no primary container with ModelDataUrl or an "
-                "S3Prefix; other models do not run locally, so change --endpoint"
+                f"{place}: model {variant['ModelName']!r} has no primary container with "
+                "ModelDataUrl or an S3Prefix; "
+                "other models do not run locally, so change --endpoint"
             )
         is_archive = not (container.is_multi_model or files_url)
         return ContainerSpec(

@@ -1,7 +1,8 @@
-"""Which inference type a container uses, and what to say before the first request if it cannot stream.
+"""Which inference type a container uses, and what to say before the first request if it cannot
+stream.
 
-Source: triton server docker/sagemaker/serve and src/sagemaker_server.cc: ``SAGEMAKER_TRITON_INFERENCE_TYPE``
-exists since 25.04, and applies to containers of one model only.
+Source: triton server docker/sagemaker/serve and src/sagemaker_server.cc:
+``SAGEMAKER_TRITON_INFERENCE_TYPE`` exists since 25.04, and applies to containers of one model only.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ _IMAGE = re.compile(r"(?:^|/)(?:sagemaker-)?tritonserver:(\d{2}\.\d{2})(?:-|$)")
 
 
 def used_inference_type(container: ContainerSpec, image: str) -> str:
-    """Return the inference type with which a container of this image answers: ``infer`` if it ignores it."""
+    """Return the inference type with which a container of this image answers:
+    ``infer`` if it ignores it.
+    """
     ignores = container.is_multi_model or not _reads_type(image)
     return "infer" if ignores else container.environment.get(INFERENCE_TYPE) or "infer"
 
@@ -29,30 +32,35 @@ def used_inference_type(container: ContainerSpec, image: str) -> str:
 def report_inference_type(
     container: ContainerSpec, image: str, models: Path, report: Callable[[str], None]
 ) -> None:
-    """Report why a container cannot answer as the template asks; ``models`` is the unpacked repository."""
+    """Report why a container cannot answer as the template asks;
+    ``models`` is the unpacked repository.
+    """
     wanted = container.environment.get(INFERENCE_TYPE) or "infer"
     if container.is_multi_model:
         if wanted != "infer":
             report(
-                f"{INFERENCE_TYPE}={wanted} has no effect on a multi-model endpoint, on your machine and in "
-                "AWS; serve a model that streams on an endpoint of its own"
+                f"{INFERENCE_TYPE}={wanted} has no effect on a multi-model endpoint, on your "
+                "machine and in AWS; serve a model that streams on an endpoint of its own"
             )
         return
     if wanted != "infer" and not _reads_type(image):
         report(
-            f"the image {image} is older than 25.04 and ignores {INFERENCE_TYPE}={wanted}, so it answers as "
-            "with infer; set image_version to 25.04 or newer"
+            f"the image {image} is older than 25.04 and ignores {INFERENCE_TYPE}={wanted}, so it "
+            "answers as with infer; set image_version to 25.04 or newer"
         )
     default_model = container.environment.get(DEFAULT_MODEL, "")
     if used_inference_type(container, image) == "infer" and is_decoupled(models, default_model):
         report(
-            "the model is decoupled, so every request gets status 501, on your machine and in AWS; set "
-            "inference_type to generate_stream, with image_version 25.04 or newer"
+            "the model is decoupled, so every request gets status 501, on your machine and in AWS; "
+            "set inference_type to generate_stream, with image_version 25.04 or newer"
         )
 
 
 def is_decoupled(repository: Path, default_model: str) -> bool:
-    """Whether the default model, or a step of it, is decoupled. An empty name means the only model."""
+    """Whether the default model, or a step of it, is decoupled.
+
+    An empty name means the only model.
+    """
     found = ModelRepository.from_directory(repository)
     name = default_model or next(iter(found.models), "")
     try:

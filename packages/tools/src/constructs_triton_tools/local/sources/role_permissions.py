@@ -1,7 +1,7 @@
 """What a role of an app may do with S3, according to the app's templates.
 
-Source: the IAM user guide, "Policy evaluation logic": an explicit Deny wins, and what nothing allows is
-denied. A condition cannot be evaluated before a deployment, so it is taken to allow.
+Source: the IAM user guide, "Policy evaluation logic": an explicit Deny wins, and what nothing
+allows is denied. A condition cannot be evaluated before a deployment, so it is taken to allow.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class RolePermissions:
 
 
 def role_permissions(stacks: Iterable[SynthesizedStack], arn: str) -> RolePermissions | None:
-    """Return the permissions of a role; ``None`` if the app does not have the role or all of its policies."""
+    """Return the permissions of a role; ``None`` if the app does not have the role
+    or all of its policies.
+    """
     known = list(stacks)
     role = next(
         (name for stack in known for name in stack.created(_ROLE) if f"{name}.Arn" == arn), None

@@ -37,10 +37,11 @@ def read_source(
 ) -> tuple[EndpointSpec, ...]:
     """Read the endpoints of a folder that ``cdk synth`` wrote, a model repository, or an archive.
 
-    A repository or an archive becomes one endpoint with the name ``endpoint`` (default: the name of the file
-    or folder). ``model`` is its default model. With ``is_multi_model`` each top-level model of a repository
-    becomes an archive, and a folder of archives takes the place of the S3 prefix. ``calls`` are the models
-    that models of a repository call, by the caller. Archives are packed into ``scratch``.
+    A repository or an archive becomes one endpoint with the name ``endpoint`` (default: the name of
+    the file or folder). ``model`` is its default model. With ``is_multi_model`` each top-level
+    model of a repository becomes an archive, and a folder of archives takes the place of the S3
+    prefix. ``calls`` are the models that models of a repository call, by the caller. Archives are
+    packed into ``scratch``.
 
     Raises:
         LocalEndpointError: ``path`` is none of these, or an option does not apply to it.
@@ -56,14 +57,14 @@ def read_source(
         return (_endpoint_of_archive(path, endpoint, model, is_multi_model),)
     if not path.exists():
         raise LocalEndpointError(
-            f"{path}: does not exist; run `npx cdk synth`, or pass the path of a cloud assembly, a model "
-            "repository or an archive"
+            f"{path}: does not exist; run `npx cdk synth`, or pass the path of a cloud assembly, a "
+            "model repository or an archive"
         )
     if (path / "manifest.json").is_file():
         if model is not None or is_multi_model:
             raise LocalEndpointError(
-                f"{path}: --model and --multi-model do not apply to a cloud assembly, whose template defines "
-                "both; remove them"
+                f"{path}: --model and --multi-model do not apply to a cloud assembly, whose "
+                "template defines both; remove them"
             )
         return read_endpoints(path, stack=stack, endpoint=endpoint)
     if stack is not None:
@@ -80,8 +81,8 @@ def _endpoint_of_archive(
 ) -> EndpointSpec:
     if path.suffix in _MODEL_FILES:
         raise LocalEndpointError(
-            f"{path}: is a model file; run `constructs-triton model new {shlex.quote(str(path))}`, then pass "
-            "the folder models"
+            f"{path}: is a model file; run `constructs-triton model new {shlex.quote(str(path))}`, "
+            "then pass the folder models"
         )
     if not path.name.endswith(_SUFFIX):
         raise LocalEndpointError(
@@ -127,7 +128,10 @@ def _endpoint_of_folder(
 
 
 def _has_models(path: Path) -> bool:
-    """Return whether the folder is a repository. A model may contain archives, such as an environment."""
+    """Return whether the folder is a repository.
+
+    A model may contain archives, such as an environment.
+    """
     models = ModelRepository.from_directory(path).models.values()
     return any(model.has_config or model.version_directories for model in models)
 
@@ -137,7 +141,8 @@ def _checked(path: Path, calls: Mapping[str, Sequence[str]]) -> ModelRepository:
     repository = ModelRepository.from_directory(path)
     if not repository.models and any(path.rglob(f"*{_SUFFIX}")):
         raise LocalEndpointError(
-            f"{path}: contains archives and no models; serve them with --multi-model, or pass one of them"
+            f"{path}: contains archives and no models; "
+            "serve them with --multi-model, or pass one of them"
         )
     if not repository.models and (path / "config.pbtxt").exists():
         raise LocalEndpointError(
@@ -145,8 +150,8 @@ def _checked(path: Path, calls: Mapping[str, Sequence[str]]) -> ModelRepository:
         )
     if not repository.models:
         raise LocalEndpointError(
-            f"{path}: contains neither a cloud assembly nor a model; run `npx cdk synth`, or pass a folder "
-            "with one subfolder per model"
+            f"{path}: contains neither a cloud assembly nor a model; run `npx cdk synth`, or pass "
+            "a folder with one subfolder per model"
         )
     repository.compose(CompositionOptions.of(calls))
     placed = with_environments(repository)
@@ -167,7 +172,9 @@ def _only_model(repository: ModelRepository, path: Path) -> str:
 
 
 def _names_below(path: Path) -> Mapping[str, str]:
-    """Return the names of a folder of archives, which are in its index as in S3; none without an index."""
+    """Return the names of a folder of archives, which are in its index as in S3;
+    none without an index.
+    """
     index = path / INDEX_FILE
     return (
         ModelIndex.from_json(index.read_bytes(), str(index)).target_models

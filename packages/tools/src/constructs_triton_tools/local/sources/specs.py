@@ -17,12 +17,17 @@ from constructs_triton_tools.local.sources.role_permissions import RolePermissio
 from triton_model_check.model_repository.uncompressed.names import name_problems
 
 FindAsset = Callable[[str, str], Path]
-"""Returns the file of an asset by its object key; the second string is what needs it, for messages."""
+"""Returns the file of an asset by its object key; the second string is what needs it,
+for messages.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """The content of a file: ``size_bytes`` bytes from ``offset`` of ``path``. Without a size, all of it."""
+    """The content of a file: ``size_bytes`` bytes from ``offset`` of ``path``.
+
+    Without a size, all of it.
+    """
 
     path: Path
     offset: int = 0
@@ -30,7 +35,9 @@ class FileContent:
 
 
 def file_content(file: ListedFile, manifest: FileManifest, find_asset: FindAsset) -> FileContent:
-    """Return where the content of a file of a manifest is: in an asset of its own, or in the zip."""
+    """Return where the content of a file of a manifest is: in an asset of its own,
+    or in the zip.
+    """
     if file.source_key is not None:
         return FileContent(find_asset(file.source_key, file.path))
     assert manifest.zip_key is not None
@@ -48,9 +55,10 @@ def check_names(url: str, paths: Mapping[str, object]) -> None:
 class ContainerSpec:
     """The container of a model.
 
-    ``archive`` is the ``.tar.gz`` of a single-model container. ``archives`` are those of a multi-model
-    container, by ``TargetModel``. ``model_data_url`` is the URL in the template. For a deployed container
-    ``fetch_archive`` downloads the archive of a target model, and returns ``None`` if there is none.
+    ``archive`` is the ``.tar.gz`` of a single-model container. ``archives`` are those of a
+    multi-model container, by ``TargetModel``. ``model_data_url`` is the URL in the template. For a
+    deployed container ``fetch_archive`` downloads the archive of a target model, and returns
+    ``None`` if there is none.
     """
 
     model: str
@@ -58,10 +66,12 @@ class ContainerSpec:
     model_data_url: str
     environment: Mapping[str, str] = field(default_factory=dict)
     archive: Path | None = None
-    #: The files of a single-model container without an archive, by their paths below ``/opt/ml/model``.
+    #: The files of a single-model container without an archive, by their paths below
+    #: ``/opt/ml/model``.
     files: Mapping[str, FileContent] | None = None
     archives: Mapping[str, Path] = field(default_factory=dict)
-    #: The names in ``index.json`` and their target models, by the resource that copies the archives.
+    #: The names in ``index.json`` and their target models, by the resource that copies the
+    #: archives.
     indexed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: ``Disabled``: a multi-model container unloads a model after each call.
     model_cache_setting: str = "Enabled"
@@ -81,7 +91,8 @@ class ContainerSpec:
 
 @dataclass(frozen=True, slots=True)
 class VariantSpec:
-    """A production or shadow variant. ``weight`` is its share of the traffic relative to the others.
+    """A production or shadow variant. ``weight`` is its share of the traffic relative to the
+    others.
 
     ``instance_types`` are the types that it may run on, in order of priority.
     """
@@ -95,10 +106,11 @@ class VariantSpec:
 
 @dataclass(frozen=True, slots=True)
 class ComponentSpec(VariantSpec):
-    """An inference component, which has a server of its own as a variant has. ``name`` is the component's.
+    """An inference component, which has a server of its own as a variant has. ``name`` is the
+    component's.
 
-    ``variant_name`` is the variant whose instances run it. With ``starts_at_zero`` it has no copies until it
-    is called.
+    ``variant_name`` is the variant whose instances run it. With ``starts_at_zero`` it has no copies
+    until it is called.
     """
 
     variant_name: str = "AllTraffic"
@@ -109,7 +121,8 @@ class ComponentSpec(VariantSpec):
 class AsyncInferenceSpec:
     """The S3 prefixes of an asynchronous endpoint, and how many requests run at the same time.
 
-    ``permissions`` are those of its execution role. ``None``: they are not known, so that all are granted.
+    ``permissions`` are those of its execution role. ``None``: they are not known, so that all are
+    granted.
     """
 
     output_path: str
@@ -142,8 +155,8 @@ class AsyncInferenceSpec:
 class EndpointSpec:
     """An endpoint. ``name`` is its ``EndpointName``.
 
-    An endpoint has either ``variants`` or ``components``. ``not_run`` are the names of components whose
-    container is not Triton.
+    An endpoint has either ``variants`` or ``components``. ``not_run`` are the names of components
+    whose container is not Triton.
     """
 
     name: str
@@ -158,7 +171,9 @@ class EndpointSpec:
 
 
 def variants_of(specs: Sequence[EndpointSpec]) -> list[tuple[EndpointSpec, VariantSpec]]:
-    """Return everything that has a server of its own, with its endpoint: variants, shadows, components."""
+    """Return everything that has a server of its own, with its endpoint: variants,
+    shadows, components.
+    """
     return [
         (spec, variant)
         for spec in specs

@@ -1,7 +1,8 @@
-"""Builds Python environments again for the server on this machine, which has another Python than the image.
+"""Builds Python environments again for the server on this machine, which has another Python than
+the image.
 
-The archive of an environment contains its lock file, and with it the requirements. Versions of the image's
-environment are kept where they exist for the Python of the server.
+The archive of an environment contains its lock file, and with it the requirements. Versions of the
+image's environment are kept where they exist for the Python of the server.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ print(json.dumps([sys.version_info[:2], folders, packages]))
 
 
 def replace_environments(repository: Path, python: Path, report: Callable[[str], None]) -> None:
-    """Replace the environments of unpacked models that ``constructs-triton env build`` has built."""
+    """Replace the environments of unpacked models that ``constructs-triton
+    env build`` has built.
+    """
     found = {path: lock_of_archive(path) for path in sorted(set(_archives(repository)))}
     locks = {path: lock for path, lock in found.items() if lock is not None}
     if not locks:

@@ -1,7 +1,7 @@
 """Runs another model in the place of one that cannot run on a CPU, with the same configuration.
 
-A stand-in is an ONNX file, or a folder with the ``model.py`` of a Python model. It is copied into the
-unpacked model.
+A stand-in is an ONNX file, or a folder with the ``model.py`` of a Python model. It is copied into
+the unpacked model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from triton_model_check.model_repository.member_checks import normalize
 from triton_model_check.untrusted.tar_reader import read_members
 
 _ONNX_FILE, _PYTHON_FILE = "stand_in.onnx", "model.py"
-#: The folder into which an archive is unpacked. It is the name of a model with its config.pbtxt at the root.
+#: The folder into which an archive is unpacked. It is the name of a model with its config.pbtxt at
+#: the root.
 _ROOT_MODEL = "model"
 
 
@@ -36,8 +37,9 @@ def find_stand_ins(given: Mapping[str, str]) -> dict[str, Path]:
 def _checked(name: str, path: Path) -> Path:
     if not (path / _PYTHON_FILE).is_file() and not (path.is_file() and path.suffix == ".onnx"):
         raise InvalidValueError(
-            f"--stand-in {name}: must be an existing .onnx file, or a folder with a {_PYTHON_FILE}, got "
-            f"{str(path)!r}; export the model to ONNX, or write it for the Python backend"
+            f"--stand-in {name}: must be an existing .onnx file, or a folder with a "
+            f"{_PYTHON_FILE}, got {str(path)!r}; export the model to ONNX, "
+            "or write it for the Python backend"
         )
     return path.resolve()
 
@@ -52,7 +54,8 @@ def put_in_place(models: Iterable[ModelFolder], stand_ins: Mapping[str, Path]) -
                 _replace(model, used[model.name])
             except (OSError, WireError, OverBudgetError) as error:
                 raise LocalEndpointError(
-                    f"--stand-in {model.name}: {used[model.name]} cannot be read ({error}); export it again"
+                    f"--stand-in {model.name}: {used[model.name]} "
+                    f"cannot be read ({error}); export it again"
                 ) from error
     return used
 
@@ -90,8 +93,8 @@ def _copy_onnx(stand_in: Path, folder: Path) -> None:
 def check_replaced_names(given: Iterable[str], specs: Sequence[EndpointSpec]) -> None:
     """Check that each name is that of a model, or of an archive and a model in it.
 
-    Nothing is checked if a multi-model endpoint gets its archives later. Archives are read only until all
-    names are found.
+    Nothing is checked if a multi-model endpoint gets its archives later. Archives are read only
+    until all names are found.
     """
     missing, known = set(given), set[str]()
     containers = [variant.container for _, variant in variants_of(specs)]

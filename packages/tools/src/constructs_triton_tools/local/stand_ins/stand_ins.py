@@ -1,8 +1,9 @@
 """Replaces backends that the local server does not have.
 
-A stand-in is a Python-based backend: a folder of the server's private backend directory that has the name of
-the backend and contains a ``model.py``. The server then does everything that it does for the real backend
-itself: configurations, versions, batching, warm-up and ensembles. Neither the template nor the models change.
+A stand-in is a Python-based backend: a folder of the server's private backend directory that has
+the name of the backend and contains a ``model.py``. The server then does everything that it does
+for the real backend itself: configurations, versions, batching, warm-up and ensembles. Neither the
+template nor the models change.
 Source: triton core, TritonModel::GetBackendRuntimeLibraryName.
 """
 
@@ -66,7 +67,10 @@ FRAMEWORKS: Mapping[str, Framework] = {
 
 
 def framework_package(backend: str, config: Any | None) -> str:
-    """Return the module that a model of this backend needs. FIL has several, chosen by ``model_type``."""
+    """Return the module that a model of this backend needs.
+
+    FIL has several, chosen by ``model_type``.
+    """
     if backend != "fil":
         return FRAMEWORKS[backend].package
     parameters = {} if config is None else config.parameters
@@ -101,8 +105,9 @@ def why_unsupported(config: Any | None) -> str | None:
 class StandIns:
     """The stand-ins of a run.
 
-    ``packages`` are the frameworks that the models' Python has, each with its version. ``python`` is the
-    interpreter, for messages. ``models`` are the models that run in the place of others, by name.
+    ``packages`` are the frameworks that the models' Python has, each with its version. ``python``
+    is the interpreter, for messages. ``models`` are the models that run in the place of others, by
+    name.
     """
 
     packages: Mapping[str, str] = field(default_factory=dict)
@@ -118,8 +123,8 @@ class StandIns:
     ) -> StandIns:
         """Return the stand-ins of one archive of a multi-model endpoint, whose image has this URI.
 
-        A stand-in that is named ``archive.tar.gz/model`` runs in this archive only, and takes precedence. The
-        models that a stand-in runs are added to ``used``.
+        A stand-in that is named ``archive.tar.gz/model`` runs in this archive only, and takes
+        precedence. The models that a stand-in runs are added to ``used``.
         """
         prefix = f"{target_model}/"
         named = self.models.items()
@@ -146,7 +151,9 @@ class StandIns:
         return backend in FRAMEWORKS
 
     def place(self, backends: Path) -> None:
-        """Add a stand-in for each backend that ``backends`` lacks, the server's backend directory."""
+        """Add a stand-in for each backend that ``backends`` lacks,
+        the server's backend directory.
+        """
         shutil.copytree(
             _CODE, backends / "python" / _MODULE, ignore=shutil.ignore_patterns("__pycache__")
         )
@@ -175,19 +182,21 @@ class StandIns:
         reason = why_unsupported(model.config)
         if reason is not None:
             raise MissingDependencyError(
-                f"{model.name}: {reason}, so no stand-in for the backend {backend!r} can run it; set "
-                "--tritonserver to a server that has the backend"
+                f"{model.name}: {reason}, so no stand-in for the backend {backend!r} can run it; "
+                "set --tritonserver to a server that has the backend"
             )
         module = framework_package(backend, model.config)
         if module not in self.packages:
             package = distribution(module)
             raise MissingDependencyError(
-                f"{model.name}: the stand-in for the backend {backend!r} needs the package {package}; run "
-                f"`{self.python} -m pip install {package}`, or set --python to an environment that has it"
+                f"{model.name}: the stand-in for the backend {backend!r} needs the package "
+                f"{package}; run `{self.python} -m pip install {package}`, or set --python to an "
+                "environment that has it"
             )
         self.used[model.name] = f"{self.describe(model, backend)} in Python"
         report(
-            f"{model.name}: backend {backend} is replaced by {self.describe(model, backend)} on the CPU"
+            f"{model.name}: backend {backend} is replaced by "
+            f"{self.describe(model, backend)} on the CPU"
         )
         for notice in tree_notices(model, self.image_version):
             report(f"{model.name}: {notice}")
@@ -200,7 +209,9 @@ def image_version_of(image: str) -> str | None:
 
 
 def tree_notices(model: ModelFolder, image_version: str | None) -> Iterator[str]:
-    """Yield a line for each XGBoost file that the image of the endpoint does not read, or may not read."""
+    """Yield a line for each XGBoost file that the image of the endpoint does not read,
+    or may not read.
+    """
     for file in _files(model):
         version = file.versions.get("xgboost")
         if version is None:

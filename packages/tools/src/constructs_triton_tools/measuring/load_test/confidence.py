@@ -1,7 +1,8 @@
 """How sure a percentile is, from the number of requests over the limit.
 
-Each request is over the limit or not, so their number has a binomial distribution. These are exact sums, not
-the approximation by a normal distribution, which is wrong for the few requests over a 99th percentile.
+Each request is over the limit or not, so their number has a binomial distribution. These are exact
+sums, not the approximation by a normal distribution, which is wrong for the few requests over a
+99th percentile.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ class Decision(StrEnum):
 
 
 def probability_of_at_most(count: int, requests: int, share: float) -> float:
-    """Return the probability that at most ``count`` of the requests are over, if each is with ``share``."""
+    """Return the probability that at most ``count`` of the requests are over,
+    if each is with ``share``.
+    """
     if count < 0:
         return 0.0
     if count >= requests or share <= 0:
@@ -39,16 +42,18 @@ def _log_probability(count: int, requests: int, share: float) -> float:
 
 
 def allowed_over(requests: int, percentile: float) -> int:
-    """Return how many requests may be over the limit so that the percentile of these is within it."""
+    """Return how many requests may be over the limit so that the percentile
+    of these is within it.
+    """
     return max(0, requests - 1 - int(percentile / 100 * requests))
 
 
 def held_confidence(over: int, requests: int, percentile: float) -> float:
     """Return how sure it is that the percentile of all requests is within the limit, 0 to 1.
 
-    It is 1 minus the probability of so few requests over the limit if the share of all requests were just
-    the one that is not allowed any more. 59 requests without one over the limit give 0.95 for a 95th
-    percentile.
+    It is 1 minus the probability of so few requests over the limit if the share of all requests
+    were just the one that is not allowed any more. 59 requests without one over the limit give 0.95
+    for a 95th percentile.
 
     ``over`` are the requests over the limit, with failed ones.
     """
@@ -66,11 +71,11 @@ def missed_confidence(over: int, requests: int, percentile: float) -> float:
 def decide(over: int, requests: int, percentile: float, *, error: float = 0.01) -> Decision:
     """Decide from some of a step's requests whether the percentile is within the limit.
 
-    For tests that end early: ask after each 50 requests. Each question can be wrong, so the default is
-    stricter than the usual 0.05.
+    For tests that end early: ask after each 50 requests. Each question can be wrong, so the default
+    is stricter than the usual 0.05.
 
-    ``over`` are the requests over the limit, with failed ones, and ``error`` is the highest probability of a
-    wrong decision.
+    ``over`` are the requests over the limit, with failed ones, and ``error`` is the highest
+    probability of a wrong decision.
     """
     if held_confidence(over, requests, percentile) >= 1 - error:
         return Decision.HELD
@@ -83,8 +88,9 @@ def decide(over: int, requests: int, percentile: float, *, error: float = 0.01) 
 def least_requests(percentile: float, *, error: float = 0.05) -> int:
     """Return the smallest number of requests that a step needs.
 
-    With these, a rate at which twice as many requests as allowed are over the limit counts as held with a
-    probability of at most ``error``. The number is 76 for the 95th percentile and 386 for the 99th.
+    With these, a rate at which twice as many requests as allowed are over the limit counts as held
+    with a probability of at most ``error``. The number is 76 for the 95th percentile and 386 for
+    the 99th.
     """
     share = min(0.99, 2 * (1 - percentile / 100))
     requests = range(1, _MOST_REQUESTS)

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from constructs_triton_client import Invocation
 
 _TEMPLATE = '''\
-"""Load test of the SageMaker endpoint {endpoint}. Written by `constructs-triton load-test --export-locust`.
+"""Load test of the SageMaker endpoint {endpoint}. \
+Written by `constructs-triton load-test --export-locust`.
 
     locust -f THIS_FILE --headless --users 100 --spawn-rate 10 --run-time 5m
 
-Each user waits for its answer before it sends the next request, so a slow endpoint receives fewer requests
-than planned, and the latencies do not count the time that those would have waited.
-"""
+Each user waits for its answer before it sends the next request, so a slow endpoint receives fewer
+requests than planned, and the latencies do not count the time that those would have waited. """
 
 import base64
 import random

@@ -1,4 +1,6 @@
-"""Sends requests when they are due, whatever happened to those before, or keeps a number of them open."""
+"""Sends requests when they are due, whatever happened to those before,
+or keeps a number of them open.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from constructs_triton_tools.measuring.load_test.step import StepSettings
 
 #: Sends one request and returns its HTTP status (0: no response) and, after an error, a message.
 Send = Callable[[PreparedRequest], Coroutine[Any, Any, tuple[int, str]]]
-#: Takes the time at which an event arrived, its tokens, and all tokens of the stream up to it. A number that
-#: the event does not have is ``None``.
+#: Takes the time at which an event arrived, its tokens, and all tokens of the stream up to it. A
+#: number that the event does not have is ``None``.
 NoteEvent = Callable[[float, int | None, int | None], None]
 #: Sends one request and notes the events of its response.
 SendStream = Callable[[PreparedRequest, NoteEvent], Coroutine[Any, Any, tuple[int, str]]]
@@ -47,8 +49,9 @@ class LiveFigures:
 class OpenLoop:
     """One step in one process.
 
-    ``stream`` sends requests whose events are noted, in place of ``send``. ``is_decided`` returns whether the
-    step can end early. ``cpu_clock`` returns the seconds of CPU that this process has used; tests replace it.
+    ``stream`` sends requests whose events are noted, in place of ``send``. ``is_decided`` returns
+    whether the step can end early. ``cpu_clock`` returns the seconds of CPU that this process has
+    used; tests replace it.
     """
 
     def __init__(
@@ -76,7 +79,8 @@ class OpenLoop:
         self.live = LiveFigures()
 
     async def run(self, rate: float) -> Recording:
-        """Send ``rate`` requests per second, or keep that number open, and return what was recorded.
+        """Send ``rate`` requests per second, or keep that number open, and return what was
+        recorded.
 
         Requests are closed if the run is cancelled, or after the time that the settings give them.
         """
@@ -220,8 +224,8 @@ def due_times(
 ) -> Iterator[float]:
     """Yield the times of requests in seconds from the start, in order.
 
-    Gaps are random with the mean ``1 / rate``, as those of independent callers (a Poisson process), or all of
-    the same length.
+    Gaps are random with the mean ``1 / rate``, as those of independent callers (a Poisson process),
+    or all of the same length.
     """
     if constant:
         yield from takewhile(lambda time: time < seconds, (number / rate for number in count(1)))

@@ -1,4 +1,6 @@
-"""Requests as boto3 would send them: address, headers and body, ready to be signed and sent many times."""
+"""Requests as boto3 would send them: address, headers and body,
+ready to be signed and sent many times.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,8 @@ class SigningScope:
 class PreparedRequest:
     """A request to send.
 
-    ``headers`` are without the signature. ``scope`` is the Region and the service of the signature; ``None``
-    if the request is not signed.
+    ``headers`` are without the signature. ``scope`` is the Region and the service of the signature;
+    ``None`` if the request is not signed.
     """
 
     url: str
@@ -67,8 +69,8 @@ def prepare(
 ) -> PreparedRequest:
     """Return the request that a transport would send for an invocation. Nothing is sent.
 
-    boto3 resolves the address, writes the parameters of InvokeEndpoint as headers, and decides whether the
-    request is signed.
+    boto3 resolves the address, writes the parameters of InvokeEndpoint as headers, and decides
+    whether the request is signed.
 
     Nothing is sent over ``transport``.
     """
@@ -140,7 +142,8 @@ def _text(value: str | bytes) -> str:
 class Signer:
     """Signs requests with Signature Version 4, as boto3 does.
 
-    ``credentials`` are botocore's. They are asked for each request, so that expired ones are renewed.
+    ``credentials`` are botocore's. They are asked for each request, so that expired ones are
+    renewed.
     """
 
     def __init__(self, credentials: Any) -> None:
@@ -169,7 +172,8 @@ class Signer:
 class HttpSender:
     """Sends requests over connections that stay open. Use it with ``async with``.
 
-    ``is_local`` is whether proxies are ignored. The read timeout is 70 seconds, because a container has 60.
+    ``is_local`` is whether proxies are ignored. The read timeout is 70 seconds, because a container
+    has 60.
     """
 
     def __init__(self, signer: Signer | None, *, is_local: bool) -> None:
@@ -198,7 +202,9 @@ class HttpSender:
         await self._session.close()
 
     async def send(self, request: PreparedRequest) -> tuple[int, str]:
-        """Send one request and read its response; return the status, and a message after an error."""
+        """Send one request and read its response; return the status,
+        and a message after an error.
+        """
         aiohttp = import_aiohttp()
         try:
             async with self._post(request) as response:
@@ -216,8 +222,8 @@ class HttpSender:
 
         An error within the stream has status 200 and a message.
 
-        ``note`` is called for each event with the time of the event loop at which it arrived, its tokens, and
-        those of the stream up to it.
+        ``note`` is called for each event with the time of the event loop at which it arrived, its
+        tokens, and those of the stream up to it.
         """
         aiohttp = import_aiohttp()
         from constructs_triton_tools.measuring.generated_text import count_all_tokens, count_tokens

@@ -56,7 +56,8 @@ class BenchmarkMetadata:
     ``instance_type``
         ``"ml.g5.xlarge"``, or ``"local"`` for this machine.
     ``instance_type_source``
-        ``"endpoint"`` if AWS described the endpoint, ``"local"``, or ``"given"`` if a person wrote the type.
+        ``"endpoint"`` if AWS described the endpoint, ``"local"``, or ``"given"`` if a person wrote
+        the type.
     ``instance_count``
         The number of instances that shared the load. Default: 1.
     """
@@ -84,8 +85,8 @@ def write_results(
 ) -> int:
     """Write a row for each rate that was held, and return their number.
 
-    ``HeldSteps`` selects the steps. In the last row, ``is_lower_bound`` is ``true`` if the endpoint may hold
-    a higher rate.
+    ``HeldSteps`` selects the steps. In the last row, ``is_lower_bound`` is ``true`` if the endpoint
+    may hold a higher rate.
     """
     held = HeldSteps.of(steps)
     headings = _HEADINGS + (_STREAM_HEADINGS if any(step.stream for step in held.steps) else ())
@@ -139,7 +140,9 @@ def _row(metadata: BenchmarkMetadata, step: StepResult, started: str) -> list[ob
 
 
 def _stream_cells(figures: StreamFigures | None, instances: int) -> list[object]:
-    """The cells of a test of streams; the first, and the tokens per second, are those of one instance."""
+    """The cells of a test of streams; the first, and the tokens per second,
+    are those of one instance.
+    """
     if figures is None:
         return []
     return [

@@ -42,7 +42,9 @@ class StreamTimes:
     is_closed: bool = False
 
     def note(self, time: float, tokens: int | None, total: int | None, *, is_in_step: bool) -> None:
-        """Add an event with this number of tokens, and of all tokens so far; ``None`` for an unknown one."""
+        """Add an event with this number of tokens, and of all tokens so far;
+        ``None`` for an unknown one.
+        """
         self.has_counts &= tokens is not None
         self.total = self.total if total is None else total
         if tokens == 0:
@@ -64,7 +66,9 @@ class StreamTimes:
         return self.has_counts or self.total is not None
 
     def count(self) -> int:
-        """The tokens of the stream; one for each event if it was closed before their number arrived."""
+        """The tokens of the stream; one for each event if it was closed before
+        their number arrived.
+        """
         return self.tokens if self.has_counts else self.events if self.total is None else self.total
 
     def count_in_step(self) -> float:
@@ -74,13 +78,16 @@ class StreamTimes:
         return self.count() * self.step_events / self.events
 
     def between(self, *, in_tokens: bool) -> float | None:
-        """The mean time of a token after those of the first event, or of an event after the first."""
+        """The mean time of a token after those of the first event,
+        or of an event after the first.
+        """
         count = self.count() - self.first_tokens if in_tokens else self.events - 1
         return (self.last - self.first) / count if self.first is not None and count > 0 else None
 
 
 class Sample(NamedTuple):
-    """One request: how late it was sent, its latency from when it was due, in seconds, and the status.
+    """One request: how late it was sent, its latency from when it was due, in seconds, and the
+    status.
 
     The status is 0 if there was no response. ``stream`` has the times of a stream.
     """
@@ -113,7 +120,8 @@ class Recording:
         cpu: Share of a CPU that the process used.
         first_error: Message of the first error.
         seconds: How long requests were measured; 0 if it was the time of the settings.
-        tokens: Tokens that arrived in these seconds, of all streams; see ``StreamTimes.count_in_step``.
+        tokens: Tokens that arrived in these seconds, of all streams; see
+            ``StreamTimes.count_in_step``.
         events: Events with tokens that arrived in these seconds.
     """
 

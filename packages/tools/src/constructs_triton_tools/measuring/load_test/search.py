@@ -1,8 +1,8 @@
 """Finds the highest rate that an endpoint holds: doubling, then bisection, then a longer step.
 
-At the end, the lowest rate that was not held is measured once more. If it is held now, something had
-disturbed the first measurement, and the search continues above. The endpoint may hold more than the highest
-rate of a test: then this rate is a lower bound.
+At the end, the lowest rate that was not held is measured once more. If it is held now, something
+had disturbed the first measurement, and the search continues above. The endpoint may hold more than
+the highest rate of a test: then this rate is a lower bound.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _CONFIRMATIONS = 6
 _LOWEST_RATE = 0.1
 # A step that confirms a rate is this many times longer, because short steps are noisy.
 _LONGER = 3
-# After the confirmation the lowest rate that was not held is measured again, and the next if that is held.
+# After the confirmation the lowest rate that was not held is measured again, and the next if that
+# is held.
 _RETRIES = 4
 
 #: Measures a rate; the second argument is how many times longer than usual.
@@ -38,8 +39,8 @@ class Search:
         measure: Measures a rate in requests per second, for a multiple of the usual time.
         start: First rate.
         maximum: Highest rate to try. Default: no maximum.
-        precision: The search ends when the rates that are held and not held differ by this fraction, 0.01 to
-            1.
+        precision: The search ends when the rates that are held and not held differ by this
+            fraction, 0.01 to 1.
         is_whole: Whether rates are whole numbers, such as those of requests that are kept open.
         best: The confirmed step, after ``run``; ``None`` if no rate was held.
 
@@ -67,7 +68,8 @@ class Search:
             )
         if not 0.01 <= self.precision <= 1:
             raise InvalidValueError(
-                f"precision: must be from 0.01 to 1, got {self.precision:g}; write 10 percent as 0.1"
+                f"precision: must be from 0.01 to 1, got {self.precision:g}; "
+                "write 10 percent as 0.1"
             )
 
     @property
@@ -103,7 +105,9 @@ class Search:
         return result
 
     def _continue_above(self, held: float) -> Iterator[StepResult]:
-        """Search further up from a rate that is held now: something had disturbed its first measurement."""
+        """Search further up from a rate that is held now:
+        something had disturbed its first measurement.
+        """
         above = min((rate for rate in self._missed if rate > held), default=inf)
         yield from self._find(held, self._next(held, above), above)
         yield from self._confirm()
@@ -150,12 +154,13 @@ class HeldSteps:
     """The steps of a load test that were held, by rising rate.
 
     Args:
-        steps: The longest step of each rate that was held; of equally long ones the last. Rates above one
-            that was not held are left out: a short step held them by chance.
-        lower_bound_reason: Why the endpoint may hold more than the last rate; empty if a higher rate was not
-            held.
-        disturbed: Steps that were not held, although the same and higher rates were held for longer in all.
-            Something else disturbed the endpoint or the machine meanwhile, so they do not count.
+        steps: The longest step of each rate that was held; of equally long ones the last. Rates
+            above one that was not held are left out: a short step held them by chance.
+        lower_bound_reason: Why the endpoint may hold more than the last rate; empty if a higher
+            rate was not held.
+        disturbed: Steps that were not held, although the same and higher rates were held for longer
+            in all. Something else disturbed the endpoint or the machine meanwhile, so they do not
+            count.
     """
 
     steps: list[StepResult]
@@ -188,7 +193,9 @@ class HeldSteps:
 
 
 def _find_disturbed(held: Sequence[StepResult], missed: Sequence[StepResult]) -> list[StepResult]:
-    """Return the first steps of ``missed``, by rising rate, at or above whose rates more time was held."""
+    """Return the first steps of ``missed``, by rising rate,
+    at or above whose rates more time was held.
+    """
     disturbed: list[StepResult] = []
     for rate, group in groupby(missed, key=lambda each: each.rate):
         steps = list(group)

@@ -48,10 +48,11 @@ class Verdict(StrEnum):
 @shows_options
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When the endpoint holds a rate: without errors, and with a percentile of the latency in the limit.
+    """When the endpoint holds a rate: without errors, and with a percentile of the latency in the
+    limit.
 
-    ``latency_ms`` is the highest latency in milliseconds, counted from when a request was due. ``stream`` has
-    further limits of streams (default: the requests are not streams).
+    ``latency_ms`` is the highest latency in milliseconds, counted from when a request was due.
+    ``stream`` has further limits of streams (default: the requests are not streams).
 
     Raises:
         InvalidValueError: the limit is not positive, or the percentile is not from 50 to 99.
@@ -79,7 +80,8 @@ class Limits:
 class StepSettings:
     """How a step is run.
 
-    With ``by_concurrency``, a number of requests is kept open, each followed by the next, in place of a rate.
+    With ``by_concurrency``, a number of requests is kept open, each followed by the next, in place
+    of a rate.
 
     Raises:
         InvalidValueError: a number is out of range.
@@ -88,8 +90,8 @@ class StepSettings:
     seconds: Annotated[
         float,
         Value(
-            "seconds of a step that are measured; longer, up to 60, if fewer requests are due than the "
-            "percentile needs: 76 for p95, 386 for p99",
+            "seconds of a step that are measured; longer, up to 60, if fewer requests are due than "
+            "the percentile needs: 76 for p95, 386 for p99",
             limit=RangeLimit(1, 3600),
             flag="--step-seconds",
             metavar="N",
@@ -144,8 +146,8 @@ class StepResult:
     """The result of a step. Latencies are in milliseconds, counted from when a request was due.
 
     Args:
-        rate: Requests per second that were planned, or with ``by_concurrency`` the requests that were kept
-            open.
+        rate: Requests per second that were planned, or with ``by_concurrency`` the requests that
+            were kept open.
         seconds: How long they were measured.
         requests: Requests that were due.
         good: Requests that were answered with status 200 and, of streams, arrived whole.
@@ -164,9 +166,9 @@ class StepResult:
         by_concurrency: Whether a number of requests was kept open in place of a rate.
         stream: Figures of streams; ``None`` for other requests.
         over: Requests over the limit of the latency, with those that failed or were not sent.
-        confidence: How sure it is, from 0 to 1, that the percentile is within the limit, or over it if the
-            rate is not held. ``None`` for a void step, for one with requests that failed or were not sent,
-            and for streams, which have several limits.
+        confidence: How sure it is, from 0 to 1, that the percentile is within the limit, or over it
+            if the rate is not held. ``None`` for a void step, for one with requests that failed or
+            were not sent, and for streams, which have several limits.
         latencies_ms: The latency of each good request, sorted.
     """
 

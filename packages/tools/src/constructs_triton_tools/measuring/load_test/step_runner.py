@@ -40,16 +40,16 @@ class StepRunner:
     ``requests``
         What is sent, at random by their weights.
     ``processes``
-        Processes that share the rate. Default: 1. One process signs and sends a few thousand requests per
-        second.
+        Processes that share the rate. Default: 1. One process signs and sends a few thousand
+        requests per second.
     ``show``
-        Called twice a second with the rate, the seconds since the start and the figures so far. Not called
-        with several processes.
+        Called twice a second with the rate, the seconds since the start and the figures so far. Not
+        called with several processes.
     ``limits``
         When a rate is held. With limits of streams, the responses are read as streams.
     ``is_decided``
-        Called before each request with what was recorded; the step ends when it returns ``True``. Not called
-        with several processes. Default: steps do not end early.
+        Called before each request with what was recorded; the step ends when it returns ``True``.
+        Not called with several processes. Default: steps do not end early.
     """
 
     def __init__(
@@ -134,7 +134,10 @@ def _split(total: int, parts: int) -> list[int]:
 
 
 def record_share(request: bytes) -> bytes:
-    """Record the share of one process; both sides are pickled. An error of this package is an answer."""
+    """Record the share of one process; both sides are pickled.
+
+    An error of this package is an answer.
+    """
     try:
         requests, rate, settings, is_stream = pickle.loads(request)
         return pickle.dumps(asyncio.run(_record(requests, rate, settings, is_stream, (None, None))))
@@ -159,7 +162,8 @@ async def _record(
 ) -> Recording:
     show, is_decided = watched
     signer = Signer.of_default_session() if any(request.scope for request in requests) else None
-    # What exists now is never garbage; looking at it again would delay the requests that are due meanwhile.
+    # What exists now is never garbage; looking at it again would delay the requests that are due
+    # meanwhile.
     gc.collect()
     gc.freeze()
     is_local = all(urlsplit(request.url).hostname in LOOPBACK_HOSTS for request in requests)

@@ -1,9 +1,9 @@
 """The figures of streams: first token, time between tokens, tokens per second and goodput.
 
 Source of the definitions: NVIDIA AIPerf 0.13, "AIPerf Metrics Reference",
-https://docs.nvidia.com/aiperf/v0.13.0/reference/ai-perf-metrics-reference. Two rules are not AIPerf's: times
-count from when a request was due, and the rates are those of the measured seconds alone, without the end of a
-step, in which fewer streams are open.
+https://docs.nvidia.com/aiperf/v0.13.0/reference/ai-perf-metrics-reference. Two rules are not
+AIPerf's: times count from when a request was due, and the rates are those of the measured seconds
+alone, without the end of a step, in which fewer streams are open.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class StreamLimits:
                 )
 
     def are_met(self, sample: Sample, *, in_tokens: bool) -> bool:
-        """Whether a stream counts for the goodput: it is whole, without an error, and meets every limit."""
+        """Whether a stream counts for the goodput: it is whole, without an error,
+        and meets every limit.
+        """
         times = sample.stream
         if times is None or times.first is None or not sample.is_good:
             return False
@@ -64,20 +66,20 @@ class StreamFigures:
     """The figures of a step of streams; times are in milliseconds, at the percentile of the limits.
 
     Args:
-        unit: ``"tokens"`` if every response has the number of its tokens; otherwise ``"events"``, and every
-            figure about tokens is about events.
+        unit: ``"tokens"`` if every response has the number of its tokens; otherwise ``"events"``,
+            and every figure about tokens is about events.
         first_token_ms: Time to the first token, from when the request was due.
         first_token_p50_ms: Its median.
         second_token_ms: Time from the first to the second event (AIPerf's time to second token).
         second_token_p50_ms: Its median.
-        between_tokens_ms: Inter-token latency: for each stream, the time from its first to its last token,
-            divided by the tokens after those of the first event.
+        between_tokens_ms: Inter-token latency: for each stream, the time from its first to its last
+            token, divided by the tokens after those of the first event.
         between_tokens_p50_ms: Its median.
         tokens_per_second: Tokens of all streams that arrived in the measured seconds, per second.
         tokens_per_second_per_user: Mean of 1 / inter-token latency.
         goodput_per_second: Requests per second that met every limit.
-        concurrency: Streams that were open at a time: the planned ones, or requests per second times their
-            mean duration.
+        concurrency: Streams that were open at a time: the planned ones, or requests per second
+            times their mean duration.
         closed: Streams that the load test closed before their end.
     """
 
@@ -149,8 +151,8 @@ def _present(values: Iterable[float | None]) -> Iterable[float]:
 def _first_tokens(samples: Iterable[Sample], limits: StreamLimits) -> Iterable[float]:
     """The times to the first token.
 
-    A closed stream that waited for its first token beyond the limit counts with that time: without it, an
-    endpoint that is too slow to answer would look fast.
+    A closed stream that waited for its first token beyond the limit counts with that time: without
+    it, an endpoint that is too slow to answer would look fast.
     """
     for sample in samples:
         assert sample.stream is not None

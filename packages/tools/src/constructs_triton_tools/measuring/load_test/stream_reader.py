@@ -1,4 +1,6 @@
-"""Reads the events of a response from its parts, with SageMaker's frame or as the container sends them."""
+"""Reads the events of a response from its parts,
+with SageMaker's frame or as the container sends them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ class StreamReader:
     """Reads the events of one response from parts that are fed, so that nothing waits in a thread.
 
     Args:
-        content_type: Content type of the response. That of InvokeEndpointWithResponseStream has a frame.
+        content_type: Content type of the response. That of InvokeEndpointWithResponseStream has a
+            frame.
     """
 
     def __init__(self, content_type: str) -> None:
@@ -35,7 +38,9 @@ class StreamReader:
             yield from self._reader.feed(payload)
 
     def finish(self) -> Iterator[GenerateEvent]:
-        """Yield the event that ends with the stream; errors as ``feed``, and for a stream without events."""
+        """Yield the event that ends with the stream; errors as ``feed``,
+        and for a stream without events.
+        """
         if self._frame is not None:
             self._frame.finish()
         yield from self._reader.finish()
@@ -72,7 +77,8 @@ class _Frame:
                 yield message.payload
         except ParserError as error:
             raise ResponseDecodingError(
-                f"event stream: a message is malformed ({error}); check that the address is SageMaker's API"
+                f"event stream: a message is malformed ({error}); "
+                "check that the address is SageMaker's API"
             ) from None
 
     def finish(self) -> None:

@@ -15,9 +15,9 @@ from constructs_triton_tools.local.gateway_query import ask_gateway
 class Target:
     """An endpoint in AWS.
 
-    ``instance_type`` and ``instance_count`` are ``None`` if they are not known, for example because the
-    caller may not describe the endpoint. ``is_scaled`` is whether Application Auto Scaling may change the
-    count. ``notes`` are sentences about what could not be found out.
+    ``instance_type`` and ``instance_count`` are ``None`` if they are not known, for example because
+    the caller may not describe the endpoint. ``is_scaled`` is whether Application Auto Scaling may
+    change the count. ``notes`` are sentences about what could not be found out.
     """
 
     instance_type: str | None = None
@@ -29,8 +29,8 @@ class Target:
 def describe_target(transport: SageMakerTransport, *, variant: str | None = None) -> Target:
     """Ask AWS for the instances of an endpoint and whether they are scaled.
 
-    Calls DescribeEndpoint, DescribeEndpointConfig and DescribeScalableTargets. A call that is denied becomes
-    a note.
+    Calls DescribeEndpoint, DescribeEndpointConfig and DescribeScalableTargets. A call that is
+    denied becomes a note.
 
     ``variant`` answers all requests. Default: all variants share them.
     """
@@ -107,7 +107,9 @@ def _only(variants: list[dict[str, Any]], name: str | None) -> list[dict[str, An
 
 
 def _only_type(variant: dict[str, Any]) -> str | None:
-    """The type of all running instances of a variant with instance pools; ``None`` if they are mixed."""
+    """The type of all running instances of a variant with instance pools;
+    ``None`` if they are mixed.
+    """
     running = [
         each["InstanceType"]
         for each in variant.get("InstancePools", ())

@@ -1,6 +1,8 @@
-"""Draws plans, measurements and simulations as SVG or PNG files. Needs the extra ``plots`` (matplotlib).
+"""Draws plans, measurements and simulations as SVG or PNG files. Needs the extra ``plots``
+(matplotlib).
 
-Each function takes the path of the file to write; its ending sets the format: ``.svg``, ``.png`` or ``.pdf``.
+Each function takes the path of the file to write; its ending sets the format: ``.svg``, ``.png`` or
+``.pdf``.
 """
 
 from constructs_triton_core.keywords import check_names

@@ -61,7 +61,8 @@ def draw(path: str | PathLike[str], title: str, subtitle: str) -> Iterator[Axes]
     """Give the axes of a figure to draw on, and write the figure afterwards.
 
     Raises:
-        InvalidValueError: the file cannot be written, or has another ending than a supported format.
+        InvalidValueError: the file cannot be written, or has another ending than a supported
+            format.
         MissingDependencyError: matplotlib is not installed.
     """
     with _write_figure(path, _INCHES) as figure:
@@ -75,7 +76,9 @@ def draw(path: str | PathLike[str], title: str, subtitle: str) -> Iterator[Axes]
 def draw_panels(
     path: str | PathLike[str], title: str, titles: Sequence[str]
 ) -> Iterator[list[Axes]]:
-    """Give the axes of panels beside each other, each with a title, and write the figure afterwards."""
+    """Give the axes of panels beside each other, each with a title,
+    and write the figure afterwards.
+    """
     inches = (_INCHES[0] * (1 + len(titles)) / 2, _INCHES[1])
     with _write_figure(path, inches) as figure:
         figure.suptitle(shortened(title, 200), x=0.01, ha="left", fontsize=14, fontweight="bold")
@@ -117,7 +120,9 @@ def shortened(text: str, length: int = 60) -> str:
 
 
 def set_plain_ticks(axis: Any, low: float, high: float) -> None:
-    """Label a logarithmic axis with plain numbers such as 20, 50 and 1,000 instead of powers of ten."""
+    """Label a logarithmic axis with plain numbers such as 20,
+    50 and 1,000 instead of powers of ten.
+    """
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     shown: list[float] = []

@@ -40,8 +40,8 @@ def plot_load_test(
 ) -> None:
     """Draw the percentiles of the latency against the requests per second, with the limit.
 
-    Of streams, draw the times to the first token and between tokens, against the rate or the open streams.
-    Of several steps at one rate the last one is drawn.
+    Of streams, draw the times to the first token and between tokens, against the rate or the open
+    streams. Of several steps at one rate the last one is drawn.
 
     The ending of ``path`` decides the format, such as ``.svg`` or ``.png``.
     """

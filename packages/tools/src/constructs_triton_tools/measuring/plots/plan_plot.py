@@ -1,4 +1,6 @@
-"""Cost against latency of plans, with their Pareto front; latency against throughput of measurements."""
+"""Cost against latency of plans, with their Pareto front;
+latency against throughput of measurements.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +155,9 @@ def _set_limits(axes: Axes, plans: Sequence[Plan], has_bound: bool) -> None:
 
 
 def _label_points(axes: Axes, plans: Sequence[Plan], front: Sequence[Plan]) -> None:
-    """Label each point of the front with its configuration and instance type, beside the other points."""
+    """Label each point of the front with its configuration and instance type,
+    beside the other points.
+    """
     figure = axes.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()  # the places of points and labels are known afterwards
@@ -260,7 +264,10 @@ def _colors(series: Mapping[str, Sequence[Measurement]]) -> Iterator[tuple[str, 
 
 
 def _values(rows: Sequence[Measurement], load: str, figure: str) -> list[tuple[float, float]]:
-    """The points of a line, from left to right. Rows that were not measured with streams have none."""
+    """The points of a line, from left to right.
+
+    Rows that were not measured with streams have none.
+    """
     pairs = [(getattr(row, load), getattr(row, figure)) for row in rows]
     return sorted((float(x), float(y)) for x, y in pairs if x is not None and y is not None)
 

@@ -15,14 +15,16 @@ _TWO_DAYS = 2 * 24 * 60
 
 
 def plot_simulation(simulation: Simulation, path: str | PathLike[str]) -> None:
-    """Draw the instances in service, the instances that the load needs, and the minutes above capacity.
+    """Draw the instances in service, the instances that the load needs, and the minutes above
+    capacity.
 
     Args:
         simulation: Result of ``simulate``.
         path: File to write; its ending decides the format, such as ``.svg`` or ``.png``.
 
     Raises:
-        InvalidValueError: the file cannot be written, or has another ending than a supported format.
+        InvalidValueError: the file cannot be written, or has another ending than a supported
+            format.
         MissingDependencyError: matplotlib is not installed.
     """
     with draw(path, _title(simulation), _subtitle(simulation)) as axes:
@@ -41,11 +43,14 @@ def plot_simulation(simulation: Simulation, path: str | PathLike[str]) -> None:
 def _title(simulation: Simulation) -> str:
     if not simulation.overloaded_minutes:
         dearer = f", but a fixed fleet of {simulation.fixed_instances} costs less"
-        return f"No minute is above capacity{dearer if simulation.cost > simulation.fixed_cost else ''}"
+        return (
+            "No minute is above "
+            f"capacity{dearer if simulation.cost > simulation.fixed_cost else ''}"
+        )
     share = simulation.failed / simulation.arrived
     return (
-        f"{simulation.overloaded_minutes} minutes above capacity, {simulation.failed:,} failed requests "
-        f"({share:.1%})"
+        f"{simulation.overloaded_minutes} minutes above capacity, {simulation.failed:,} failed "
+        f"requests ({share:.1%})"
     )
 
 

@@ -1,4 +1,6 @@
-"""The picture of a search: best against present, latency against rate, and the map of what was tried."""
+"""The picture of a search: best against present, latency against rate,
+and the map of what was tried.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,7 @@ def _draw_latency(axes: Axes, result: TuneResult) -> None:
     axes.legend(fontsize=8, loc="upper left")
 
 
-# --- the map ----------------------------------------------------------------------------------------------
+# --- the map --------------------------------------------------------------------------------------
 
 
 def _searched_model(result: TuneResult) -> str:
@@ -120,7 +122,9 @@ def _searched_model(result: TuneResult) -> str:
 
 
 def _draw_map(axes: Axes, result: TuneResult) -> None:
-    """A cell for each pair of batch and instances that was tried; what was not tried stays empty."""
+    """A cell for each pair of batch and instances that was tried;
+    what was not tried stays empty.
+    """
     model = _searched_model(result)
     cells: dict[tuple[int, int], list[Trial]] = {}
     for trial in result.trials.values():

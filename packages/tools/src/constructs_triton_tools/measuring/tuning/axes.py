@@ -23,7 +23,8 @@ def search(
 ) -> None:
     """Search the settings of each model, and of several models a second time.
 
-    ``order`` returns the models before each pass, the longest queue first. Default: those of ``spaces``.
+    ``order`` returns the models before each pass, the longest queue first. Default: those of
+    ``spaces``.
     """
     for _ in range(_PASSES if len(spaces) > 1 else 1):
         before = race.best
@@ -34,7 +35,9 @@ def search(
 
 
 def count_candidates(present: Candidate, spaces: Mapping[str, SearchSpace]) -> int:
-    """Return how many candidates a search usually tries at most, the present configuration included."""
+    """Return how many candidates a search usually tries at most,
+    the present configuration included.
+    """
     return 1 + sum(_count(present[model], space) for model, space in spaces.items())
 
 

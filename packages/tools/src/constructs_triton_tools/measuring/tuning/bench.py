@@ -37,7 +37,8 @@ LEAD_SECONDS = 0.8
 _DECIDE_EVERY = 50
 # A busy machine is often idle again after some seconds.
 _PAUSES = (0, 1, 2, 4, 8, 15)
-# A generator that is later than this share of the limit shows that the machine is busy with something else.
+# A generator that is later than this share of the limit shows that the machine is busy with
+# something else.
 _LATE_SHARE = 0.2
 _REPEATS_OF_DISTURBED = 2
 _BUSY_CPU = 0.8
@@ -73,9 +74,9 @@ class BenchStep:
 class Bench:
     """Measures candidates with the same requests.
 
-    ``is_stopped`` returns whether Ctrl-C was pressed: Python loses an interruption of a finalizer. After
-    ``deadline``, on the clock of ``time.monotonic``, no measurement begins. ``show`` is called twice a second
-    while a step runs.
+    ``is_stopped`` returns whether Ctrl-C was pressed: Python loses an interruption of a finalizer.
+    After ``deadline``, on the clock of ``time.monotonic``, no measurement begins. ``show`` is
+    called twice a second while a step runs.
     """
 
     servers: CandidateServers
@@ -118,7 +119,7 @@ class Bench:
 
         return float(self.journal.recall("one caller", ask))
 
-    # --- one step -----------------------------------------------------------------------------------------
+    # --- one step ---------------------------------------------------------------------------------
 
     def _measure(self, candidate: Candidate, rate: float, seconds: float) -> dict[str, Any]:
         """Measure until a step is not void, with pauses if the machine is busy."""
@@ -175,10 +176,12 @@ class Bench:
         if self.seconds_left < 0:
             raise SearchStoppedError("the budget of time is spent")
 
-    # --- outputs ------------------------------------------------------------------------------------------
+    # --- outputs ----------------------------------------------------------------------------------
 
     def _check(self, candidate: Candidate) -> None:
-        """Start a candidate that was not measured before, and compare its outputs with the present ones."""
+        """Start a candidate that was not measured before,
+        and compare its outputs with the present ones.
+        """
         kept = self.journal.recall_once(
             f"check of {candidate}", lambda: self._start_and_compare(candidate)
         )

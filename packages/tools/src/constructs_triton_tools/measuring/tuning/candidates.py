@@ -14,7 +14,8 @@ class ModelSettings:
 
     Args:
         instances: Instances of the model; with GPUs, on each GPU.
-        batch: Largest batch that the dynamic batcher builds; 1 if the model has no dynamic batching.
+        batch: Largest batch that the dynamic batcher builds; 1 if the model has no dynamic
+            batching.
         delay_microseconds: How long the dynamic batcher waits for more requests.
         parameters: Parameters of the backend by name, such as ``intra_op_thread_count``.
     """
@@ -115,8 +116,8 @@ class SearchSpace:
         least_batch: Smallest ``max_batch_size``: a step must allow the batches of its ensemble.
         delays_microseconds: Delays to try after a batch has won.
         parameters: Values to try of each parameter of the backend.
-        instance_parameters: Instances with the name and the value of a parameter, such as two instances of
-            one thread each.
+        instance_parameters: Instances with the name and the value of a parameter, such as two
+            instances of one thread each.
     """
 
     most_instances: int

@@ -1,7 +1,8 @@
 """Compares the rates of two configurations over rounds, and says how sure the result is.
 
-A busy machine slows down a whole round, so the rates of one round are compared with each other, and only
-their ratios over the rounds. The logarithm of a ratio makes half and twice as fast equally far from equal.
+A busy machine slows down a whole round, so the rates of one round are compared with each other, and
+only their ratios over the rounds. The logarithm of a ratio makes half and twice as fast equally far
+from equal.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class Comparison:
 
     @property
     def verdict(self) -> ComparisonVerdict:
-        """Whether the second is faster or slower; not distinguishable if the interval contains 1."""
+        """Whether the second is faster or slower;
+        not distinguishable if the interval contains 1.
+        """
         if self.low > 1:
             return ComparisonVerdict.FASTER
         return ComparisonVerdict.SLOWER if self.high < 1 else ComparisonVerdict.NOT_DISTINGUISHABLE
@@ -84,12 +87,13 @@ def compare_rounds(first: Sequence[float], second: Sequence[float]) -> Compariso
     """
     if len(first) != len(second) or len(first) < 2:
         raise InvalidValueError(
-            f"rounds: must be at least 2 with both configurations, got {len(first)} and {len(second)} rates; "
-            "measure more rounds"
+            f"rounds: must be at least 2 with both configurations, got {len(first)} and "
+            f"{len(second)} rates; measure more rounds"
         )
     if min(*first, *second) <= 0:
         raise InvalidValueError(
-            f"rates: must be above 0, got {min(*first, *second)}; leave out a configuration without a rate"
+            f"rates: must be above 0, got {min(*first, *second)}; "
+            "leave out a configuration without a rate"
         )
     ratios = [log(after / before) for before, after in zip(first, second, strict=True)]
     # With more rounds than the table has, the interval is up to 6 percent wider than it must be.

@@ -1,8 +1,9 @@
-"""Keeps every result of a search in a file, so that a search that was stopped continues where it was.
+"""Keeps every result of a search in a file, so that a search that was stopped continues where it
+was.
 
-A search decides the same if its measurements are the same, so a second run asks the same questions and gets
-the results of the first one. A result belongs to the model, the data, the image and the machine that it was
-measured with, which are in the first line of the file.
+A search decides the same if its measurements are the same, so a second run asks the same questions
+and gets the results of the first one. A result belongs to the model, the data, the image and the
+machine that it was measured with, which are in the first line of the file.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Journal:
         return len(self._known)
 
     def recall(self, question: str, measure: Callable[[], Any]) -> Any:
-        """Return the result of a question that was asked as often before, or measure it and keep it."""
+        """Return the result of a question that was asked as often before,
+        or measure it and keep it.
+        """
         result = self.recall_once(f"{question} #{self._asked[question]}", measure)
         self._asked[question] += 1
         return result

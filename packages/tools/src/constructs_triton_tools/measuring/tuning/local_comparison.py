@@ -70,14 +70,16 @@ def compare_repositories(
 ) -> Comparison:
     """Compare the rates that a model holds in two repositories, in turns, on this machine.
 
-    The repositories have a model of the same name, for example with another ``config.pbtxt`` or other code.
+    The repositories have a model of the same name, for example with another ``config.pbtxt`` or
+    other code.
 
     Returns:
-        How many times the rate of the first the second has, with an interval; its ``verdict`` is "faster",
-        "slower" or "not distinguishable".
+        How many times the rate of the first the second has, with an interval; its ``verdict`` is
+        "faster", "slower" or "not distinguishable".
 
     Raises:
-        InvalidValueError: an argument is out of range, or a configuration holds no rate within the limit.
+        InvalidValueError: an argument is out of range, or a configuration holds no rate within the
+            limit.
         LocalEndpointError: a model does not start, its outputs differ, or the machine is too busy.
 
     Args:

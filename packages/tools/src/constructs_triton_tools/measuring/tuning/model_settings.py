@@ -47,14 +47,16 @@ def read_settings(
 def _refuse(name: str, config: Any) -> None:
     if config.backend in _GENERATING:
         raise InvalidValueError(
-            f"{name}: the backend {config.backend} has its own batching, which tune does not search; "
-            "measure it with `constructs-triton load-test --stream`, or with NVIDIA's AIPerf"
+            f"{name}: the backend {config.backend} has its own batching, which tune does not "
+            "search; measure it with `constructs-triton load-test --stream`, "
+            "or with NVIDIA's AIPerf"
         )
     if config.HasField("sequence_batching"):
         raise InvalidValueError(f"{name}: tune does not search models of sequences; use load-test")
     if config.model_transaction_policy.decoupled:
         raise InvalidValueError(
-            f"{name}: tune measures one response for each request; use `constructs-triton load-test --stream`"
+            f"{name}: tune measures one response for each request; "
+            "use `constructs-triton load-test --stream`"
         )
 
 
@@ -74,7 +76,8 @@ def find_space(
     is_on_gpu = any(group.kind == group.KIND_GPU for group in config.instance_group)
     instances = _MOST_INSTANCES if is_on_gpu else min(cpus, _MOST_INSTANCES)
     can_batch = config.max_batch_size > 0
-    # A plan has profiles, whose largest batch is not known without TensorRT; the configuration respects it.
+    # A plan has profiles, whose largest batch is not known without TensorRT; the configuration
+    # respects it.
     most_batch = config.max_batch_size if config.backend == "tensorrt" else LARGEST_BATCH
     limit = round(latency_ms * 1000)
     threads = None if is_on_gpu else _THREADS.get(config.backend)

@@ -1,4 +1,6 @@
-"""The options of ``tune`` and ``compare_repositories``, declared once for them and for the command."""
+"""The options of ``tune`` and ``compare_repositories``,
+declared once for them and for the command.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,8 @@ class _Measuring(_Limit, total=False):
     accept_stand_in: Annotated[
         bool,
         Value(
-            "search with a framework's Python package in place of a backend that the server does not have; the "
-            "report says so",
+            "search with a framework's Python package in place of a backend that the server does "
+            "not have; the report says so",
             default=False,
         ),
     ]
@@ -75,7 +77,8 @@ class _Search(_Measuring, total=False):
     step_seconds: Annotated[
         float,
         Value(
-            "seconds of a short step; longer for less than 80 requests, and twice as long to confirm a rate",
+            "seconds of a short step; longer for less than 80 requests, "
+            "and twice as long to confirm a rate",
             default=4,
             limit=_STEP_SECONDS,
             metavar="N",
@@ -94,8 +97,8 @@ class _Search(_Measuring, total=False):
     calls: Annotated[
         Mapping[str, Sequence[str]],
         Value(
-            "models that a Python model calls and whose names its source does not contain as strings; as calls "
-            "in triton-models.toml, which needs no option",
+            "models that a Python model calls and whose names its source does not contain as "
+            "strings; as calls in triton-models.toml, which needs no option",
             example="pipeline=scale,score",
             flag="--called-models",
             metavar="CALLER=MODEL,...",

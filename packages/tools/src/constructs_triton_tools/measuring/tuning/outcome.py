@@ -57,7 +57,8 @@ class TuneResult:
         comparisons: Comparison of each finalist with the present configuration.
         steps: Every step that was measured.
         notes: Sentences about what limits the result.
-        stand_in: Sentence about the stand-in that was measured in place of a backend; empty if there is none.
+        stand_in: Sentence about the stand-in that was measured in place of a backend; empty if
+            there is none.
         is_interrupted: Whether the search was stopped with Ctrl-C.
         folder: Folder of the results.
     """
@@ -78,7 +79,9 @@ class TuneResult:
 
     @property
     def comparison(self) -> Comparison | None:
-        """The comparison of the best configuration with the present one; ``None`` if there was none."""
+        """The comparison of the best configuration with the present one;
+        ``None`` if there was none.
+        """
         return self.comparisons.get(self.best)
 
     @property
@@ -87,7 +90,8 @@ class TuneResult:
         return self.present in self.trials
 
     def rate(self, candidate: Candidate) -> float:
-        """Return the requests per second that a candidate holds: the mean of the rounds, or of the search.
+        """Return the requests per second that a candidate holds: the mean of the rounds, or of the
+        search.
 
         Args:
             candidate: A candidate that was tried.
@@ -135,10 +139,13 @@ class TuneResult:
         if self.comparison is None:
             before = self.rate(self.present)
             against = f"{_number(before)} at present" if before else "none at present"
-            return f"Not confirmed: with {change}, {self.model} held {rate} in the search, against {against}."
+            return (
+                f"Not confirmed: with {change}, "
+                f"{self.model} held {rate} in the search, against {against}."
+            )
         return (
-            f"With {change}, {self.model} holds {rate}: {_number(self.comparison.ratio)} times your "
-            f"configuration {_interval(self.comparison)}."
+            f"With {change}, {self.model} holds {rate}: {_number(self.comparison.ratio)} times "
+            f"your configuration {_interval(self.comparison)}."
         )
 
     def _keep(self, rate: str, limit: str) -> str:
@@ -148,15 +155,19 @@ class TuneResult:
                 f"it held {_number(max(held))} requests per second" if held else "it held no rate"
             )
             return (
-                f"{self.model}: the search ended before the rate of your configuration was known; so far "
-                f"{so_far}. Run the command again with a larger --budget-minutes: it goes on from here."
+                f"{self.model}: the search ended before the rate of your configuration was known; "
+                f"so far {so_far}. Run the command again with a "
+                "larger --budget-minutes: it goes on from here."
             )
         if not self.rate(self.present):
             return f"No configuration that was tried holds any rate within {limit}."
         if self.is_interrupted:
             return f"Stopped: so far nothing holds more than your configuration, {rate}."
         if len(self.trials) == 1:
-            return f"Your configuration holds {rate}. No other one was tried; raise the budget of time."
+            return (
+                f"Your configuration holds {rate}. No other one was tried; "
+                "raise the budget of time."
+            )
         others = [
             each for each in self.comparisons.values() if each.verdict != ComparisonVerdict.SLOWER
         ]
@@ -166,8 +177,8 @@ class TuneResult:
             )
         best = max(others, key=lambda each: each.ratio)
         return (
-            f"Keep your configuration: it holds {rate}. The best other one is not distinguishable from it: "
-            f"{_number(best.ratio)} times {_interval(best)}."
+            f"Keep your configuration: it holds {rate}. The best other one is not distinguishable "
+            f"from it: {_number(best.ratio)} times {_interval(best)}."
         )
 
 
@@ -216,8 +227,11 @@ def find_notes(
     """Return sentences about faults of models, and about a machine that changed."""
     wrong = [trial for trial in trials.values() if trial.outcome is Outcome.WRONG]
     notes = [
-        f"{trial.model}: its outputs change with {trial.candidate.describe(present)} ({trial.reason}). "
-        "The model must compute each item of a batch by itself; fix its code before you turn on batching."
+        (
+            f"{trial.model}: its outputs change with {trial.candidate.describe(present)} "
+            f"({trial.reason}). The model must compute each item of a batch by itself; fix its "
+            "code before you turn on batching."
+        )
         for trial in wrong
     ]
     searched = trials[present].rate if present in trials else 0.0
@@ -226,7 +240,7 @@ def find_notes(
         if not 1 / _CHANGED < compared / searched < _CHANGED:
             notes.append(
                 f"The present configuration held {_number(searched)}/s in the search and "
-                f"{_number(compared)}/s in the comparison: the machine changed meanwhile, so a candidate may "
-                "have been rejected wrongly. Run tune again on an idle machine."
+                f"{_number(compared)}/s in the comparison: the machine changed meanwhile, so a "
+                "candidate may have been rejected wrongly. Run tune again on an idle machine."
             )
     return notes

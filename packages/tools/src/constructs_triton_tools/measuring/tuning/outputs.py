@@ -1,7 +1,7 @@
 """Compares the outputs of a candidate with those of the present configuration.
 
-The present configuration answers each request alone. A candidate gets all requests at once, so that they come
-together in batches: a model that mixes the items of a batch then answers otherwise.
+The present configuration answers each request alone. A candidate gets all requests at once, so that
+they come together in batches: a model that mixes the items of a batch then answers otherwise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ Expected = list[dict[str, Any]]
 
 
 def record_outputs(transport: SageMakerTransport, requests: Sequence[Invocation]) -> list[Expected]:
-    """Return the outputs of each request, sent alone, in the form that ``compare_outputs`` expects."""
+    """Return the outputs of each request, sent alone,
+    in the form that ``compare_outputs`` expects.
+    """
     return [_record(transport, request) for request in requests[:REQUESTS]]
 
 

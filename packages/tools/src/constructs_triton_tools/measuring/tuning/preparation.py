@@ -75,11 +75,13 @@ def _gpu_names() -> tuple[str, ...]:
     return tuple(line.strip() for line in lines if line.strip())
 
 
-# --- the server -------------------------------------------------------------------------------------------
+# --- the server -----------------------------------------------------------------------------------
 
 
 def describe_server(local: LocalRunOptions) -> str:
-    """Return which Triton server runs the candidates: the image of an engine, or the bundled server."""
+    """Return which Triton server runs the candidates: the image of an engine,
+    or the bundled server.
+    """
     if local.get("engine"):
         images = ", ".join(sorted((local.get("images") or {}).values())) or "the default image"
         return f"{images} in {local['engine']}"
@@ -103,9 +105,9 @@ def check_backends(
     names = ", ".join(sorted(backends - installed - {""}))
     if names and not accept_stand_in:
         raise InvalidValueError(
-            f"{repository.model}: this server does not have the backend {names}. The best settings of a "
-            "stand-in are not those of the backend; add --engine and --image, or --accept-stand-in to "
-            "search with the stand-in"
+            f"{repository.model}: this server does not have the backend {names}. The best settings "
+            "of a stand-in are not those of the backend; add --engine and --image, or "
+            "--accept-stand-in to search with the stand-in"
         )
     return f"Figures of a Python stand-in, not of the backend {names}." if names else ""
 
@@ -129,7 +131,9 @@ def find_spaces(
     latency_ms: float,
     parameters: Mapping[str, Sequence[str]],
 ) -> tuple[TunedRepository, dict[str, SearchSpace]]:
-    """Return the model with its present settings and those of all models that it needs, and their limits."""
+    """Return the model with its present settings and those of all models that it needs,
+    and their limits.
+    """
     found.model(model)
     gpus = len(machine.gpus)
     folders = [found.models[name] for name in found.closure(model)]

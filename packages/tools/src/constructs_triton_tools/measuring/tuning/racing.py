@@ -1,8 +1,8 @@
 """Asks candidates one question: do you hold a little more than the best rate so far?
 
-A candidate that does not costs two short steps. Only one that does is measured further. Its rate becomes
-the next bar after a longer step has confirmed it: the rate of a lucky short step would reject better
-candidates.
+A candidate that does not costs two short steps. Only one that does is measured further. Its rate
+becomes the next bar after a longer step has confirmed it: the rate of a lucky short step would
+reject better candidates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _CONFIRMATIONS = 4
 # Queues do not hold 1.2 times a rate that they miss: one of the two steps was disturbed.
 _CONTRADICTION = 1.2
 _HALVINGS = 4
-# A percentile of fewer requests is a matter of luck; a step is at most this many times longer for them.
+# A percentile of fewer requests is a matter of luck; a step is at most this many times longer for
+# them.
 _LEAST_REQUESTS, _LONGER = 80, 2
 
 
@@ -47,7 +48,9 @@ class CandidateRefusedError(ConstructsTritonError):
 
 
 class MeasuredStep(NamedTuple):
-    """Whether a rate was held, the percentile of the latency in milliseconds, and the first error."""
+    """Whether a rate was held, the percentile of the latency in milliseconds,
+    and the first error.
+    """
 
     is_held: bool
     latency_ms: float
@@ -74,7 +77,8 @@ class Trial(NamedTuple):
     Args:
         candidate: The candidate.
         outcome: What was found.
-        rate: The confirmed rate; of a candidate below the best, the rate that was asked for and not held.
+        rate: The confirmed rate; of a candidate below the best, the rate that was asked for and not
+            held.
         reason: Why it was refused; empty otherwise.
         model: Model whose settings were changed; empty for the present configuration.
     """
@@ -87,7 +91,9 @@ class Trial(NamedTuple):
 
     @property
     def rate_text(self) -> str:
-        """The rate as reports write it: ``< 12.3`` if it was not held, ``-`` if none was measured."""
+        """The rate as reports write it: ``< 12.3`` if it was not held,
+        ``-`` if none was measured.
+        """
         if not self.rate:
             return "-"
         return f"{'< ' if self.outcome is Outcome.BELOW else ''}{self.rate:.1f}"
@@ -122,7 +128,8 @@ class Race:
     Args:
         measure: Measures a candidate at a rate.
         present: The present configuration.
-        step_seconds: Length of a step that asks a question; one that confirms a rate is twice as long.
+        step_seconds: Length of a step that asks a question; one that confirms a rate is twice as
+            long.
         report: Called after each candidate.
         best: The best candidate so far.
         rate: Its confirmed rate.
@@ -214,7 +221,9 @@ class Race:
         return rate
 
     def _retry_missed(self, candidate: Candidate, held: float, missed: float) -> float:
-        """Go further up if a second short step, and a longer one, hold the rate that the first one missed."""
+        """Go further up if a second short step, and a longer one,
+        hold the rate that the first one missed.
+        """
         while self._short(candidate, missed).is_held and self._long(candidate, missed):
             held, missed = missed, missed * _AGAIN
         return held

@@ -29,7 +29,8 @@ class TunedRepository:
         repository: The repository with its Python environments; it is not changed.
         model: Name of the model that is served.
         present: Settings of each model that is searched.
-        own: The repository of the user, whose configurations a result changes. Default: ``repository``.
+        own: The repository of the user, whose configurations a result changes. Default:
+            ``repository``.
     """
 
     repository: ModelRepository
@@ -62,8 +63,8 @@ class TunedRepository:
     def copy(self, candidate: Candidate, target: Path) -> None:
         """Write the models with the settings of a candidate to a folder that does not exist.
 
-        Large files are hard links where the file system allows it. The response cache is off: the requests of
-        a search repeat.
+        Large files are hard links where the file system allows it. The response cache is off: the
+        requests of a search repeat.
         """
         for folder in self.folders:
             copy = target / folder.name

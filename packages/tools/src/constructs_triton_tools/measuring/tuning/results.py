@@ -26,11 +26,19 @@ from triton_model_check.model_config.text import format_model_config
 REPORT, PICTURE, BENCHMARK = "report.md", "report.svg", "benchmark.csv"
 _FIRST_WORDS = "Written by `constructs-triton tune`"
 _LIMITS = (
-    "The rates are those of this machine. Use them to compare configurations, and measure the winner on the "
-    "instance type that you deploy with `constructs-triton load-test`.",
-    "The requests were independent of each other (a Poisson process), one item each unless your own requests "
-    "have more. Callers that send larger batches than `max_batch_size` get an error.",
-    "Not searched: the model itself, its precision, accelerators, the response cache and priorities.",
+    (
+        "The rates are those of this machine. Use them to compare configurations, and measure the "
+        "winner on the instance type that you deploy with `constructs-triton load-test`."
+    ),
+    (
+        "The requests were independent of each other (a Poisson process), one item each unless "
+        "your own requests have more. "
+        "Callers that send larger batches than `max_batch_size` get an error."
+    ),
+    (
+        "Not searched: the model itself, its precision, accelerators, "
+        "the response cache and priorities."
+    ),
 )
 _SHARES_CPUS = (
     "The load generator and the model shared the CPUs: compare the rates, do not size with them."
@@ -78,7 +86,7 @@ def _reasons(result: TuneResult, model: str) -> Iterator[str]:
             yield f"Tried, {trial.outcome}: {trial.candidate[model]}"
 
 
-# --- the benchmark ----------------------------------------------------------------------------------------
+# --- the benchmark --------------------------------------------------------------------------------
 
 
 def _write_benchmark(result: TuneResult) -> None:
@@ -94,7 +102,9 @@ def _write_benchmark(result: TuneResult) -> None:
 
 
 def _confirmed(result: TuneResult, candidate: Candidate) -> list[StepResult]:
-    """Return the step nearest below the rate of a candidate that was held, and one above that was not."""
+    """Return the step nearest below the rate of a candidate that was held,
+    and one above that was not.
+    """
     rate = result.rate(candidate)
     steps = [step.result for step in result.steps if step.candidate == candidate]
     held = [each for each in steps if each.verdict is Verdict.HELD and each.rate <= rate * 1.001]
@@ -105,7 +115,7 @@ def _confirmed(result: TuneResult, candidate: Candidate) -> list[StepResult]:
     return [best, *sorted(missed, key=lambda each: each.rate)[:1]]
 
 
-# --- the report -------------------------------------------------------------------------------------------
+# --- the report -----------------------------------------------------------------------------------
 
 
 def _write_report(result: TuneResult, repository: TunedRepository, path: Path) -> None:
@@ -162,8 +172,8 @@ def _comparison(result: TuneResult) -> list[str]:
         rows.append([name, f"{result.rate(candidate):.1f}", ratio, str(found.verdict)])
     return _section(
         f"Comparison in {len(result.rounds)} rounds",
-        "Each round measured each configuration, in random order. Its rate is where the latency crosses the "
-        "limit.",
+        "Each round measured each configuration, in random order. "
+        "Its rate is where the latency crosses the limit.",
         ("configuration", "requests per second", "times the present (95%)", "verdict"),
         rows,
     )
@@ -179,7 +189,9 @@ def _tried(result: TuneResult) -> list[str]:
 
 
 def _times(result: TuneResult) -> list[str]:
-    """The time in queue and compute of each model, at the highest rate that each configuration held."""
+    """The time in queue and compute of each model,
+    at the highest rate that each configuration held.
+    """
     rows = [
         row
         for each in dict.fromkeys([result.present, result.best])
@@ -217,8 +229,10 @@ def _method(result: TuneResult) -> list[str]:
         f"- Machine: {result.facts.machine}",
         f"- Server: {result.facts.server}",
         f"- Data: {result.facts.data}",
-        f"- Limit: p{result.limits.percentile:g} within {result.limits.latency_ms:g} ms, without errors; "
-        "latency counts from when a request was due",
+        (
+            f"- Limit: p{result.limits.percentile:g} within {result.limits.latency_ms:g} ms, "
+            "without errors; latency counts from when a request was due"
+        ),
         *_load(result.steps),
     ]
 
@@ -228,7 +242,13 @@ def _load(steps: Sequence[BenchStep]) -> list[str]:
         return []
     late = max(step.result.late_p99_ms for step in steps)
     return [
-        f"- Steps: {len(steps)}, and {sum(step.voids for step in steps)} that were void on a busy machine",
-        f"- The generator used at most {max(step.result.cpu for step in steps):.0%} of a CPU and was at most "
-        f"{late:.0f} ms late (p99); load average up to {max(step.load for step in steps):.1f}",
+        (
+            f"- Steps: {len(steps)}, "
+            f"and {sum(step.voids for step in steps)} that were void on a busy machine"
+        ),
+        (
+            f"- The generator used at most {max(step.result.cpu for step in steps):.0%} of a CPU "
+            f"and was at most {late:.0f} ms late (p99); load average up to "
+            f"{max(step.load for step in steps):.1f}"
+        ),
     ]

@@ -1,7 +1,8 @@
-"""The comparison at the end: rounds of the present configuration and the best ones, in random order.
+"""The comparison at the end: rounds of the present configuration and the best ones, in random
+order.
 
-The rate of a round is where the latency crosses the limit. A busy machine changes the rates of a whole round,
-so candidates are compared within rounds.
+The rate of a round is where the latency crosses the limit. A busy machine changes the rates of a
+whole round, so candidates are compared within rounds.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def measure_rounds(
 ) -> Iterator[Round]:
     """Measure the finalists in turns, and yield the rates of each complete round.
 
-    ``estimates`` has the candidates, and a rate near which the rate of each is searched. ``report`` is called
-    with each rate.
+    ``estimates`` has the candidates, and a rate near which the rate of each is searched. ``report``
+    is called with each rate.
     """
     near = dict(estimates)
     for number in range(rounds):
@@ -70,8 +71,8 @@ def find_crossing(
 ) -> float:
     """Return the rate at which the latency crosses the limit.
 
-    Goes up or down from the estimate in steps of a tenth, and interpolates between the rate that is held and
-    the next one, which is not, in the logarithms of latency and rate.
+    Goes up or down from the estimate in steps of a tenth, and interpolates between the rate that is
+    held and the next one, which is not, in the logarithms of latency and rate.
     """
     rate, step = estimate, measure(estimate)
     rises = step.is_held
@@ -96,7 +97,7 @@ def _interpolate(
     return exp(log(low) + share * log(high / low))
 
 
-# --- the time ---------------------------------------------------------------------------------------------
+# --- the time -------------------------------------------------------------------------------------
 
 MOST_ROUNDS, FEWEST_ROUNDS = 5, 2
 _FINALISTS = 3
@@ -113,7 +114,8 @@ _SHORT_STEPS_OF_PRESENT = 14
 class Schedule:
     """The time of a search and of the comparison after it.
 
-    ``budget_seconds`` is the time of both together, and ``step_seconds`` the length of a short step.
+    ``budget_seconds`` is the time of both together, and ``step_seconds`` the length of a short
+    step.
     """
 
     budget_seconds: float
@@ -129,7 +131,9 @@ class Schedule:
 
     @property
     def least_minutes(self) -> float:
-        """The smallest budget in which the search usually finds the rate of the present configuration."""
+        """The smallest budget in which the search usually finds the rate of the
+        present configuration.
+        """
         short = _SHORT_STEPS_OF_PRESENT * (self.step_seconds + LEAD_SECONDS)
         seconds = (short + self.confirm_seconds + LEAD_SECONDS) / (1 - _LARGEST_RESERVE)
         return ceil(seconds / 6) / 10
@@ -143,8 +147,8 @@ class Schedule:
     def rounds(self, finalists: int, seconds_left: float) -> tuple[int, float]:
         """Return how many rounds fit into the time that is left, and the length of a step.
 
-        The number is fixed before the first round: a comparison that ends as soon as it shows a difference
-        often shows one that does not exist.
+        The number is fixed before the first round: a comparison that ends as soon as it shows a
+        difference often shows one that does not exist.
         """
         for rounds in range(MOST_ROUNDS, FEWEST_ROUNDS - 1, -1):
             each = seconds_left / (finalists * rounds * _STEPS_OF_CROSSING) - LEAD_SECONDS

@@ -1,4 +1,6 @@
-"""``tune``: searches the configuration of a model that holds the highest rate within a latency limit."""
+"""``tune``: searches the configuration of a model that holds the highest rate
+within a latency limit.
+"""
 
 from __future__ import annotations
 
@@ -73,10 +75,11 @@ def tune(
 ) -> TuneResult:
     """Search the configuration of a model that holds the highest rate, on this machine.
 
-    Starts the model with one configuration after the other, sends the same requests to each, and compares the
-    best with the present configuration in turns. Writes ``report.md``, ``report.svg``, ``benchmark.csv`` and
-    the ``config.pbtxt`` of each model that changes to ``output``. The repository is not changed. After an
-    interruption the next call continues with the results in ``output``.
+    Starts the model with one configuration after the other, sends the same requests to each, and
+    compares the best with the present configuration in turns. Writes ``report.md``, ``report.svg``,
+    ``benchmark.csv`` and the ``config.pbtxt`` of each model that changes to ``output``. The
+    repository is not changed. After an interruption the next call continues with the results in
+    ``output``.
 
     Raises:
         InvalidValueError: an argument is out of range, or the model cannot be tuned.
@@ -94,7 +97,9 @@ def tune(
 
 
 class BatchingFaultError(LocalEndpointError):
-    """The present configuration has other outputs for requests that arrive together than for each alone."""
+    """The present configuration has other outputs for requests that arrive
+    together than for each alone.
+    """
 
 
 class Tuning:
@@ -162,7 +167,9 @@ class Tuning:
         }
 
     def run(self, listener: TuneListener | None = None) -> TuneResult:
-        """Search, compare and write the results, and stop the candidates, also after Ctrl-C and SIGTERM."""
+        """Search, compare and write the results, and stop the candidates,
+        also after Ctrl-C and SIGTERM.
+        """
         watcher = listener or TuneListener()
         self._started = time.monotonic()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -230,7 +237,9 @@ class Tuning:
             notes.append(f"The search ended early: {error}.")
 
     def _by_queue(self, bench: Bench, race: Race) -> list[str]:
-        """Return the models in the order of their queues in the last steps of the best candidate."""
+        """Return the models in the order of their queues in the last steps
+        of the best candidate.
+        """
         steps = [step.models for step in bench.steps if step.candidate == race.best]
 
         def queue(name: str) -> float:
@@ -268,17 +277,18 @@ def _refuse_small_budget(schedule: Schedule) -> None:
     least, budget = schedule.least_minutes, schedule.budget_seconds / 60
     if budget < least:
         raise InvalidValueError(
-            f"budget_minutes: must be at least {least:g} with steps of {schedule.step_seconds:g} seconds, "
-            f"because the present configuration is measured first, got {budget:g}; raise it "
-            f"to {ceil(least)}, or make the steps shorter with step_seconds (--step-seconds)"
+            f"budget_minutes: must be at least {least:g} with steps of {schedule.step_seconds:g} "
+            f"seconds, because the present configuration is measured first, got {budget:g}; raise "
+            f"it to {ceil(least)}, or make the steps shorter with step_seconds (--step-seconds)"
         )
 
 
 def _present_fails(model: str, error: CandidateRefusedError) -> ConstructsTritonError:
     if error.is_wrong:
         return BatchingFaultError(
-            f"{model}: with its present configuration, requests that arrive together get other outputs than "
-            f"alone ({error}); fix the model, or set compares_outputs (--no-output-check) if they are random"
+            f"{model}: with its present configuration, requests that arrive together get other "
+            f"outputs than alone ({error}); fix the model, or set compares_outputs "
+            "(--no-output-check) if they are random"
         )
     return LocalEndpointError(f"{model}: its present configuration does not run: {error}")
 
@@ -287,8 +297,8 @@ def _present_fails(model: str, error: CandidateRefusedError) -> ConstructsTriton
 def _interruptions() -> Iterator[list[int]]:
     """Raise KeyboardInterrupt for Ctrl-C and SIGTERM inside the block, and add each to the list.
 
-    The list is there because Python loses an exception that is raised within a finalizer. A program that
-    handles Ctrl-C in its own way, and a thread, get an empty list.
+    The list is there because Python loses an exception that is raised within a finalizer. A program
+    that handles Ctrl-C in its own way, and a thread, get an empty list.
     """
     found: list[int] = []
     is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler

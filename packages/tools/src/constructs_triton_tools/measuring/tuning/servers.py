@@ -32,7 +32,9 @@ class RunningCandidate:
 
     @contextmanager
     def count_queues(self, found: dict[str, dict[str, float]]) -> Iterator[None]:
-        """Add what the server counts of each model inside the block: times, and the size of batches."""
+        """Add what the server counts of each model inside the block: times,
+        and the size of batches.
+        """
         before = self._statistics()
         yield
         for each in statistics_since(self._statistics(), before):
@@ -58,8 +60,8 @@ class RunningCandidate:
 class CandidateServers:
     """Starts candidates on this machine, and stops them.
 
-    ``requests`` are those of the search, which also warm a candidate up. ``folder`` has the copies, and
-    exists as long as candidates run.
+    ``requests`` are those of the search, which also warm a candidate up. ``folder`` has the copies,
+    and exists as long as candidates run.
     """
 
     repository: TunedRepository
@@ -120,7 +122,9 @@ class CandidateServers:
         return copy
 
     def _warm_up(self, candidate: Candidate, transport: SageMakerTransport) -> None:
-        """Send a group of requests for each batch size: backends prepare a shape when they first see it."""
+        """Send a group of requests for each batch size:
+        backends prepare a shape when they first see it.
+        """
         largest = max(settings.batch for _, settings in candidate.models)
         for size in (2**power for power in range(largest.bit_length())):
             group = [self.requests[number % len(self.requests)] for number in range(size)]

@@ -57,7 +57,8 @@ def adopt_endpoint(
     Nothing is written if there are problems that are not accepted.
 
     Raises:
-        InvalidValueError: the folder has content, the endpoint cannot be read, or AWS cannot be reached.
+        InvalidValueError: the folder has content, the endpoint cannot be read, or AWS cannot be
+            reached.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise InvalidValueError(
@@ -106,8 +107,8 @@ def _carried(running: RunningEndpoint) -> Iterator[str]:
     for variant in running.endpoint.get("ProductionVariants", []):
         for image in variant.get("DeployedImages", []):
             yield (
-                f"image {image.get('SpecifiedImage')}, which runs as {image.get('ResolvedImage')}; if the "
-                "tag moves, give this digest to TritonImage.from_registry"
+                f"image {image.get('SpecifiedImage')}, which runs as {image.get('ResolvedImage')}; "
+                "if the tag moves, give this digest to TritonImage.from_registry"
             )
 
 

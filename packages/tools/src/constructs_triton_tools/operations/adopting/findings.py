@@ -11,7 +11,8 @@ class Difference:
     """A member of AWS's answers that the app changes on purpose.
 
     Args:
-        path: Where it is: the operation, then the members, such as ``DescribeModel.ExecutionRoleArn``.
+        path: Where it is: the operation, then the members, such as
+            ``DescribeModel.ExecutionRoleArn``.
         reason: What the app has instead, and why.
     """
 

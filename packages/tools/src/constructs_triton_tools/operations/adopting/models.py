@@ -1,4 +1,6 @@
-"""The models of a container: unpacked into the app's folder, or a reference to where they are in S3."""
+"""The models of a container: unpacked into the app's folder,
+or a reference to where they are in S3.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ class AdoptedModels:
         place: Path in the app's folder, key or prefix in the bucket, or ARN of the model package.
         bucket: Bucket of the archive or the prefix; empty for models in the app's folder.
         key_arn: KMS key of the objects in the bucket; ``None`` if there is none.
-        model: Model that the endpoint serves; ``None`` if each request names its model, or for a package.
+        model: Model that the endpoint serves; ``None`` if each request names its model, or for a
+            package.
         is_ensemble: Whether this model is an ensemble.
         acknowledged: Codes of findings that have to be accepted so that the app can be synthesized.
     """
@@ -72,7 +75,9 @@ class ModelReader:
     def read(
         self, name: str, container: Answer, instance_type: str | None, folder: str
     ) -> AdoptedModels | None:
-        """Return the models of a container; ``None`` if they cannot be carried over, which is noted."""
+        """Return the models of a container; ``None`` if they cannot be carried over,
+        which is noted.
+        """
         if container.get("ModelPackageName"):
             return AdoptedModels("package", str(container["ModelPackageName"]))
         source = container.get("ModelDataSource", {}).get("S3DataSource", {})
@@ -80,7 +85,8 @@ class ModelReader:
         if url is None:
             self.adoption.refuse(
                 "no-model-data",
-                f"model {name}: has no model data; add ModelDataUrl to a new model, and adopt that endpoint",
+                f"model {name}: has no model data; "
+                "add ModelDataUrl to a new model, and adopt that endpoint",
                 is_final=True,
             )
             return None
@@ -154,13 +160,15 @@ class ModelReader:
         )
 
     def _served(self, name: str, models: AdoptedModels, reason: str) -> AdoptedModels | None:
-        """Return models if it is known which one is served; the reason why it is not known is noted."""
+        """Return models if it is known which one is served;
+        the reason why it is not known is noted.
+        """
         if models.model is not None:
             return models
         self.adoption.refuse(
             "default-model",
-            f"model {name}: {reason}, and {_DEFAULT_MODEL} does not name the one to serve; set it on a new "
-            "model, and adopt that endpoint",
+            f"model {name}: {reason}, and {_DEFAULT_MODEL} does not name the one to serve; set it "
+            "on a new model, and adopt that endpoint",
             is_final=True,
         )
         return None
@@ -186,7 +194,9 @@ class ModelReader:
         )
 
     def _unpack(self, path: Path, folder: str) -> None:
-        """Unpack an archive into the app's folder; an archive that SageMaker would refuse leaves nothing."""
+        """Unpack an archive into the app's folder; an archive that SageMaker would
+        refuse leaves nothing.
+        """
         unpacked = path.with_name("unpacked")
         inspect_archive(
             path,
@@ -227,8 +237,8 @@ class ModelReader:
         kept = f"{adopted.place}{_ARCHIVE}"
         path.rename(self.directory / kept)
         self.adoption.carried.append(
-            f"{kept} is the archive itself: it has models that {adopted.model} does not need, which packing "
-            f"would leave out; {adopted.place} has its content to read"
+            f"{kept} is the archive itself: it has models that {adopted.model} does not need, "
+            f"which packing would leave out; {adopted.place} has its content to read"
         )
         return replace(adopted, kind="archive", place=kept)
 

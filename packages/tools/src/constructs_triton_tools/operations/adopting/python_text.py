@@ -1,4 +1,6 @@
-"""Python expressions as text, as formatters leave them, and members of AWS's answers as keyword arguments."""
+"""Python expressions as text, as formatters leave them,
+and members of AWS's answers as keyword arguments.
+"""
 
 from __future__ import annotations
 
@@ -135,12 +137,16 @@ def words_of(name: str) -> list[str]:
 
 
 def code_of(member: str) -> str:
-    """Return the code of a problem with a member: ``container-hostname`` for ``ContainerHostname``."""
+    """Return the code of a problem with a member:
+    ``container-hostname`` for ``ContainerHostname``.
+    """
     return "-".join(words_of(member))
 
 
 def options_of(answer: Answer, *members: str, with_zero: bool = False) -> Options:
-    """Return the keyword arguments for the members that are set, or ``with_zero`` also 0 and ``False``."""
+    """Return the keyword arguments for the members that are set,
+    or ``with_zero`` also 0 and ``False``.
+    """
     given = {each: answer.get(each) for each in members}
     return {
         "_".join(words_of(_ENDING.sub("", member))): _value(member, value)

@@ -1,4 +1,6 @@
-"""The calls that ``adopt`` may make, all of which only read, and their answers with secrets masked."""
+"""The calls that ``adopt`` may make, all of which only read,
+and their answers with secrets masked.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,15 @@ if TYPE_CHECKING:
     import boto3
 
 _PERMISSIONS = {
-    "application-autoscaling": "DescribeScalableTargets DescribeScalingPolicies DescribeScheduledActions",
+    "application-autoscaling": (
+        "DescribeScalableTargets DescribeScalingPolicies DescribeScheduledActions"
+    ),
     "cloudwatch": "DescribeAlarms",
     "ec2": "DescribeSubnets",
     "ecr": "DescribeImages",
-    "iam": "GetPolicy GetPolicyVersion GetRole GetRolePolicy ListAttachedRolePolicies ListRolePolicies",
+    "iam": (
+        "GetPolicy GetPolicyVersion GetRole GetRolePolicy ListAttachedRolePolicies ListRolePolicies"
+    ),
     # Not a call of its own: S3 asks for it when an archive is encrypted with a KMS key.
     "kms": "Decrypt",
     "logs": "DescribeLogGroups",
@@ -55,7 +61,9 @@ def reading_policy() -> dict[str, Any]:
 
 
 class RecordingReader(NotingReader):
-    """Reads from AWS, and keeps each answer in ``answers`` by a name for a file, with secrets masked."""
+    """Reads from AWS, and keeps each answer in ``answers`` by a name for a file,
+    with secrets masked.
+    """
 
     most_pages = 100
 
@@ -126,14 +134,16 @@ class Downloads:
         return self._read("head_object", bucket, key)
 
     def fetch(self, bucket: str, key: str, size: int) -> Path | None:
-        """Download an object into a folder of its own; ``None`` if it is too large or may not be read."""
+        """Download an object into a folder of its own;
+        ``None`` if it is too large or may not be read.
+        """
         if self.budget.is_spent:
             self.skip(bucket, key)
             return None
         if size > self._left:
             self._reader.not_read.append(
-                f"s3://{bucket}/{key}: was not downloaded and checked, since it has {size:,} bytes and "
-                f"{self._max_bytes:,} may be downloaded; {_HINT}"
+                f"s3://{bucket}/{key}: was not downloaded and checked, since it has {size:,} bytes "
+                f"and {self._max_bytes:,} may be downloaded; {_HINT}"
             )
             return None
         answer = self._read("get_object", bucket, key)
@@ -152,8 +162,8 @@ class Downloads:
     def skip(self, bucket: str, key: str) -> None:
         """Note that an archive was not checked, since the archives before it unpack to too much."""
         self._reader.not_read.append(
-            f"s3://{bucket}/{key}: was not checked, since the archives together unpack to more than "
-            f"{self._max_unpacked:,} bytes or {_MOST_MEMBERS:,} members; {_HINT}"
+            f"s3://{bucket}/{key}: was not checked, since the archives together unpack to more "
+            f"than {self._max_unpacked:,} bytes or {_MOST_MEMBERS:,} members; {_HINT}"
         )
 
     def _read(self, operation: str, bucket: str, key: str) -> dict[str, Any] | None:

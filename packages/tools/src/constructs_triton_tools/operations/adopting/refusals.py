@@ -1,4 +1,6 @@
-"""What stops an adoption by AWS's answers alone, so that nothing has to be downloaded to know it."""
+"""What stops an adoption by AWS's answers alone,
+so that nothing has to be downloaded to know it.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,16 @@ Switch = Literal["take-over", "import", "new-endpoint"]
 #: The members of answers that the app carries over or does not need. All others are problems.
 _KNOWN = {
     "endpoint configuration": (
-        "AsyncInferenceConfig CreationTime DataCaptureConfig EnableNetworkIsolation EndpointConfigArn "
-        "EndpointConfigName ExecutionRoleArn KmsKeyId MetricsConfig ProductionVariants "
-        "ShadowProductionVariants VpcConfig"
+        "AsyncInferenceConfig CreationTime DataCaptureConfig EnableNetworkIsolation "
+        "EndpointConfigArn EndpointConfigName ExecutionRoleArn KmsKeyId MetricsConfig "
+        "ProductionVariants ShadowProductionVariants VpcConfig"
     ),
     "variant": (
         "CapacityReservationConfig ContainerStartupHealthCheckTimeoutInSeconds CoreDumpConfig "
-        "EnableSSMAccess InferenceAmiVersion InitialInstanceCount InitialVariantWeight InstancePools "
-        "InstanceType ManagedInstanceScaling ModelDataDownloadTimeoutInSeconds ModelName RoutingConfig "
-        "VariantInstanceProvisionTimeoutInSeconds VariantName VolumeSizeInGB"
+        "EnableSSMAccess InferenceAmiVersion InitialInstanceCount InitialVariantWeight "
+        "InstancePools InstanceType ManagedInstanceScaling ModelDataDownloadTimeoutInSeconds "
+        "ModelName RoutingConfig VariantInstanceProvisionTimeoutInSeconds "
+        "VariantName VolumeSizeInGB"
     ),
     "model": (
         "Containers CreationTime DeploymentRecommendation EnableNetworkIsolation ExecutionRoleArn "
@@ -35,7 +38,8 @@ _KNOWN = {
         "ModelPackageName MultiModelConfig"
     ),
     "inference component": (
-        "ComputeResourceRequirements Container DataCacheConfig ModelName SchedulingConfig StartupParameters"
+        "ComputeResourceRequirements Container DataCacheConfig "
+        "ModelName SchedulingConfig StartupParameters"
     ),
 }
 
@@ -52,21 +56,28 @@ def obstacles(running: RunningEndpoint, switch: Switch) -> Iterator[tuple[str, s
     if running.stack and switch != "new-endpoint":
         yield (
             "stack",
-            f"{where}: belongs to CloudFormation stack {running.stack}; change this stack instead, or use "
-            "--switch new-endpoint",
+            (
+                f"{where}: belongs to CloudFormation stack {running.stack}; change this stack "
+                "instead, or use --switch new-endpoint"
+            ),
         )
     if any(each.get("ServerlessConfig") for each in running.variants):
         yield (
             "serverless-config",
-            f"{where}: is serverless, and no construct of this library creates such an endpoint; leave it as "
-            "it is, or create an endpoint with instances for the same model, and adopt that one",
+            (
+                f"{where}: is serverless, and no construct of this library creates such an "
+                "endpoint; leave it as it is, or create an endpoint with instances for the same "
+                "model, and adopt that one"
+            ),
         )
     for name, model in running.models.items():
         if len(containers_of(model)) > 1:
             yield (
                 "containers",
-                f"model {name}: is a serial pipeline of {len(containers_of(model))} containers, which no "
-                "construct of this library creates; make it one ensemble",
+                (
+                    f"model {name}: is a serial pipeline of {len(containers_of(model))} "
+                    "containers, which no construct of this library creates; make it one ensemble"
+                ),
             )
     yield from (
         _of_components(running, switch) if running.hosts_components else _of_variants(running)
@@ -77,14 +88,20 @@ def _of_components(running: RunningEndpoint, switch: Switch) -> Iterator[tuple[s
     if len(running.variants) > 1:
         yield (
             "variants",
-            f"endpoint {running.name}: has inference components on several variants, which no construct of "
-            "this library creates; move them to one variant, and adopt the endpoint then",
+            (
+                f"endpoint {running.name}: has inference components on several variants, which no "
+                "construct of this library creates; move them to one variant, "
+                "and adopt the endpoint then"
+            ),
         )
     if switch == "take-over":
         yield (
             "take-over-components",
-            f"endpoint {running.name}: hosts inference components, which an update cannot take over; use "
-            "--switch new-endpoint, or --switch import, which creates the components again",
+            (
+                f"endpoint {running.name}: hosts inference components, which an update cannot take "
+                "over; use --switch new-endpoint, or --switch import, "
+                "which creates the components again"
+            ),
         )
 
 
@@ -93,15 +110,20 @@ def _of_variants(running: RunningEndpoint) -> Iterator[tuple[str, str]]:
         if not running.container(each["ModelName"]):
             yield (
                 "deleted-model",
-                f"variant {each['VariantName']}: its model {each['ModelName']} cannot be read; add the "
-                "permissions of `adopt --policy`, or update the endpoint to a model with the same data",
+                (
+                    f"variant {each['VariantName']}: its model {each['ModelName']} cannot be read; "
+                    "add the permissions of `adopt --policy`, "
+                    "or update the endpoint to a model with the same data"
+                ),
             )
     containers = [running.container(each["ModelName"]) for each in running.variants]
     if len({each.get("Mode", "SingleModel") for each in containers}) > 1:
         yield (
             "mode",
-            f"endpoint {running.name}: has variants with one and with many models, which no construct of "
-            "this library creates; move one of them to an endpoint of its own",
+            (
+                f"endpoint {running.name}: has variants with one and with many models, which no "
+                "construct of this library creates; move one of them to an endpoint of its own"
+            ),
         )
 
 

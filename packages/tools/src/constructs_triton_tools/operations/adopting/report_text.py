@@ -21,9 +21,10 @@ from constructs_triton_tools.operations.component_state import specifications_of
 #: A role with more actions is described by their services.
 _MOST_ACTIONS = 20
 _READABLE = (
-    "`app.py` and `answers/` have the values of these variables and tags. Passphrases, PINs and UUIDs look "
-    "like other values, so look for secrets before you commit this folder. In `app.py`, replace a secret by "
-    '`cdk.CfnParameter(self, "Pin", no_echo=True).value_as_string`; in `answers/`, by `***`.'
+    "`app.py` and `answers/` have the values of these variables and tags. Passphrases, PINs and "
+    "UUIDs look like other values, so look for secrets before you commit this folder. In `app.py`, "
+    'replace a secret by `cdk.CfnParameter(self, "Pin", no_echo=True).value_as_string`; '
+    "in `answers/`, by `***`."
 )
 _DELETE_COMPONENT = "delete-inference-component --inference-component-name {}"
 
@@ -35,9 +36,11 @@ def report_text(code: StackCode, switch: Switch) -> str:
     problems = [f"`{each.code}`: {each.message}" for each in adoption.problems]
     sections = [
         f"# Endpoint {running.name} as an app",
-        f"`constructs-triton adopt` read the endpoint in account {running.account}, {running.region}, and "
-        "wrote this folder. `answers/` has what AWS answered, with `***` in place of what looks like a "
-        "secret.",
+        (
+            f"`constructs-triton adopt` read the endpoint in account {running.account}, "
+            f"{running.region}, and wrote this folder. `answers/` has what AWS answered, with "
+            "`***` in place of what looks like a secret."
+        ),
         *_list("Carried over", adoption.carried),
         *_list("Different on purpose", differences),
         *_list("Could not be read", _not_readable(adoption)),
@@ -83,8 +86,10 @@ def _list(title: str, lines: Sequence[str]) -> Iterator[str]:
 def _not_readable(adoption: Adoption) -> list[str]:
     return [
         *adoption.not_read,
-        "whether an update keeps instance counts and weights (RetainAllVariantProperties): AWS does not "
-        "return it",
+        (
+            "whether an update keeps instance counts and weights "
+            "(RetainAllVariantProperties): AWS does not return it"
+        ),
         "the folder that was packed, and the notebook that created the endpoint",
         "what the code of the models calls in AWS: compare the permissions below",
     ]
@@ -101,11 +106,14 @@ def _steps(code: StackCode, switch: Switch) -> Iterator[str]:
     )
     if adoption.parameters:
         names = [f"`{name}` ({what})" for name, what in adoption.parameters.items()]
-        yield f"Have the values of the secrets at hand: {', '.join(names)}. No file of this folder has them."
+        yield (
+            f"Have the values of the secrets at hand: {', '.join(names)}. "
+            "No file of this folder has them."
+        )
     if switch == "take-over":
         yield (
-            "Rehearse the switch on your machine: `npx cdk synth --quiet`, then "
-            f"`constructs-triton rehearse none cdk.out --orders 1{parameters.replace('=...', '=any')}`."
+            "Rehearse the switch on your machine: `npx cdk synth --quiet`, then `constructs-triton "
+            f"rehearse none cdk.out --orders 1{parameters.replace('=...', '=any')}`."
         )
     if switch == "import":
         yield from _import_steps(running)
@@ -130,23 +138,32 @@ def _steps(code: StackCode, switch: Switch) -> Iterator[str]:
 
 def _import_steps(running: RunningEndpoint) -> Iterator[str]:
     commands = [
-        "       aws application-autoscaling deregister-scalable-target --service-namespace sagemaker "
-        f"--resource-id {each['ResourceId']} --scalable-dimension {each['ScalableDimension']}"
+        (
+            "       aws application-autoscaling deregister-scalable-target --service-namespace "
+            f"sagemaker --resource-id {each['ResourceId']} --scalable-dimension "
+            f"{each['ScalableDimension']}"
+        )
         for each in running.targets
     ]
     if commands:
-        reason = "Deregister the scaling, which the deployment below registers again. Until then the number "
+        reason = (
+            "Deregister the scaling, which the deployment below registers again. "
+            "Until then the number "
+        )
         yield "\n".join([f"{reason}of instances does not change:\n", *commands])
     second = "new-endpoint" if running.components else "take-over"
     yield (
-        "Import the endpoint into the stack, alone and as it runs: "
-        "`npx cdk import --app 'python imported.py' --resource-mapping import.json`. **NOT SETTLED:** "
-        "whether CloudFormation imports endpoints was not tried in an account. AWS's sources contradict each "
-        f"other. If it refuses, use `--switch {second}`."
+        "Import the endpoint into the stack, alone and as it runs: `npx cdk import --app 'python "
+        "imported.py' --resource-mapping import.json`. **NOT SETTLED:** whether CloudFormation "
+        "imports endpoints was not tried in an account. AWS's sources contradict each other. If it "
+        f"refuses, use `--switch {second}`."
     )
     for each in running.components:
         command = _DELETE_COMPONENT.format(each["InferenceComponentName"])
-        yield f"Delete the old component; calls fail until the deployment ends: `aws sagemaker {command}`."
+        yield (
+            "Delete the old component; calls fail until the deployment ends: "
+            f"`aws sagemaker {command}`."
+        )
 
 
 def _left(running: RunningEndpoint, switch: Switch) -> Iterator[str]:
@@ -154,28 +171,31 @@ def _left(running: RunningEndpoint, switch: Switch) -> Iterator[str]:
     if switch == "new-endpoint":
         yield f"endpoint {running.name}, which costs as much as before until you delete it"
     yield (
-        f"endpoint configuration {config}: costs nothing; delete it when you do not want to return to it. "
-        f"To return: `aws sagemaker update-endpoint --endpoint-name {running.name} "
+        f"endpoint configuration {config}: costs nothing; delete it when you do not want to return "
+        f"to it. To return: `aws sagemaker update-endpoint --endpoint-name {running.name} "
         f"--endpoint-config-name {config} --retain-all-variant-properties`"
     )
     for name in running.models:
         yield f"model {name}: costs nothing; delete it after its endpoint configuration"
     yield from map(_about_role, running.roles)
     for each in running.alarms:
-        yield f"alarm {each['AlarmName']}: keeps watching the name {running.name}; it belongs to no stack"
+        yield (
+            f"alarm {each['AlarmName']}: keeps watching the name {running.name}; "
+            "it belongs to no stack"
+        )
     if running.log_retention_days:
         yield f"the log group, which keeps logs for {running.log_retention_days} days as before"
     yield (
-        "the buckets of the models, of captured data and of responses: the stack may read or write below "
-        "their prefixes, and never deletes them or their content"
+        "the buckets of the models, of captured data and of responses: the stack may read or write "
+        "below their prefixes, and never deletes them or their content"
     )
 
 
 def _about_role(role: RunningRole) -> str:
     names, actions = ", ".join(role.policies) or "no policies", role.actions
     text = (
-        f"role {role.arn} ({names}): the app has a role of its own with the permissions that the endpoint "
-        "needs; keep this one while others use it, such as SageMaker Studio"
+        f"role {role.arn} ({names}): the app has a role of its own with the permissions that the "
+        "endpoint needs; keep this one while others use it, such as SageMaker Studio"
     )
     if actions is None:
         return f"{text}. Its policies could not be read."
@@ -184,6 +204,6 @@ def _about_role(role: RunningRole) -> str:
     services = sorted({each.partition(":")[0] for each in actions})
     shown = actions if len(actions) <= _MOST_ACTIONS else [f"{each}:…" for each in services]
     return (
-        f"{text}. If model code calls AWS, add what it needs with `endpoint.add_to_role_policy`; the old "
-        f"role allows {', '.join(shown)}"
+        f"{text}. If model code calls AWS, add what it needs with `endpoint.add_to_role_policy`; "
+        f"the old role allows {', '.join(shown)}"
     )

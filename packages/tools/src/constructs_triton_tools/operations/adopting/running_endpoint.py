@@ -22,7 +22,9 @@ Answers = Sequence[Answer]
 
 @dataclass(frozen=True, slots=True)
 class RunningRole:
-    """An execution role: its ARN, and what its policies allow, one action each; ``None`` if not readable."""
+    """An execution role: its ARN, and what its policies allow, one action each;
+    ``None`` if not readable.
+    """
 
     arn: str
     policies: Sequence[str]
@@ -36,10 +38,12 @@ class RunningEndpoint:
     Args:
         endpoint: Answer of ``DescribeEndpoint``.
         config: Answer of ``DescribeEndpointConfig``.
-        models: Answers of ``DescribeModel`` by the name of the model; empty ones for deleted models.
+        models: Answers of ``DescribeModel`` by the name of the model; empty ones for deleted
+            models.
         components: Answers of ``DescribeInferenceComponent``.
         tags: Tags by ARN, without those of AWS.
-        stack: CloudFormation stack that owns the endpoint or its configuration; ``None`` if there is none.
+        stack: CloudFormation stack that owns the endpoint or its configuration; ``None`` if there
+            is none.
         targets: Scalable targets of its variants and components.
         policies: Their scaling policies.
         actions: Their scheduled actions.
@@ -47,7 +51,8 @@ class RunningEndpoint:
         log_retention_days: Retention of its log group; ``None`` if it is kept forever or not known.
         roles: Execution roles.
         vpc_ids: VPC of each subnet of the models, with its Availability Zone.
-        tag_digests: Digest that the tag of each image in the account's own ECR has now, by the image's URI.
+        tag_digests: Digest that the tag of each image in the account's own ECR has now, by the
+            image's URI.
     """
 
     endpoint: Answer
@@ -159,9 +164,9 @@ def _read_config(reader: RecordingReader, name: str, config_name: str) -> dict[s
         )
     except AwsError as error:
         raise InvalidValueError(
-            f"endpoint {name}: its configuration {config_name} cannot be read "
-            f"({error.reason}), so its instance types and models are not known; if "
-            "it was deleted, create a configuration with the same variants, and update the endpoint to it"
+            f"endpoint {name}: its configuration {config_name} cannot be read ({error.reason}), so "
+            "its instance types and models are not known; if it was deleted, create a "
+            "configuration with the same variants, and update the endpoint to it"
         ) from None
 
 
@@ -272,7 +277,9 @@ def _actions(documents: Sequence[Any]) -> Iterator[str]:
 def _read_digests(
     reader: RecordingReader, endpoint_arn: str, models: Iterable[Answer]
 ) -> dict[str, str]:
-    """Read what the tags of the account's own images name now: a tag may have moved since the deployment."""
+    """Read what the tags of the account's own images name now:
+    a tag may have moved since the deployment.
+    """
     _, _, _, region, account, _ = endpoint_arn.split(":", 5)
     tagged = re.compile(rf"{account}\.dkr\.ecr\.{region}\.[a-z.]+/([^:@]+):([\w.-]+)")
     found: dict[str, str] = {}

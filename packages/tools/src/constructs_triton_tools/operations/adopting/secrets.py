@@ -1,12 +1,12 @@
 """Finds values that look like secrets, so that they are not written anywhere.
 
-A value that is masked without need costs its owner one parameter. A secret that is written costs more. So
-the rules prefer to mask.
+A value that is masked without need costs its owner one parameter. A secret that is written costs
+more. So the rules prefer to mask.
 
 The forms that secrets have: tokens with the prefix of their issuer, passwords in URLs, random text.
 
-No rule needs a network. The rules prefer to mask, but names of models, paths, ARNs and digests of images are
-not secrets. Passphrases, PINs and UUIDs have no form of their own.
+No rule needs a network. The rules prefer to mask, but names of models, paths, ARNs and digests of
+images are not secrets. Passphrases, PINs and UUIDs have no form of their own.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ from typing import Any
 
 from constructs_triton_tools.operations.adopting.python_text import words_of
 
-#: Beginnings that their issuers publish, so that scanners find a token by them. A name may begin with one of
-#: the second group, such as hf_transfer, so only letters and digits may follow there.
+#: Beginnings that their issuers publish, so that scanners find a token by them. A name may begin
+#: with one of the second group, such as hf_transfer, so only letters and digits may follow there.
 _ISSUED = re.compile(
     r"""(?x) (?<![A-Za-z0-9]) (?:
-    (?: gh[pousr]_ | github_pat_ | gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|ffct)- | (?:sk|rk)_(?:live|test)_
-      | (?:live|test)_(?:sk|pk|rk)_ | whsec_ | xox[abceoprs]- | xapp- | nvapi- | do[opr]_v1_ | AIza | ya29\.
-      | shp(?:at|ca|pa|ss)_ | GOCSPX- | SG\. | wandb_v1_ | dckr_[po]at_ | gl(?:sa|c)_ | lin_(?:api|oauth)_
-      | hv[sbr]\. | sk-(?:proj|ant|or|svcacct|admin|lf)- | lsv2_[ps][tk]_ | sntry[su]_ | sbp_ | sb_secret_
-      | figd_ | tskey-[a-z]+- | pcsk_ | api_org_ | ATATT3 | ATCTT3 | sq0[ac][a-z]{2}- | NRAK- | PMAK-
-      | dp\.[a-z]{2,8}\. | CCIPAT_ | rdme_ | AGE-SECRET-KEY- | vc[pka]_ | FlyV1\  | apify_api_ | ops_eyJ
+    (?: gh[pousr]_ | github_pat_ | gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|ffct)-
+      | (?:sk|rk)_(?:live|test)_ | (?:live|test)_(?:sk|pk|rk)_ | whsec_ | xox[abceoprs]- | xapp-
+      | nvapi- | do[opr]_v1_ | AIza | ya29\. | shp(?:at|ca|pa|ss)_ | GOCSPX- | SG\. | wandb_v1_
+      | dckr_[po]at_ | gl(?:sa|c)_ | lin_(?:api|oauth)_ | hv[sbr]\.
+      | sk-(?:proj|ant|or|svcacct|admin|lf)- | lsv2_[ps][tk]_ | sntry[su]_ | sbp_ | sb_secret_
+      | figd_ | tskey-[a-z]+- | pcsk_ | api_org_ | ATATT3 | ATCTT3 | sq0[ac][a-z]{2}- | NRAK-
+      | PMAK- | dp\.[a-z]{2,8}\. | CCIPAT_ | rdme_ | AGE-SECRET-KEY- | vc[pka]_
+      | FlyV1\  | apify_api_ | ops_eyJ
       ) [A-Za-z0-9_.\-]{6,}
-    | (?: hf_ | sk- | npm_ | gsk_ | r8_ | rpa_ | xai- | pplx- | tvly- | jina_ | fw_ | ntn_ | secret_ | ph[cx]_
-      | key- | AKCp | LTAI | s\. ) [A-Za-z0-9]{16,}
+    | (?: hf_ | sk- | npm_ | gsk_ | r8_ | rpa_ | xai- | pplx- | tvly- | jina_ | fw_ | ntn_
+      | secret_ | ph[cx]_ | key- | AKCp | LTAI | s\. ) [A-Za-z0-9]{16,}
     | sess[_-](?=[a-z]*[A-Z0-9])[A-Za-z0-9]{10,}
     | pypi-AgE[A-Za-z0-9_\-]{6,}
     | [A-Za-z0-9]{14}\.atlasv1\.
@@ -40,7 +42,10 @@ _ISSUED = re.compile(
     | (?<!-)(?:[A-Z0-9]{4,5}-){4,}[A-Z0-9]{4,5}(?![A-Za-z0-9-])  # keys of licenses
     )"""
 )
-_WORD = r"(?:token|pass(?:word|wd|phrase)|pwd|secret|(?:api|access|account|private|signing|encryption)[_-]?key)"
+_WORD = (
+    r"(?:token|pass(?:word|wd|phrase)|pwd|secret"
+    r"|(?:api|access|account|private|signing|encryption)[_-]?key)"
+)
 #: Not the special tokens of language models, such as pad_token=</s>.
 _GIVEN = r"(?!</?\|?\w+\|?>)\S+"
 _WRITTEN = re.compile(
@@ -67,7 +72,8 @@ _ACCESS_KEY = re.compile(r"(?<![A-Za-z0-9/+._:-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/
 #: Bits per character. Names of models and paths have less, random letters and digits more.
 _ENTROPY = 3.2
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[/+]")
-#: Average length of the words of a name such as ResNet50ImageNet; random text changes its kind more often.
+#: Average length of the words of a name such as ResNet50ImageNet; random text changes its kind more
+#: often.
 _LONGEST_PIECES, _LONGEST_OF_KEYS = 3.0, 3.4
 MASK = "***"
 #: Words of names, as in HF_TOKEN, apiKey or DB_PASSWORD.
@@ -110,7 +116,9 @@ def _is_mixed(text: str, longest: float) -> bool:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether the value of a variable or a tag looks like a secret, by its name or its form."""
+    """Return whether the value of a variable or a tag looks like a secret,
+    by its name or its form.
+    """
     if not value:
         return False
     has_secret_name = any(map(_NAMES.fullmatch, words_of(name))) or name.lower().endswith(_ENDINGS)

@@ -13,7 +13,8 @@ from typing import Any
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.regular_files import read_json
 
-#: ``stopping`` and ``starting`` are written before the first change in AWS, the others after the last one.
+#: ``stopping`` and ``starting`` are written before the first change in AWS, the others after the
+#: last one.
 STOPPING, STOPPED, STARTING, STARTED = "stopping", "stopped", "starting", "started"
 _PHASES = (STOPPING, STOPPED, STARTING, STARTED)
 _OPERATIONS = {
@@ -35,11 +36,13 @@ class SavedEndpoint:
         region: Region of the endpoint.
         stack: CloudFormation stack of the endpoint; ``None`` if there is none.
         create_endpoint: Request of ``CreateEndpoint``.
-        capacities: Request of ``UpdateEndpointWeightsAndCapacities``, with every production variant.
+        capacities: Request of ``UpdateEndpointWeightsAndCapacities``, with every production
+            variant.
         scalable_targets: Requests of ``RegisterScalableTarget``.
         scaling_policies: Requests of ``PutScalingPolicy``.
         scheduled_actions: Requests of ``PutScheduledAction``.
-        step_policy_alarms: Names of the alarms that call each step scaling policy, by the policy's old ARN.
+        step_policy_alarms: Names of the alarms that call each step scaling policy, by the policy's
+            old ARN.
     """
 
     phase: str
@@ -66,11 +69,13 @@ class SavedEndpoint:
         """Check that the file is the one of an endpoint."""
         if self.name != name:
             raise InvalidValueError(
-                f"{path}: is the file of endpoint {self.name}, got {name}; choose another file with --file"
+                f"{path}: is the file of endpoint {self.name}, "
+                f"got {name}; choose another file with --file"
             )
         if self.region != region:
             raise InvalidValueError(
-                f"{path}: endpoint {name} is in {self.region}, got {region}; add --region {self.region}"
+                f"{path}: endpoint {name} is in {self.region}, "
+                f"got {region}; add --region {self.region}"
             )
 
 
@@ -93,7 +98,8 @@ def read_saved(path: Path) -> SavedEndpoint:
         content = read_json(path)
     except FileNotFoundError:
         raise InvalidValueError(
-            f"{path}: does not exist; give the file that `constructs-triton stop` wrote, with --file"
+            f"{path}: does not exist; "
+            "give the file that `constructs-triton stop` wrote, with --file"
         ) from None
     except ValueError as error:
         raise _not_a_file_of_ours(path, str(error)) from None

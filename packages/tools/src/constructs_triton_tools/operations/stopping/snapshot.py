@@ -1,4 +1,6 @@
-"""Reads what creates an endpoint again, and refuses endpoints that cannot be created again as they are."""
+"""Reads what creates an endpoint again, and refuses endpoints that cannot be
+created again as they are.
+"""
 
 from __future__ import annotations
 
@@ -54,18 +56,23 @@ def read_endpoint(
     stack = {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG, stack)
     if stack and not force:
         switches = " ".join(f"--parameters {each}=false" for each in _switches(aws, stack))
-        turn_off = f"turn it off with `npx cdk deploy {switches}` in its app"
+        turn_off = (
+            f"turn it off with `npx cdk deploy {switches}` in its app"
+            if switches
+            else "set off_switch in the app, and change the parameter that it adds"
+        )
         raise InvalidValueError(
-            f"endpoint {name}: belongs to CloudFormation stack {stack}; "
-            f"{turn_off if switches else 'set off_switch in the app, and change the parameter that it adds'}"
-            ", or add --force (while the endpoint is deleted, an update "
-            "that needs it fails, and the stack does not know the scaling policies that `start` creates)"
+            f"endpoint {name}: belongs to CloudFormation stack {stack}; {turn_off}, "
+            "or add --force (while the endpoint is deleted, an update that needs it fails, and the "
+            "stack does not know the scaling policies that `start` creates)"
         )
     return _saved(aws, found, tags, stack)
 
 
 def _switches(aws: AwsCalls, stack: str) -> list[str]:
-    """Return the parameters of a stack that turn endpoints off; none if the stack cannot be read."""
+    """Return the parameters of a stack that turn endpoints off;
+    none if the stack cannot be read.
+    """
     try:
         stacks = (aws.find("cloudformation", "describe_stacks", StackName=stack) or {}).get(
             "Stacks", []
@@ -85,8 +92,8 @@ def _check_status(name: str, found: Mapping[str, Any]) -> None:
     if status != "InService":
         reason = f" ({found['FailureReason']})" if found.get("FailureReason") else ""
         raise InvalidValueError(
-            f"endpoint {name}: must have status InService, got {status}{reason}; repair it, or wait until "
-            "its update has ended"
+            f"endpoint {name}: must have status InService, got {status}{reason}; repair it, or "
+            "wait until its update has ended"
         )
 
 
@@ -96,8 +103,8 @@ def _check_type(
     variants = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
     if "AsyncInferenceConfig" in config or "AsyncInferenceConfig" in found:
         raise InvalidValueError(
-            f"endpoint {name}: is asynchronous, so it needs no deletion; set the minimum capacity of its "
-            "scaling to 0"
+            f"endpoint {name}: is asynchronous, so it needs no deletion; "
+            "set the minimum capacity of its scaling to 0"
         )
     has_models = all(_models_of(each) for each in variants)
     components = {"EndpointNameEquals": name}
@@ -105,8 +112,8 @@ def _check_type(
         aws.members("sagemaker", "list_inference_components", "InferenceComponents", **components)
     ):
         raise InvalidValueError(
-            f"endpoint {name}: has inference components, which are not created again; scale the copies of "
-            "its components and its instances to 0"
+            f"endpoint {name}: has inference components, which are not created again; scale the "
+            "copies of its components and its instances to 0"
         )
     if any("ServerlessConfig" in each for each in variants):
         raise InvalidValueError(
@@ -120,8 +127,8 @@ def _check_models(aws: AwsCalls, name: str, config: Mapping[str, Any]) -> None:
     for model in sorted({model for each in variants for model in _models_of(each)}):
         if aws.find("sagemaker", "describe_model", ModelName=model) is None:
             raise InvalidValueError(
-                f"endpoint {name}: its model {model} was deleted, so it could not be created again; deploy a "
-                "configuration with an existing model first"
+                f"endpoint {name}: its model {model} was deleted, so it could not be created "
+                "again; deploy a configuration with an existing model first"
             )
 
 

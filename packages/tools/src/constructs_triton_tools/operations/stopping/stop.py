@@ -1,4 +1,6 @@
-"""Stops an endpoint, after a file has what creates it and its scaling again, and starts it again."""
+"""Stops an endpoint, after a file has what creates it and its scaling again,
+and starts it again.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ _ONCE = re.compile(r"at\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\)")
 def prepare_stop(aws: AwsCalls, name: str, path: Path, *, force: bool = False) -> SavedEndpoint:
     """Return what the file will hold. A stop or start that failed goes on with its own file.
 
-    After a failure, AWS may have only a part of the scaling. So the file is not read again from AWS.
+    After a failure, AWS may have only a part of the scaling. So the file is not read again from
+    AWS.
     """
     if not path.exists():
         return read_endpoint(aws, name, force=force)
@@ -43,8 +46,9 @@ def prepare_stop(aws: AwsCalls, name: str, path: Path, *, force: bool = False) -
     if found:
         if saved.phase == STOPPED:
             raise InvalidValueError(
-                f"endpoint {name}: another program created it after it was stopped; restore its scaling with "
-                f"`constructs-triton start {name} --file {path}`, or choose another file with --file"
+                f"endpoint {name}: another program created it after it was stopped; restore its "
+                f"scaling with `constructs-triton start {name} --file {path}`, "
+                "or choose another file with --file"
             )
         check_endpoint_config(saved, found["EndpointConfigName"], path)
     return saved
@@ -54,9 +58,9 @@ def check_endpoint_config(saved: SavedEndpoint, running: str, path: Path) -> Non
     """Check that the endpoint still has the configuration of the file."""
     if running != saved.endpoint_config:
         raise InvalidValueError(
-            f"endpoint {saved.name}: has configuration {running}, and {path} has {saved.endpoint_config}; "
-            "it was deployed since. Register its scaling by hand (the file has the requests), then delete "
-            "the file"
+            f"endpoint {saved.name}: has configuration {running}, and {path} has "
+            f"{saved.endpoint_config}; it was deployed since. Register its scaling by hand (the "
+            "file has the requests), then delete the file"
         )
 
 
@@ -82,7 +86,8 @@ def stop_endpoint(aws: AwsCalls, saved: SavedEndpoint, path: Path) -> None:
 def start_endpoint(aws: AwsCalls, name: str, path: Path, *, now: datetime) -> list[str]:
     """Create the endpoint of a file, wait until it is in service, and register its scaling.
 
-    After a failure, the same call continues. An endpoint that failed in an earlier start is deleted first.
+    After a failure, the same call continues. An endpoint that failed in an earlier start is deleted
+    first.
 
     Returns:
         What is left to do by hand, one sentence each.
@@ -110,8 +115,8 @@ def start_endpoint(aws: AwsCalls, name: str, path: Path, *, now: datetime) -> li
 def _create(aws: AwsCalls, saved: SavedEndpoint, found: Mapping[str, Any] | None) -> None:
     if found and found["EndpointStatus"] == "Failed" and saved.phase != STARTING:
         raise InvalidValueError(
-            f"endpoint {saved.name}: has status Failed and was created by another program; delete it, then "
-            "start again"
+            f"endpoint {saved.name}: has status Failed and was created by another program; "
+            "delete it, then start again"
         )
     if found and found["EndpointStatus"] in ("Failed", "Deleting"):
         aws.delete_endpoint(saved.name)
@@ -155,7 +160,9 @@ def _restore_scaling(
 
 
 def _notes_on_alarms(saved: SavedEndpoint, policy: str, arn: str) -> Iterator[str]:
-    """Name the alarms that call the ARN of a deleted policy: with them, the endpoint would not scale."""
+    """Name the alarms that call the ARN of a deleted policy: with them,
+    the endpoint would not scale.
+    """
     for old, alarms in saved.step_policy_alarms.items():
         if old != arn and old.endswith(f":policyName/{policy}"):
             yield from (
@@ -166,8 +173,8 @@ def _notes_on_alarms(saved: SavedEndpoint, policy: str, arn: str) -> Iterator[st
 def _notes_on_stack(saved: SavedEndpoint) -> Iterator[str]:
     if saved.stack:
         yield (
-            f"stack {saved.stack}: does not know the new scaling policies, and the tags that CloudFormation "
-            "had set are missing; whether its next update works is not settled"
+            f"stack {saved.stack}: does not know the new scaling policies, and the tags that "
+            "CloudFormation had set are missing; whether its next update works is not settled"
         )
 
 
@@ -178,7 +185,8 @@ def _actions(saved: SavedEndpoint, path: Path, now: datetime) -> tuple[list[Requ
         try:
             if _is_over(each, now):
                 over.append(
-                    f"scheduled action {each['ScheduledActionName']}: its time is over, so it was not created"
+                    f"scheduled action {each['ScheduledActionName']}: "
+                    "its time is over, so it was not created"
                 )
             else:
                 actions.append(_without_past_start(each, now))

@@ -39,8 +39,8 @@ def without_reason(used: UsedComment) -> Iterator[Problem]:
 def unknown_code(used: UsedComment) -> Iterator[Problem]:
     """A comment that ignores findings has codes of checks that can be ignored.
 
-    Errors of the syntax cannot be ignored: nothing else of the file is checked. Neither can findings about
-    these comments.
+    Errors of the syntax cannot be ignored: nothing else of the file is checked. Neither can
+    findings about these comments.
     """
     for code in filter(lambda code: not can_be_ignored(code), used.comment.codes):
         if code in RULES:
@@ -56,8 +56,8 @@ def unknown_code(used: UsedComment) -> Iterator[Problem]:
 def unused(used: UsedComment) -> Iterator[Problem]:
     """A comment that ignores findings ignores at least one of each code.
 
-    Otherwise it hides a finding that comes later. The rule skips codes of checks that did not run, and the
-    constructs do not apply it, because they check for one endpoint at a time.
+    Otherwise it hides a finding that comes later. The rule skips codes of checks that did not run,
+    and the constructs do not apply it, because they check for one endpoint at a time.
     """
     for code in used.unused:
         yield _problem(used, f"the comment ignores {code}, which is not found here")

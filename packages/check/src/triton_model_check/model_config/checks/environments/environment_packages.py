@@ -34,17 +34,21 @@ _SYSTEM_LIBRARIES = {
 
 @environment_warning(
     "python-environment-interpreter",
-    source="triton python_backend pb_utils.cc ParseActivationScript, from 25.08 on; run with a program that "
-    "starts Python as the stub does",
+    source=(
+        "triton python_backend pb_utils.cc ParseActivationScript, from 25.08 on; run with a "
+        "program that starts Python as the stub does"
+    ),
     hint="build it with `constructs-triton env build`, conda-pack or venv-pack",
     since="25.08",
 )
 def environment_interpreter(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A packed environment for an image from 25.08 on contains ``bin/python3`` with its ``pyvenv.cfg``.
+    """A packed environment for an image from 25.08 on contains ``bin/python3`` with its
+    ``pyvenv.cfg``.
 
-    Older images run ``bin/activate``, which can set ``PYTHONPATH``. Newer ones do not run it, so Python finds
-    the packages only from the place of ``bin/python3``. A link to the image's Python is enough, with
-    ``pyvenv.cfg`` in the folder above it. A complete Python, as conda-pack packs it, needs no such file.
+    Older images run ``bin/activate``, which can set ``PYTHONPATH``. Newer ones do not run it, so
+    Python finds the packages only from the place of ``bin/python3``. A link to the image's Python
+    is enough, with ``pyvenv.cfg`` in the folder above it. A complete Python, as conda-pack packs
+    it, needs no such file.
     """
     found = environment_of(model)
     if (
@@ -54,8 +58,8 @@ def environment_interpreter(model: ModelUnderCheck) -> Iterator[Problem]:
         and not found.has_interpreter
     ):
         yield Problem(
-            f"{PARAMETER}: the environment has no executable bin/python3 with pyvenv.cfg above it, so its "
-            "packages are not found",
+            f"{PARAMETER}: the environment has no executable bin/python3 with pyvenv.cfg above it, "
+            "so its packages are not found",
             PLACE,
         )
 
@@ -63,7 +67,10 @@ def environment_interpreter(model: ModelUnderCheck) -> Iterator[Problem]:
 @environment_warning(
     "python-environment-cuda",
     source="requirements of torch on PyPI; AWS documentation of instance types",
-    hint="use packages for the CPU, such as torch from the index https://download.pytorch.org/whl/cpu",
+    hint=(
+        "use packages for the CPU, such as torch from the index "
+        "https://download.pytorch.org/whl/cpu"
+    ),
 )
 def environment_cuda(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment for an instance without GPUs contains no libraries of CUDA.
@@ -85,7 +92,8 @@ def environment_cuda(model: ModelUnderCheck) -> Iterator[Problem]:
     platforms=SAGEMAKER,
 )
 def environment_libraries(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A packed environment for AWS's image needs no libraries of the system that the image may lack.
+    """A packed environment for AWS's image needs no libraries of the system that the image may
+    lack.
 
     AWS does not publish the packages of its images. The rule knows OpenCV and LightGBM.
     """
@@ -101,15 +109,19 @@ def environment_libraries(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @environment_warning(
     "python-environment-size",
-    source="triton python_backend EnvironmentManager: the archive is unpacked into /tmp at each start",
-    hint="use an image of your own with these packages (TritonImage.from_asset), or remove packages",
+    source=(
+        "triton python_backend EnvironmentManager: the archive is unpacked into /tmp at each start"
+    ),
+    hint=(
+        "use an image of your own with these packages (TritonImage.from_asset), or remove packages"
+    ),
     server_hint="use an image of your own with these packages, or remove packages",
 )
 def environment_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """A packed environment has at most 2 GB.
 
-    Each new instance downloads the archive, and the server unpacks it before the model starts. An image of
-    your own is downloaded once for all models, and nothing is unpacked.
+    Each new instance downloads the archive, and the server unpacks it before the model starts. An
+    image of your own is downloaded once for all models, and nothing is unpacked.
     """
     found = environment_of(model)
     if found is not None and found.unpacked_bytes > _LARGE_BYTES:
@@ -119,17 +131,22 @@ def environment_size(model: ModelUnderCheck) -> Iterator[Problem]:
 @warning(
     "python-environment-copies",
     "environments",
-    source="triton python_backend EnvironmentManager: deletes environments when the server ends; observed "
-    "with triton server 2.51",
-    hint="use an image of your own with these packages, smaller environments, or a larger volume_size",
+    source=(
+        "triton python_backend EnvironmentManager: deletes environments when the server ends; "
+        "observed with triton server 2.51"
+    ),
+    hint=(
+        "use an image of your own with these packages, "
+        "smaller environments, or a larger volume_size"
+    ),
     needs_files=True,
     platforms=("sagemaker-multi-model",),
 )
 def environment_copies(context: RepositoryContext) -> Iterator[Problem]:
     """The environments of a multi-model endpoint fit into half of its disk.
 
-    Each archive contains its own environment. The server unpacks it into ``/tmp`` when the model is loaded,
-    and deletes it only when the server ends: unloading a model frees nothing.
+    Each archive contains its own environment. The server unpacks it into ``/tmp`` when the model is
+    loaded, and deletes it only when the server ends: unloading a model frees nothing.
     """
     target = context.target
     if target.storage_gb is None or context.complete_bytes is not None:
@@ -140,6 +157,6 @@ def environment_copies(context: RepositoryContext) -> Iterator[Problem]:
     ]
     if sum(sizes) > _DISK_SHARE * target.storage_gb * _GB:
         yield Problem(
-            f"{len(sizes)} models have environments of {sum(sizes) / _GB:.0f} GB together, and the disk has "
-            f"{target.storage_gb} GB"
+            f"{len(sizes)} models have environments of {sum(sizes) / _GB:.0f} GB together, and the "
+            f"disk has {target.storage_gb} GB"
         )

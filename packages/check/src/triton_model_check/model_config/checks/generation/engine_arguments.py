@@ -72,7 +72,9 @@ def engine_arguments_of(model: ModelUnderCheck) -> Iterator[EngineArguments]:
 
 
 def read_arguments(model: ModelUnderCheck, version: str) -> Any:
-    """Return the content of ``model.json``: ``None`` if it is absent, the error if it is not JSON."""
+    """Return the content of ``model.json``: ``None`` if it is absent,
+    the error if it is not JSON.
+    """
     content = model.folder.read(version, ENGINE_FILE)
     try:
         return None if content is None else parse_bounded_json(content)

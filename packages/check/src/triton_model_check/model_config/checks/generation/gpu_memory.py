@@ -1,7 +1,8 @@
 """Whether a vLLM model fits into the memory of its GPUs.
 
-Weights, an allowance for activations and CUDA graphs, and the key-value cache of one longest request share
-the fraction of a GPU that vLLM may use. Source: vllm 0.33.0, vllm/v1/core/kv_cache_utils.py.
+Weights, an allowance for activations and CUDA graphs, and the key-value cache of one longest
+request share the fraction of a GPU that vLLM may use. Source: vllm 0.33.0,
+vllm/v1/core/kv_cache_utils.py.
 """
 
 from __future__ import annotations
@@ -78,15 +79,18 @@ def _fits(model: ModelUnderCheck) -> Iterator[_Fit]:
 def weights_memory(model: ModelUnderCheck) -> Iterator[Problem]:
     """The weights fit into the memory of the GPUs that share them.
 
-    The rule skips models with ``cpu_offload_gb``, ``quantization`` or ``load_format``, which change how much
-    of the files is on a GPU.
+    The rule skips models with ``cpu_offload_gb``, ``quantization`` or ``load_format``, which change
+    how much of the files is on a GPU.
     """
     for fit in _fits(model):
         if fit.weights > fit.budget and not fit.is_smaller_on_gpu:
-            message = f"the weights need {_gib(fit.weights)} on each GPU, and vLLM may use {_gib(fit.budget)}"
+            message = (
+                f"the weights need {_gib(fit.weights)} on each GPU, "
+                f"and vLLM may use {_gib(fit.budget)}"
+            )
             hint = (
-                f"use {model.target.hardware} with more GPU memory, raise tensor_parallel_size on one with "
-                "more GPUs, or quantize the model"
+                f"use {model.target.hardware} with more GPU memory, raise tensor_parallel_size on "
+                "one with more GPUs, or quantize the model"
             )
             yield Problem(message, hint=hint, path=fit.arguments.path)
 
@@ -95,8 +99,8 @@ def weights_memory(model: ModelUnderCheck) -> Iterator[Problem]:
 def cache_memory(model: ModelUnderCheck) -> Iterator[Problem]:
     """The key-value cache of one request of ``max_model_len`` tokens fits beside the weights.
 
-    Otherwise vLLM does not start. 1 GiB is assumed for activations and CUDA graphs. The rule skips models
-    with a sliding window, latent attention or another cache, whose size it cannot compute.
+    Otherwise vLLM does not start. 1 GiB is assumed for activations and CUDA graphs. The rule skips
+    models with a sliding window, latent attention or another cache, whose size it cannot compute.
     """
     for fit in _fits(model):
         if (
@@ -107,8 +111,14 @@ def cache_memory(model: ModelUnderCheck) -> Iterator[Problem]:
             continue
         needed = fit.bytes_per_token * fit.longest
         if needed > fit.free:
-            message = f"a request of {fit.longest} tokens needs {_gib(needed)} of key-value cache on each "
-            message += f"GPU; beside weights of {_gib(fit.weights)} about {_gib(max(0, fit.free))} are free"
+            message = (
+                f"a request of {fit.longest} tokens needs {_gib(needed)} "
+                "of key-value cache on each "
+            )
+            message += (
+                f"GPU; beside weights of {_gib(fit.weights)} "
+                f"about {_gib(max(0, fit.free))} are free"
+            )
             yield Problem(
                 message, hint=_shorter(fit, model.target.hardware), path=fit.arguments.path
             )

@@ -1,7 +1,8 @@
-"""A TensorRT-LLM repository: its placeholders, its engine folder, and the GPUs that the engine needs.
+"""A TensorRT-LLM repository: its placeholders, its engine folder, and the GPUs that the engine
+needs.
 
-Source: triton tensorrtllm_backend docs/model_config.md, and the configurations of NVIDIA's repository
-``inflight_batcher_llm``.
+Source: triton tensorrtllm_backend docs/model_config.md, and the configurations of NVIDIA's
+repository ``inflight_batcher_llm``.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _PLACEHOLDER = re.compile(r"\$\{\w+\}")
 def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
     """The backend, the engine folder and the tokenizer folder of NVIDIA's templates are filled in.
 
-    Other parameters that keep a placeholder such as ``${max_beam_width}`` get their default. A placeholder
-    outside quotes is a syntax error, ``text-template``.
+    Other parameters that keep a placeholder such as ``${max_beam_width}`` get their default. A
+    placeholder outside quotes is a syntax error, ``text-template``.
     """
     if model.config.backend == TENSORRT_LLM_PLACEHOLDER:
         message, hint = "backend contains an unfilled placeholder", 'write backend: "tensorrtllm"'
@@ -44,7 +45,7 @@ def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
             )
 
 
-# --- the engine -------------------------------------------------------------------------------------------
+# --- the engine -----------------------------------------------------------------------------------
 
 
 class _Engine(NamedTuple):
@@ -113,12 +114,15 @@ def engine_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
 def engine_processes(model: ModelUnderCheck) -> Iterator[Problem]:
     """An engine of several processes runs in orchestrator mode.
 
-    By default it needs one server process for each GPU, and SageMaker's start script starts one. Nothing
-    published says whether orchestrator mode works on SageMaker.
+    By default it needs one server process for each GPU, and SageMaker's start script starts one.
+    Nothing published says whether orchestrator mode works on SageMaker.
     """
     engine = _engine_of(model)
     if engine is not None and engine.world_size > 1 and model.target.has_orchestrator is False:
-        message = f"the engine needs {engine.world_size} processes, and the image starts one server process"
+        message = (
+            f"the engine needs {engine.world_size} processes, "
+            "and the image starts one server process"
+        )
         yield Problem(message, path=engine.path)
 
 

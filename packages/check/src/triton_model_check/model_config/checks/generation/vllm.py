@@ -56,9 +56,10 @@ def engine_file(model: ModelUnderCheck) -> Iterator[Problem]:
 def engine_argument(model: ModelUnderCheck) -> Iterator[Problem]:
     """vLLM knows each key of ``model.json``.
 
-    An unknown key is a ``TypeError``, and the server ends. The names change with each release; the check
-    knows those of two, and reports a name that is in neither. It suggests none for a name of older releases,
-    because ``enable_log_requests`` is the opposite of the former ``disable_log_requests``.
+    An unknown key is a ``TypeError``, and the server ends. The names change with each release; the
+    check knows those of two, and reports a name that is in neither. It suggests none for a name of
+    older releases, because ``enable_log_requests`` is the opposite of the former
+    ``disable_log_requests``.
     """
     for arguments in engine_arguments_of(model):
         for key in sorted(arguments.values.keys() - engine_arguments()):
@@ -110,10 +111,12 @@ def parallel_size(model: ModelUnderCheck) -> Iterator[Problem]:
     source="vllm: EngineArgs.model is a folder or the id of a hub",
 )
 def weights(model: ModelUnderCheck) -> Iterator[Problem]:
-    """``model`` is a folder below ``/opt/ml/model`` that is in the repository, or the id of a model on a hub.
+    """``model`` is a folder below ``/opt/ml/model`` that is in the repository, or the id of a model
+    on a hub.
 
-    A relative path is relative to the process, not to ``model.json``. With network isolation nothing can be
-    downloaded. A model behind a licence also needs the environment variable ``HF_TOKEN``.
+    A relative path is relative to the process, not to ``model.json``. With network isolation
+    nothing can be downloaded. A model behind a licence also needs the environment variable
+    ``HF_TOKEN``.
     """
     for arguments in engine_arguments_of(model):
         fault = _fault_of_weights(arguments)

@@ -32,7 +32,9 @@ def pointers_of(model: ModelUnderCheck) -> tuple[str, ...]:
 
 
 def pointer_path(model: ModelUnderCheck, *parts: str) -> str | None:
-    """Return the path of a file if it is a Git LFS pointer, where another rule reports nothing then."""
+    """Return the path of a file if it is a Git LFS pointer,
+    where another rule reports nothing then.
+    """
     found = is_pointer(model.folder.head(*parts))
     return posixpath.normpath(model.folder.relative(*parts)) if found else None
 
@@ -47,10 +49,11 @@ def pointer_path(model: ModelUnderCheck, *parts: str) -> str | None:
 def git_lfs_pointer(model: ModelUnderCheck) -> Iterator[Problem]:
     """No file is a Git LFS pointer.
 
-    Without ``git lfs pull``, Git leaves a few lines of text in place of each large file. Triton rejects a
-    model file, ``model.py`` or ``config.pbtxt`` of that content. Other files, such as the weights that
-    ``model.py`` reads, fail only while the model is loaded or called. ``actions/checkout`` pulls the files
-    with ``lfs: true``. The rule skips files that ``.tritonignore`` leaves out.
+    Without ``git lfs pull``, Git leaves a few lines of text in place of each large file. Triton
+    rejects a model file, ``model.py`` or ``config.pbtxt`` of that content. Other files, such as the
+    weights that ``model.py`` reads, fail only while the model is loaded or called.
+    ``actions/checkout`` pulls the files with ``lfs: true``. The rule skips files that
+    ``.tritonignore`` leaves out.
     """
     for path in pointers_of(model):
         hint = None if model.target.is_sagemaker else f"{POINTER_HINT}, or check with --no-files"
@@ -66,15 +69,18 @@ def _of_checkout(context: RepositoryContext) -> Mapping[str, PackedFiles]:
 @_warning(
     "file-line-endings",
     source="gitattributes(5): text, eol",
-    hint="commit a .gitattributes with `* text=auto eol=lf` and clone again, or save the files with LF",
+    hint=(
+        "commit a .gitattributes with `* text=auto eol=lf` and clone again, "
+        "or save the files with LF"
+    ),
 )
 def line_endings(context: RepositoryContext) -> Iterator[Problem]:
     """The lines of ``config.pbtxt`` and of Python files end with LF, not with CR LF.
 
-    Git for Windows writes CR LF by default. Triton and Python read such files, but the archive has another
-    digest than that of a checkout on Linux, so a deployment uploads the models again and replaces the
-    instances. The rule reads the first line of each file, and reports all files in one finding. It skips
-    servers, which read no archive.
+    Git for Windows writes CR LF by default. Triton and Python read such files, but the archive has
+    another digest than that of a checkout on Linux, so a deployment uploads the models again and
+    replaces the instances. The rule reads the first line of each file, and reports all files in one
+    finding. It skips servers, which read no archive.
     """
     found = [
         path
@@ -97,8 +103,8 @@ def line_endings(context: RepositoryContext) -> Iterator[Problem]:
 def names_collide(context: RepositoryContext) -> Iterator[Problem]:
     """Names in a folder do not differ only in case or Unicode form.
 
-    Linux distinguishes ``Model.py`` from ``model.py``. Most disks of macOS and Windows do not, so a checkout
-    there has only one of the files, and the archive another content.
+    Linux distinguishes ``Model.py`` from ``model.py``. Most disks of macOS and Windows do not, so a
+    checkout there has only one of the files, and the archive another content.
     """
     files = _of_checkout(context)
     models = same_on_some_disks([name for name in context.folders if name in files])
@@ -117,9 +123,9 @@ def names_collide(context: RepositoryContext) -> Iterator[Problem]:
 def name_form(context: RepositoryContext) -> Iterator[Problem]:
     r"""The name of a file is in the Unicode form NFC.
 
-    A letter such as ``é`` is one character in NFC (``\u00e9``), and two in NFD (``e\u0301``), which some
-    disks of macOS write. Both look the same, but the archives have different digests, and Linux finds the
-    file only by the form that it has.
+    A letter such as ``é`` is one character in NFC (``\u00e9``), and two in NFD (``e\u0301``), which
+    some disks of macOS write. Both look the same, but the archives have different digests, and
+    Linux finds the file only by the form that it has.
     """
     files = _of_checkout(context)
     models = (name for name in context.folders if name in files and not is_composed(name))

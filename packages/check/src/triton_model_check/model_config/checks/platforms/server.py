@@ -30,9 +30,10 @@ _server_rule = partial(rule, platforms=SERVERS)
 def shm_size(context: RepositoryContext) -> Iterator[Problem]:
     """The instances of Python models fit into ``/dev/shm`` of the container when the server starts.
 
-    Each instance takes 64 MiB with images before 23.09, and 1 MiB with newer ones. Every loaded version has
-    its own, and vLLM models are Python models. A container has 64 MiB by default. The instance that finds no
-    more space stops the server. Requests need more, which depends on the size of their tensors.
+    Each instance takes 64 MiB with images before 23.09, and 1 MiB with newer ones. Every loaded
+    version has its own, and vLLM models are Python models. A container has 64 MiB by default. The
+    instance that finds no more space stops the server. Requests need more, which depends on the
+    size of their tensors.
     """
     size, version = context.target.shm_bytes, context.target.image_version
     if size is None or version is None:
@@ -41,7 +42,10 @@ def shm_size(context: RepositoryContext) -> Iterator[Problem]:
     needed = count * (context.target.shm_default_byte_size or python_instance_bytes(version))
     if needed > size:
         hint = _shm_hint(context.target.platform, -(-needed // (64 * _MIB)) * 128, version)
-        message = f"{count} instances of Python models take {needed / _MIB:g} MiB of /dev/shm at their start"
+        message = (
+            f"{count} instances of Python models take {needed / _MIB:g} "
+            "MiB of /dev/shm at their start"
+        )
         yield Problem(f"{message} with image {version}, got {size / _MIB:g} MiB", hint=hint)
 
 
@@ -69,18 +73,23 @@ def _shm_hint(platform: Platform, mebibytes: int, version: str) -> str:
 @_server_rule(
     "server-stray-folder",
     "repository",
-    source="observed with triton server 2.51: ModelRepositoryManager::Poll takes each folder for a model",
-    hint="move the folder out of the repository, or start the server with --model-control-mode=explicit and "
-    "--load-model for each model",
+    source=(
+        "observed with triton server 2.51: "
+        "ModelRepositoryManager::Poll takes each folder for a model"
+    ),
+    hint=(
+        "move the folder out of the repository, or start the server with "
+        "--model-control-mode=explicit and --load-model for each model"
+    ),
     needs_files=True,
 )
 def stray_folder(context: RepositoryContext) -> Iterator[Problem]:
     """Every folder of the repository is a model, also each hidden one.
 
-    At its start, the server loads all folders as models, also ``docs``, ``..data`` or ``lost+found``, and
-    ends if one does not load. Files beside the models do no harm. The rule skips a server that loads only
-    the models of ``--load-model``, what packing leaves out, and ``.git`` and ``.github``: a checkout has
-    them, and what is deployed from it usually has not.
+    At its start, the server loads all folders as models, also ``docs``, ``..data`` or
+    ``lost+found``, and ends if one does not load. Files beside the models do no harm. The rule
+    skips a server that loads only the models of ``--load-model``, what packing leaves out, and
+    ``.git`` and ``.github``: a checkout has them, and what is deployed from it usually has not.
     """
     if context.is_packed or context.root is not None or not context.folders:
         return  # layout-folder-is-model and layout-no-model report the others
@@ -99,14 +108,16 @@ def stray_folder(context: RepositoryContext) -> Iterator[Problem]:
     "server-named-config",
     "model",
     severity=Severity.WARNING,
-    source="triton core GetModelConfigFullPath; server src/command_line_parser.cc by release branch",
+    source=(
+        "triton core GetModelConfigFullPath; server src/command_line_parser.cc by release branch"
+    ),
     since="24.05",
 )
 def named_config(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every file ``configs/NAME.pbtxt`` follows the protobuf text format.
 
-    ``--model-config-name NAME`` replaces ``config.pbtxt`` by it, and Triton then rejects the model. With this
-    option, the check applies all rules to the files of that name.
+    ``--model-config-name NAME`` replaces ``config.pbtxt`` by it, and Triton then rejects the model.
+    With this option, the check applies all rules to the files of that name.
     """
     files = model.folder.list(CONFIGS) if model.folder.entries.get(CONFIGS) else {}
     for name, is_folder in sorted(files.items()):
@@ -116,7 +127,10 @@ def named_config(model: ModelUnderCheck) -> Iterator[Problem]:
         content = model.folder.read(CONFIGS, name)
         fault = None if content is None else read_text_fault(content)[1]
         if fault is not None:
-            hint = f"{fault.hint}; then check it with --model-config-name {name.removesuffix('.pbtxt')}"
+            hint = (
+                f"{fault.hint}; then check it with --model-config-name "
+                f"{name.removesuffix('.pbtxt')}"
+            )
             fix = fix_of_fault(fault, decode(content or b""))
             yield Problem(
                 fault.message, path=path, line=fault.line, column=fault.column, hint=hint, fix=fix

@@ -19,12 +19,14 @@ def is_complete(config: Config) -> bool:
 
 
 def complete(config: Config, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-    """Set ``max_batch_size``, ``dynamic_batching``, and all inputs or outputs if none is written."""
+    """Set ``max_batch_size``, ``dynamic_batching``,
+    and all inputs or outputs if none is written.
+    """
     is_batchable = all(each.shape[:1] == (-1,) for each in (*inputs, *outputs))
     if config["max_batch_size"] and not is_batchable:
         raise ValueError(
-            f"autofill failed for model '{config['name']}': model does not support batching while non-zero "
-            "max_batch_size is specified"
+            f"autofill failed for model '{config['name']}': model does not support batching while "
+            "non-zero max_batch_size is specified"
         )
     if is_batchable:
         config["max_batch_size"] = config["max_batch_size"] or DEFAULT_MAX_BATCH_SIZE

@@ -1,4 +1,7 @@
-"""Reads values of a configuration as the C++ backends do. Source: backend r24.10, backend_common.cc."""
+"""Reads values of a configuration as the C++ backends do.
+
+Source: backend r24.10, backend_common.cc.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ def boolean(config: Config, key: str) -> Optional[bool]:
 
 
 def integer(config: Config, key: str) -> Optional[int]:
-    """Return the value of an integer parameter; ``None`` if it is absent. What follows is ignored."""
+    """Return the value of an integer parameter; ``None`` if it is absent.
+
+    What follows is ignored.
+    """
     given = parameter(config, key)
     if given is None:
         return None
@@ -56,7 +62,9 @@ def dims_of(tensor: Config) -> List[int]:
 
 
 def count_inputs(config: Config) -> int:
-    """Return how many inputs the model must have: required ones, batch inputs, controls and states."""
+    """Return how many inputs the model must have: required ones, batch inputs,
+    controls and states.
+    """
     sequences = config.get("sequence_batching", {})
     controls = sum(
         len({each["kind"] for each in control["control"]})

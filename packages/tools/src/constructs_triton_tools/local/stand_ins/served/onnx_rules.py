@@ -15,7 +15,10 @@ _WITHOUT_DATA_TYPE = frozenset({"TYPE_INVALID", "TYPE_BF16"})
 def check_inputs(
     config: Config, required: Sequence[TensorInfo], optional: Sequence[TensorInfo]
 ) -> None:
-    """Raise ``ValueError`` if the configuration's inputs do not fit. ``optional`` ones have a default."""
+    """Raise ``ValueError`` if the configuration's inputs do not fit.
+
+    ``optional`` ones have a default.
+    """
     model, expected = config["name"], count_inputs(config)
     if expected != len(required):
         raise ValueError(
@@ -27,8 +30,8 @@ def check_inputs(
     for tensor in config["input"]:
         if tensor.get("optional") and config["max_batch_size"]:
             raise ValueError(
-                f"unable to load model '{model}', optional input '{tensor['name']}' is not supported for "
-                "models that support batching"
+                f"unable to load model '{model}', optional input '{tensor['name']}' is not "
+                "supported for models that support batching"
             )
         found = _find(tensor, known, "input")
         _check_type(model, tensor, found, "input")
@@ -52,7 +55,8 @@ def check_outputs(config: Config, outputs: Sequence[TensorInfo]) -> None:
 def _find(tensor: Config, known: Dict[str, TensorInfo], side: str) -> TensorInfo:
     if tensor["name"] not in known:
         raise ValueError(
-            f"unexpected inference {side} '{tensor['name']}', allowed {side}s are: {', '.join(known)}"
+            f"unexpected inference {side} '{tensor['name']}', "
+            f"allowed {side}s are: {', '.join(known)}"
         )
     return known[tensor["name"]]
 
@@ -64,15 +68,16 @@ def _check_controls(config: Config, known: Dict[str, TensorInfo]) -> None:
         shape = found.shape[1:] if config["max_batch_size"] else found.shape
         if shape not in ((1,), (-1,)):
             raise ValueError(
-                f"unable to load model '{config['name']}', sequence control '{found.name}' must have shape "
-                f"[1], model provides {list(shape)}"
+                f"unable to load model '{config['name']}', sequence control '{found.name}' must "
+                f"have shape [1], model provides {list(shape)}"
             )
         for each in control["control"]:
             wanted = _control_type(each)
             if wanted != found.data_type:
                 raise ValueError(
-                    f"unable to load model '{config['name']}', configuration expects datatype {wanted} for "
-                    f"sequence control '{found.name}', model provides {found.data_type}"
+                    f"unable to load model '{config['name']}', configuration expects datatype "
+                    f"{wanted} for sequence control '{found.name}', "
+                    f"model provides {found.data_type}"
                 )
 
 
@@ -85,20 +90,21 @@ def _control_type(control: Config) -> str:
 def _check_type(model: str, tensor: Config, found: TensorInfo, side: str) -> None:
     if tensor["data_type"] in _WITHOUT_DATA_TYPE:
         raise ValueError(
-            f"unsupported datatype {tensor['data_type']} for {side} '{found.name}' for model '{model}'"
+            f"unsupported datatype {tensor['data_type']} for "
+            f"{side} '{found.name}' for model '{model}'"
         )
     if tensor["data_type"] != found.data_type:
         raise ValueError(
-            f"unable to load model '{model}', configuration expects datatype {tensor['data_type']} for "
-            f"{side} '{found.name}', model provides {found.data_type or 'TYPE_INVALID'}"
+            f"unable to load model '{model}', configuration expects datatype {tensor['data_type']} "
+            f"for {side} '{found.name}', model provides {found.data_type or 'TYPE_INVALID'}"
         )
 
 
 def _check_ragged(model: str, found: TensorInfo) -> None:
     if found.shape != (-1,):
         raise ValueError(
-            f"unable to load model '{model}', configuration expects model provides input with shape [-1] for "
-            f"ragged input '{found.name}', model provides {list(found.shape)}"
+            f"unable to load model '{model}', configuration expects model provides input with "
+            f"shape [-1] for ragged input '{found.name}', model provides {list(found.shape)}"
         )
 
 
@@ -114,8 +120,9 @@ def _check_dims(config: Config, tensor: Config, found: TensorInfo, *, is_exact: 
     if config["max_batch_size"]:
         if found.shape[0] != -1:
             raise ValueError(
-                f"{where}: for the model to support batching the shape should have at least 1 dimension and "
-                f"the first dimension must be -1; but shape expected by the model is {list(found.shape)}"
+                f"{where}: for the model to support batching the shape should have at least 1 "
+                "dimension and the first dimension must be -1; "
+                f"but shape expected by the model is {list(found.shape)}"
             )
         given = [-1, *given]
     if len(given) != len(found.shape) or not all(
@@ -123,6 +130,6 @@ def _check_dims(config: Config, tensor: Config, found: TensorInfo, *, is_exact: 
         for size, wanted in zip(given, found.shape)
     ):
         raise ValueError(
-            f"{where}: the model expects {len(found.shape)} dimensions (shape {list(found.shape)}) but the "
-            f"model configuration specifies {len(given)} dimensions (shape {given})"
+            f"{where}: the model expects {len(found.shape)} dimensions (shape {list(found.shape)}) "
+            f"but the model configuration specifies {len(given)} dimensions (shape {given})"
         )

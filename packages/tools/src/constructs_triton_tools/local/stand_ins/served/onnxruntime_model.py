@@ -130,7 +130,10 @@ def _options(config: Config) -> Any:
 
 
 def _check_accelerators(config: Config) -> None:
-    """Refuse what the backend refuses. OpenVINO itself is not used, and those for GPUs are ignored."""
+    """Refuse what the backend refuses.
+
+    OpenVINO itself is not used, and those for GPUs are ignored.
+    """
     accelerators = config.get("optimization", {}).get("execution_accelerators", {})
     for each in accelerators.get("cpu_execution_accelerator", []):
         if each["name"] != "openvino":

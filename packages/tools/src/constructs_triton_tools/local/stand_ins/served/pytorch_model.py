@@ -85,8 +85,8 @@ class TritonPythonModel(StandIn):
             for tensor in self.config[side]:
                 if tensor["data_type"] not in _TYPES:
                     raise ValueError(
-                        f"unsupported datatype {tensor['data_type']} for {side} '{tensor['name']}' for "
-                        f"model '{self.config['name']}'"
+                        f"unsupported datatype {tensor['data_type']} for {side} '{tensor['name']}' "
+                        f"for model '{self.config['name']}'"
                     )
 
     def _set_threads(self) -> None:
@@ -111,8 +111,8 @@ class TritonPythonModel(StandIn):
         position = self._output_positions[name]
         if position >= len(values):
             raise ValueError(
-                f"The output {name} in the model configuration refers to an output index which doesn't "
-                f"exist. This model has {len(values)} outputs"
+                f"The output {name} in the model configuration refers to an output index which "
+                f"doesn't exist. This model has {len(values)} outputs"
             )
         value = values[position]
         if isinstance(value, list):
@@ -121,7 +121,8 @@ class TritonPythonModel(StandIn):
         wanted = next(each["data_type"] for each in self.config["output"] if each["name"] == name)
         if array.dtype != np.dtype(_TYPES[wanted]):
             raise ValueError(
-                f"unexpected datatype {array.dtype} for inference output '{name}', expecting {wanted}"
+                f"unexpected datatype {array.dtype} for inference "
+                f"output '{name}', expecting {wanted}"
             )
         return array
 
@@ -140,7 +141,9 @@ def _takes_dictionary(module: Any) -> bool:
 
 
 def _input_positions(names: Sequence[str], arguments: Sequence[str]) -> Dict[str, int]:
-    """Return the argument of each input: by the argument's name, by ``NAME__INDEX``, or in order."""
+    """Return the argument of each input: by the argument's name, by ``NAME__INDEX``,
+    or in order.
+    """
     if all(name in arguments for name in names):
         return {name: list(arguments).index(name) for name in names}
     return _positions(names)

@@ -40,7 +40,8 @@ class StandIn:
         self.config = json.loads(args["model_config"])
         self.is_batched = self.config["max_batch_size"] > 0
         name = self.config["default_model_filename"] or self.default_file
-        # Importing a framework creates many objects that all stay. Searching them for garbage takes time.
+        # Importing a framework creates many objects that all stay. Searching them for garbage takes
+        # time.
         gc.disable()
         try:
             self.load(os.path.join(args["model_repository"], args["model_version"], name))

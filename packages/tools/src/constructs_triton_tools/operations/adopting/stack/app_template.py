@@ -76,6 +76,6 @@ _EMPTY = APP.format(
 RESERVED_NAMES = frozenset(
     [*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *MODULES, *_names_of(_EMPTY)]
 )
-#: Logical ids of what the app has beside parameters: the endpoint that is imported, its output, and what the
-#: CDK's synthesizer adds.
+#: Logical ids of what the app has beside parameters: the endpoint that is imported, its output, and
+#: what the CDK's synthesizer adds.
 RESERVED_IDS = frozenset(["BootstrapVersion", "CheckBootstrapVersion", "Endpoint", "EndpointName"])

@@ -24,7 +24,8 @@ def test_template(stack, snapshot):
 '''
 
 _IMPORTED = '''\
-"""The stack with the endpoint alone and as it runs, for `cdk import`; app.py replaces it afterwards."""
+"""The stack with the endpoint alone and as it runs, for `cdk import`; \
+app.py replaces it afterwards."""
 
 import aws_cdk as cdk
 from aws_cdk import aws_sagemaker as sagemaker

@@ -51,7 +51,9 @@ class _Variant:
 
 
 def add_endpoint(code: StackCode, repositories: Repositories, naming: Options) -> str | None:
-    """Add the endpoint and its scaling; return its variable, or ``None`` if its models cannot be read."""
+    """Add the endpoint and its scaling; return its variable,
+    or ``None`` if its models cannot be read.
+    """
     running = code.running
     shared = endpoint_options(code)
     is_asynchronous = "async_inference" in shared
@@ -66,7 +68,8 @@ def add_endpoint(code: StackCode, repositories: Repositories, naming: Options) -
     if any(each != networks[0] for each in networks):
         code.adoption.refuse(
             "models-differ",
-            "the models of the variants differ in VPC or network isolation; those of the first are used",
+            "the models of the variants differ in VPC or network isolation; "
+            "those of the first are used",
         )
     common = _common(variants)
     options: Options = {
@@ -113,7 +116,9 @@ def _variant(
 
 
 def _common(variants: Sequence[_Variant]) -> Options:
-    """Return the options that all variants share, and those of the first that the endpoint must have."""
+    """Return the options that all variants share,
+    and those of the first that the endpoint must have.
+    """
     return {
         name: value
         for name, value in variants[0].options.items()
@@ -181,8 +186,8 @@ def _fleet_options(code: StackCode, variant: Answer) -> Options:
         managed = {}
         code.adoption.differ(
             "DescribeEndpointConfig.ProductionVariants.ManagedInstanceScaling",
-            f"enabled with {count} to {count} instances, since the construct always lets SageMaker place "
-            "copies",
+            f"enabled with {count} to {count} instances, "
+            "since the construct always lets SageMaker place copies",
         )
     bounds = {"MinInstanceCount": count, "MaxInstanceCount": count, **managed}
     found = options_of(bounds, "MinInstanceCount", "MaxInstanceCount", with_zero=True)
@@ -206,8 +211,8 @@ def _add_component(
     if others or not container or not DeclaredContainer.of(name, container).is_triton:
         code.adoption.refuse(
             "inference-component",
-            f"inference component {name}: is not carried over, since it has no single model with a Triton "
-            "container that can be read; add it by hand in app.py",
+            f"inference component {name}: is not carried over, since it has no single model with a "
+            "Triton container that can be read; add it by hand in app.py",
         )
         return
     (variant,) = code.running.config["ProductionVariants"]

@@ -1,4 +1,6 @@
-"""The properties of an endpoint that its variants share: network, encryption, capture, queue, deployment."""
+"""The properties of an endpoint that its variants share: network, encryption,
+capture, queue, deployment.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from constructs_triton_tools.operations.adopting.stack.stack_code import StackCo
 
 
 def host_options(code: StackCode, network: Answer) -> Options:
-    """Return network, encryption and metrics; ``network`` is the answer that has VPC and isolation."""
+    """Return network, encryption and metrics; ``network`` is the answer that
+    has VPC and isolation.
+    """
     config = code.running.config
     metrics = options_of(
         config.get("MetricsConfig") or {},
@@ -79,8 +83,8 @@ def _data_capture(code: StackCode, config: Answer) -> Options:
     if not prefix:
         code.adoption.refuse(
             "data-capture-prefix",
-            f"data capture: writes to the root of s3://{bucket}, and the role would be allowed to write "
-            "anywhere in it; set data_capture with a prefix by hand in app.py",
+            f"data capture: writes to the root of s3://{bucket}, and the role would be allowed to "
+            "write anywhere in it; set data_capture with a prefix by hand in app.py",
         )
         return {}
     if "EnableCapture" not in config:
@@ -112,8 +116,8 @@ def _async_inference(code: StackCode, config: Answer) -> Options:
     if not prefix or not failure_prefix or failure_bucket != bucket:
         code.adoption.refuse(
             "async-inference-prefix",
-            "asynchronous inference: responses and failures need prefixes of one bucket; create an endpoint "
-            "configuration with them, update the endpoint to it, and adopt it then",
+            "asynchronous inference: responses and failures need prefixes of one bucket; create an "
+            "endpoint configuration with them, update the endpoint to it, and adopt it then",
             is_final=True,
         )
         return {}
@@ -123,8 +127,9 @@ def _async_inference(code: StackCode, config: Answer) -> Options:
             f"s3://{bucket}/{failure_prefix}, where failures are written",
         )
     code.adoption.not_read.append(
-        "where callers put their requests: the role may read `async/input` of the bucket of the responses; "
-        "set input_bucket and input_prefix of AsyncInferenceConfig to the place that your callers use"
+        "where callers put their requests: the role may read `async/input` of the bucket of the "
+        "responses; set input_bucket and input_prefix of AsyncInferenceConfig "
+        "to the place that your callers use"
     )
     notification = output.get("NotificationConfig") or {}
     queue = call(
@@ -148,7 +153,10 @@ def _topics(code: StackCode, config: Answer) -> Options:
 
 
 def _deployment(code: StackCode) -> Options:
-    """Return how the last update replaced the fleet. Other rules of rollback are SageMaker's default."""
+    """Return how the last update replaced the fleet.
+
+    Other rules of rollback are SageMaker's default.
+    """
     config = code.running.endpoint.get("LastDeploymentConfig") or {}
     function, found = _replacement(config)
     alarms = (config.get("AutoRollbackConfiguration") or {}).get("Alarms", [])

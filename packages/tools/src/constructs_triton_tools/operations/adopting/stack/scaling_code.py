@@ -31,12 +31,15 @@ _UTILIZATIONS = {
     "CPUUtilization": ("scale_on_cpu_utilization", "vcpus"),
 }
 _BACKLOG = "ApproximateBacklogSizePerInstance"
-#: Seconds between two activities, unless a policy says otherwise. The construct has others for GPUs.
+#: Seconds between two activities, unless a policy says otherwise. The construct has others for
+#: GPUs.
 _COOLDOWNS = {"ScaleInCooldown": 300, "ScaleOutCooldown": 300}
 
 
 def add_scaling(code: StackCode, scaled: str, resource_id: str, instance_type: str | None) -> None:
-    """Add the scaling of a variant, or of a component, which has no ``instance_type``, if it scales."""
+    """Add the scaling of a variant, or of a component, which has no ``instance_type``,
+    if it scales.
+    """
     running = code.running
     target = next((each for each in running.targets if each["ResourceId"] == resource_id), None)
     if target is None:
@@ -70,23 +73,23 @@ def _policy(
     if config is None and policy["PolicyType"] == "StepScaling" and target["MinCapacity"] == 0:
         code.adoption.differ(
             f"DescribeScalingPolicies[{name}]",
-            "a policy of the construct that starts the first instance or copy; delete the old policy and "
-            "its alarm after the switch",
+            "a policy of the construct that starts the first instance or copy; delete the old "
+            "policy and its alarm after the switch",
         )
         return
     if config is None:
         code.adoption.refuse(
             "step-scaling-policy",
-            f"{resource_id}: policy {name} ({policy['PolicyType']}) is not carried over; add it by hand with "
-            "scale_on_metric",
+            f"{resource_id}: policy {name} ({policy['PolicyType']}) is not carried over; add it by "
+            "hand with scale_on_metric",
         )
         return
     found = _tracking(code, policy, instance_type)
     if found is None:
         code.adoption.refuse(
             "metric-math-policy",
-            f"{resource_id}: policy {name} follows a metric that is not one metric of CloudWatch, so it is "
-            "not carried over; add it by hand with scale_to_track_metric",
+            f"{resource_id}: policy {name} follows a metric that is not one metric of CloudWatch, "
+            "so it is not carried over; add it by hand with scale_to_track_metric",
         )
         return
     method, options = found
@@ -123,8 +126,7 @@ def _tracking(
         if percent is not None:
             if not metric.get("Unit"):
                 code.adoption.differ(
-                    f"DescribeScalingPolicies[{policy['PolicyName']}].TargetTrackingScalingPolicyConfiguration"
-                    ".CustomizedMetricSpecification.Unit",
+                    f"DescribeScalingPolicies[{policy['PolicyName']}].TargetTrackingScalingPolicyConfiguration.CustomizedMetricSpecification.Unit",
                     "Percent, the unit with which SageMaker publishes the metric",
                 )
             return _UTILIZATIONS[name][0], {"target_utilization_percent": f"{percent:g}"}
@@ -178,8 +180,8 @@ def _action(code: StackCode, action: Answer) -> Iterator[Call]:
     if action.get("StartTime") or action.get("EndTime"):
         code.adoption.refuse(
             "scheduled-action",
-            f"{action['ResourceId']}: scheduled action {name} has a start or an end, so it is not carried "
-            "over; add it by hand with scale_on_schedule",
+            f"{action['ResourceId']}: scheduled action {name} has a start or an end, so it is not "
+            "carried over; add it by hand with scale_on_schedule",
         )
         return
     zone = action.get("Timezone")

@@ -1,4 +1,6 @@
-"""Collects the statements of a stack, and the references to existing resources that several of them share."""
+"""Collects the statements of a stack, and the references to existing resources
+that several of them share.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ class StackCode:
     Args:
         running: The endpoint as it runs.
         adoption: Where findings are noted.
-        suffix: End of the names of new resources beside the old ones; empty if they take their place.
+        suffix: End of the names of new resources beside the old ones; empty if they take their
+            place.
         statements: Name and value of each statement; a statement without a name has an empty one.
     """
 
@@ -84,7 +87,10 @@ class StackCode:
     def reference(
         self, variable: str, function: str, /, *given: Expression, **keywords: Expression
     ) -> str:
-        """Return the variable of a resource that exists. A statement defines it before its first use."""
+        """Return the variable of a resource that exists.
+
+        A statement defines it before its first use.
+        """
         key = render(call(function, *given, **keywords), "")
         if key not in self._references:
             construct_id = self.new_id(variable.title())
@@ -93,7 +99,9 @@ class StackCode:
         return self._references[key]
 
     def bucket(self, name: str, use: str, key_arn: str | None = None) -> str:
-        """Return the variable of a bucket, which the stack never owns; ``key_arn`` encrypts its objects."""
+        """Return the variable of a bucket, which the stack never owns;
+        ``key_arn`` encrypts its objects.
+        """
         variable, key = f"{use}_bucket", self.key(key_arn, use)
         if not key:
             return self.reference(variable, "s3.Bucket.from_bucket_name", literal(name))
@@ -102,7 +110,9 @@ class StackCode:
         )
 
     def key(self, given: str | None, use: str) -> dict[str, Expression]:
-        """Return a KMS key, by its ARN or id, as ``encryption_key``; nothing for an alias, which is noted."""
+        """Return a KMS key, by its ARN or id, as ``encryption_key``; nothing for an alias,
+        which is noted.
+        """
         if not given:
             return {}
         arn = given
@@ -120,7 +130,9 @@ class StackCode:
         }
 
     def value(self, variable: str, value: str, owner: str) -> Expression:
-        """Return the code of the value of a variable or a tag: a parameter if it looks like a secret."""
+        """Return the code of the value of a variable or a tag:
+        a parameter if it looks like a secret.
+        """
         if not is_secret(variable, value):
             return literal(value)
         key = f"{variable}\0{value}"

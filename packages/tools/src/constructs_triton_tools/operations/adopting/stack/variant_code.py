@@ -103,7 +103,9 @@ def machine_options(code: StackCode, variant: Answer, models: AdoptedModels) -> 
 
 
 def timeout_options(code: StackCode, path: str, answer: Answer, models: AdoptedModels) -> Options:
-    """Return the timeouts; the constructs derive them from the size of models in the app's folder."""
+    """Return the timeouts; the constructs derive them from the size of models
+    in the app's folder.
+    """
     if models.is_local:
         for each in _TIMEOUTS:
             if not answer.get(each):
@@ -112,7 +114,10 @@ def timeout_options(code: StackCode, path: str, answer: Answer, models: AdoptedM
 
 
 def routing_options(code: StackCode, variant: Answer, *, is_default: bool) -> Options:
-    """Return the routing strategy. ``is_default``: the construct has one without it, unlike SageMaker."""
+    """Return the routing strategy.
+
+    ``is_default``: the construct has one without it, unlike SageMaker.
+    """
     routing = variant.get("RoutingConfig", {})
     strategy = routing.get("RoutingStrategy")
     if strategy == "LEAST_OUTSTANDING_REQUESTS" and is_default:
@@ -130,7 +135,9 @@ def routing_options(code: StackCode, variant: Answer, *, is_default: bool) -> Op
 
 
 def ami_options(variant: Answer, versions: Collection[str | None]) -> Options:
-    """Return the AMI; nothing where the construct chooses the same for images of these Triton releases."""
+    """Return the AMI; nothing where the construct chooses the same for images
+    of these Triton releases.
+    """
     given, instance_type = (
         variant.get("InferenceAmiVersion"),
         InstanceType.of(instance_types_of(variant)[0]),

@@ -1,4 +1,7 @@
-"""The answers of the model. Triton runs it on this machine, or the tests are skipped with the reason."""
+"""The answers of the model.
+
+Triton runs it on this machine, or the tests are skipped with the reason.
+"""
 
 from pathlib import Path
 

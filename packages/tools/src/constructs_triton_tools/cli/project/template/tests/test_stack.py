@@ -4,7 +4,10 @@ from constructs_triton.testing import TritonTemplateExtension, assert_endpoint, 
 
 
 def test_template(stack, snapshot):
-    """The template is as recorded. After a change that you want: python -m pytest --snapshot-update"""
+    """The template is as recorded.
+
+    After a change that you want: python -m pytest --snapshot-update
+    """
     assert stack == snapshot(extension_class=TritonTemplateExtension)
 
 

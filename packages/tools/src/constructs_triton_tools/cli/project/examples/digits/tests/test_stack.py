@@ -4,12 +4,17 @@ from constructs_triton.testing import TritonTemplateExtension, assert_endpoint, 
 
 
 def test_template(stack, snapshot):
-    """The template is as recorded. After a change that you want: python -m pytest --snapshot-update"""
+    """The template is as recorded.
+
+    After a change that you want: python -m pytest --snapshot-update
+    """
     assert stack == snapshot(extension_class=TritonTemplateExtension)
 
 
 def test_endpoint(stack):
-    """A request without the name of a model reaches the ensemble, on the instances that were chosen."""
+    """A request without the name of a model reaches the ensemble,
+    on the instances that were chosen.
+    """
     assert_endpoint(stack, models="digits", instance_types="ml.g5.xlarge")
 
 
