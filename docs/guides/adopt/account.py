@@ -1,4 +1,6 @@
-"""What exists before the notebook: the default bucket of the SageMaker SDK, and the role of Studio."""
+"""What exists before the notebook: the default bucket of the SageMaker SDK,
+and the role of Studio.
+"""
 
 import json
 

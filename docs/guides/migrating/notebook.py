@@ -1,4 +1,6 @@
-"""The endpoint as a notebook makes it: boto3 calls, a name with a date, and scaling set up by hand."""
+"""The endpoint as a notebook makes it: boto3 calls, a name with a date,
+and scaling set up by hand.
+"""
 
 import json
 import tarfile

@@ -1,4 +1,5 @@
-"""Write each change of the page as NAME.py and its cloud assembly as NAME.out; vision.out has no change.
+"""Write each change of the page as NAME.py and its cloud assembly as NAME.out; vision.out has no
+change.
 
 The apps differ in a few words each, so one process synthesizes all of them.
 """

@@ -66,7 +66,8 @@ online.grant_invoke(
     machine("Answer", embed.add_retry(errors=["States.TaskFailed"], max_attempts=3))
 )
 
-# Its input is {"request": "s3://BUCKET/async/input/NAME"}. Its output is the location of the response.
+# Its input is {"request": "s3://BUCKET/async/input/NAME"}. Its output is the location of the
+# response.
 queued = endpoint(
     "embeddings-queue",
     async_inference=AsyncInferenceConfig(bucket=s3.Bucket(stack, "Queue")),

@@ -1,4 +1,6 @@
-"""Download the version of a registered model that has an alias: python download.py scorer champion."""
+"""Download the version of a registered model that has an alias:
+python download.py scorer champion.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Print the text that is nearest to a question: python embed_langchain.py "How do I reset my password?"."""
+"""Print the text that is nearest to a question:
+python embed_langchain.py "How do I reset my password?".
+"""
 
 from __future__ import annotations
 

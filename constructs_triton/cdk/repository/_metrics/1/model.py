@@ -44,9 +44,7 @@ class TritonPythonModel:
             "Variant": env("CONTAINER_METRICS_VARIANT") or "unknown",
         }
         # A Unix socket on your machine, and a port in SageMaker's container.
-        self.address = (
-            env("CONTAINER_METRICS_SOCKET") or env("SAGEMAKER_TRITON_METRICS_PORT") or "8002"
-        )
+        self.address = env("CONTAINER_METRICS_SOCKET") or env("SAGEMAKER_TRITON_METRICS_PORT") or "8002"
         self.interval = _seconds(env("CONTAINER_METRICS_INTERVAL"))
         # The port opens after the models are loaded, so at the start of the server all counters are zero.
         # If this model is loaded again later, it counts from now.
@@ -105,9 +103,7 @@ class TritonPythonModel:
         """Print the error that keeps metrics from being published, once."""
         if self.error is not None and self.error != self.reported:
             self.reported = self.error
-            sys.stderr.write(
-                f"{self.own_name}: cannot publish metrics of {self.address}: {self.error}\n"
-            )
+            sys.stderr.write(f"{self.own_name}: cannot publish metrics of {self.address}: {self.error}\n")
             sys.stderr.flush()
 
     def publish(self, counters, samples):
