@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -119,9 +120,8 @@ def measure(repository: Path, out: Path, rounds: int) -> Iterator[Result]:
     ours = best_of(max(rounds, 2), lambda: run_python(OURS, repository, out)).minus(start)
     yield Result("constructs-triton", ours, (out / "ours.tar.gz").stat().st_size)
     for name, command in shell_commands(repository, out).items():
-        times = best_of(
-            rounds, lambda command=command: subprocess.run(command, shell=True, check=True)
-        )  # type: ignore[misc]
+        run = partial(subprocess.run, command, shell=True, check=True)
+        times = best_of(rounds, run)
         yield Result(name, times, (out / "shell.tar.gz").stat().st_size)
     times = best_of(rounds, lambda: run_python(PYTHON_TARFILE, repository, out)).minus(start)
     yield Result("Python tarfile", times, (out / "tarfile.tar.gz").stat().st_size)

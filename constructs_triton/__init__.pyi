@@ -25,7 +25,7 @@ from .cdk.inference_component.properties import (
     InferenceComponentOptions as InferenceComponentOptions,
 )
 from .cdk.metrics.metrics_config import MetricsConfig as MetricsConfig
-from .cdk.model.model import TritonModel as TritonModel
+from .cdk.model import TritonModel as TritonModel
 from .cdk.monitoring.alarms import AlarmThresholds as AlarmThresholds
 from .cdk.monitoring.alarms import TritonAlarms as TritonAlarms
 from .cdk.monitoring.component_alarms import ComponentAlarmThresholds as ComponentAlarmThresholds

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from check_examples import EXAMPLES, Example, Files, code_of, write
 
 from constructs_triton_core.findings import Finding, Severity, Verdict
-from triton_model_check.model_config.checks import RULES
-from triton_model_check.model_config.rules import Rule
+from triton_model_check.checks.chapters import RULES
+from triton_model_check.checks.rules import Rule
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 

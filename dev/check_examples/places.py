@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from constructs_triton_core.findings import Finding
-from triton_model_check.model_config.report import Report
+from triton_model_check.checks.report import Report
 
 _FIXED = "config.pbtxt"
 

@@ -11,7 +11,7 @@ import re
 
 from constructs_triton_core.findings import Severity
 from documentation.pages import PROJECT
-from triton_model_check.model_config.checks import RULES
+from triton_model_check.checks.chapters import RULES
 
 CONTRACT = PROJECT / "packages" / "check" / "tests" / "contract"
 _SECTION = re.compile(

@@ -34,8 +34,8 @@ from constructs_triton_client import TritonClient
 from constructs_triton_core.errors import ArchiveError, InvocationError, LocalEndpointError
 from constructs_triton_core.findings import Severity, Verdict
 from constructs_triton_tools.local import LocalEndpoint
-from triton_model_check.model_config.checks import RULES
-from triton_model_check.model_config.report import Report
+from triton_model_check.checks.chapters import RULES
+from triton_model_check.checks.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository, pack
 

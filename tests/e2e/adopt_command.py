@@ -19,7 +19,7 @@ from test_adopt_kinds import ARCHIVE, Notebook
 
 from cdk_rehearse import SimulatedAccount
 from constructs_triton.cli import main
-from constructs_triton_core.aws.aws_reader import reaching_aws
+from constructs_triton_core.aws_reader import reaching_aws
 from constructs_triton_tools.operations.adopting.reading import RecordingReader
 
 DEFAULT = {"Environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "first"}}

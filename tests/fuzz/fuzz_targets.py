@@ -31,10 +31,10 @@ from constructs_triton_functions.model_sync.manifest import FileManifest, Manife
 from constructs_triton_tools.local.server.unpacking import unpack
 from constructs_triton_tools.planning.measurements import read_measurements
 from constructs_triton_tools.planning.traffic import read_traffic
-from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model.folder import ModelFolder
+from triton_model_check.model.packed_environment import packed_python
+from triton_model_check.model.python_source import PythonSource
 from triton_model_check.model_config.locations import Locations
-from triton_model_check.model_config.packed_environment import packed_python
-from triton_model_check.model_config.python_source import PythonSource
 from triton_model_check.model_config.text import parse_model_config
 from triton_model_check.model_files import describe
 from triton_model_check.model_repository import ModelRepository

@@ -22,7 +22,7 @@ from typing import Any
 from template_targets import replace_one
 
 from cdk_rehearse.template_parsing import parse_template
-from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_core.aws_reader import AwsReader
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_tools.building.environments.contents import read_contents

@@ -1,4 +1,4 @@
-"""AWS is called in two folders alone, so that each of its errors has one wording."""
+"""AWS is called in two places alone, so that each of its errors has one wording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workspace import PACKAGES, PROJECT
 
 _TOOLS = PACKAGES["constructs_triton_tools"].root
 ROOMS = (
-    PACKAGES["constructs_triton_core"].root / "aws",
+    PACKAGES["constructs_triton_core"].root / "aws_reader.py",
     _TOOLS / "aws",
     PACKAGES["constructs_triton_functions"].root,  # has only boto3 during a deployment
     PACKAGES["constructs_triton_client"].root / "transports",  # has errors of its own

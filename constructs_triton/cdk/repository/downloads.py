@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 
 from constructs_triton_core.bounded_json import parse_bounded_json
-from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model.folder import ModelFolder
 from triton_model_check.model_repository.repository import ModelRepository
 
 _ENGINE_FILE = "model.json"

@@ -9,10 +9,10 @@ from typing import Any
 
 from constructs_triton.cdk.repository.loaded_models import PackedModels
 from constructs_triton_core.findings import Finding
-from triton_model_check.model_config.builder.config import ModelConfig
-from triton_model_check.model_config.builder.derived_config import derive
-from triton_model_check.model_config.folder import CONFIG_FILE
-from triton_model_check.model_config.report import Report
+from triton_model_check.builder.config import ModelConfig
+from triton_model_check.builder.derived_config import derive
+from triton_model_check.checks.report import Report
+from triton_model_check.model.folder import CONFIG_FILE
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_repository import ModelRepository

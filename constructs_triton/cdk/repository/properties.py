@@ -95,7 +95,7 @@ def kept_findings(check: RepositoryCheck, findings: Iterable[Finding]) -> list[F
 
 
 def _refuse_unknown(codes: frozenset[str]) -> None:
-    from triton_model_check.model_config.check_run import RULES
+    from triton_model_check.checks.check_run import RULES
 
     for code in sorted(codes - RULES.keys()):
         hint = did_you_mean(code, RULES, "write a code that `constructs-triton check` prints")

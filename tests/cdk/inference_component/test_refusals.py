@@ -306,8 +306,12 @@ def test_endpoint_with_a_model_takes_no_components(stack: cdk.Stack, tmp_path: P
     ):
         with pytest.raises(InvalidValueError, match=f"endpoint: .*without a model, got {got}"):
             TritonInferenceComponent(
-                stack, "C", endpoint=other, model_repository=repository, **options
-            )  # type: ignore[arg-type]
+                stack,
+                "C",
+                endpoint=other,  # type: ignore[arg-type]
+                model_repository=repository,
+                **options,
+            )
 
 
 def test_first_copies_that_do_not_fit_are_a_table(stack: cdk.Stack, tmp_path: Path) -> None:

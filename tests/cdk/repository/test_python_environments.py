@@ -82,9 +82,8 @@ def test_each_archive_of_a_multi_model_endpoint_has_a_copy(
         found = archives(stack)
         has_copy = {name: f"{name}/env.tar" in names for name, names in found.items()}
         assert has_copy == {"first": True, "second": True}
-        digests.append(
-            sorted(path.name for path in Path(cdk.Stage.of(stack).outdir).glob("*.tar.gz"))
-        )  # type: ignore[union-attr]
+        folder = Path(cdk.Stage.of(stack).outdir)  # type: ignore[union-attr]
+        digests.append(sorted(path.name for path in folder.glob("*.tar.gz")))
     assert digests[0] == digests[1]
 
 

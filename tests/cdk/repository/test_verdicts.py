@@ -14,8 +14,8 @@ from constructs_triton.cdk.repository.properties import RepositoryCheck
 from constructs_triton.cli import main
 from constructs_triton_core.errors import RepositoryError
 from constructs_triton_core.findings import Severity
+from triton_model_check.checks.chapters import RULES
 from triton_model_check.cli import target_check
-from triton_model_check.model_config.checks import RULES
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 

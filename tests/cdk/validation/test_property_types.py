@@ -79,8 +79,11 @@ def test_repository_of_another_type_is_refused() -> None:
         InvalidValueError, match=r'model_repository: .* TritonModelRepository, got "models"; write'
     ):
         TritonMultiModelEndpoint(
-            make_stack(), "Endpoint", model_repository="models", instance_type=GPU
-        )  # type: ignore[arg-type]
+            make_stack(),
+            "Endpoint",
+            model_repository="models",  # type: ignore[arg-type]
+            instance_type=GPU,
+        )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from check_examples.torch_and_plan import plan
 
 from constructs_triton.cli import main
 from constructs_triton_tools.local import server_check
-from triton_model_check.model_config.report import Report
+from triton_model_check.checks.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 

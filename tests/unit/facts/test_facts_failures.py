@@ -17,7 +17,7 @@ from constructs_triton_core.facts.failures import (
     known_failures,
     unknown_values,
 )
-from triton_model_check.model_config.checks import RULES
+from triton_model_check.checks.chapters import RULES
 from triton_model_check.model_config.schema import new_model_config
 
 FAILURES = known_failures()

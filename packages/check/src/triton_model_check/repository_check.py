@@ -8,10 +8,10 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.checks.report import Report
+from triton_model_check.choosing.settings import Settings
 from triton_model_check.cli.chosen import choose
-from triton_model_check.cli.settings import Settings
 from triton_model_check.cli.target_check import place_environments, without_imports
-from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import PLATFORMS, Platform, Target
 from triton_model_check.model_repository.repository import ModelRepository
 

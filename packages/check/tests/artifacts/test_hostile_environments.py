@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from triton_model_check.model_config import packed_environment
-from triton_model_check.model_config.packed_environment import read_environment
+from triton_model_check.model import packed_environment
+from triton_model_check.model.packed_environment import read_environment
 from triton_model_check.untrusted.tar_reader import UnpackLimits
 
 SITE = "lib/python3.12/site-packages"

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from triton_model_check.checks.chapters import RULES
 from triton_model_check.cli import main
-from triton_model_check.model_config.checks import RULES
 
 
 @pytest.mark.parametrize("code", RULES)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from constructs_triton_core.findings import Finding
+from triton_model_check.checks.report import Report
 from triton_model_check.cli.fixing import fix_all
 from triton_model_check.cli.target_check import Checked
 from triton_model_check.model_config.locations import TOKEN
-from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_config.text import decode
 from triton_model_check.model_repository import ModelRepository

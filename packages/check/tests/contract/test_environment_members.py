@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from triton_model_check.model_config.packed_environment import read_environment
+from triton_model_check.model.packed_environment import read_environment
 
 #: libarchive's archive.h: TIME, and what python_backend adds from 26.06 on.
 _TIME, _SECURE_SYMLINKS, _SECURE_NODOTDOT, _SECURE_NOABSOLUTEPATHS = 0x4, 0x100, 0x200, 0x10000

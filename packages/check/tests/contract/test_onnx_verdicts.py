@@ -18,9 +18,9 @@ from check_examples.onnx_models import model, node, tensor
 from google.protobuf import json_format
 from onnx import TensorProto, external_data_helper, helper
 
-from triton_model_check.model_config.folder import ModelFolder
-from triton_model_check.model_config.loaded_config import complete
-from triton_model_check.model_config.report import Report
+from triton_model_check.checks.loaded_config import complete
+from triton_model_check.checks.report import Report
+from triton_model_check.model.folder import ModelFolder
 from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_files import describe, onnx_shapes

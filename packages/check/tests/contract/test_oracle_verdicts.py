@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from check_examples.places import misplaced
 
-from triton_model_check.model_config.report import Report
+from triton_model_check.checks.report import Report
 from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_repository import ModelRepository
 

@@ -15,7 +15,7 @@ from sample_repositories import write_repository
 
 import triton_model_check
 from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES
-from triton_model_check.model_config.report import Report
+from triton_model_check.checks.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.cache_location import cache_directory

@@ -10,8 +10,8 @@ from google.protobuf import message_factory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from triton_model_check.builder.typed_message import TypedMessage
 from triton_model_check.model_config import ModelConfig
-from triton_model_check.model_config.builder.typed_message import TypedMessage
 from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_config.text import format_model_config, parse_model_config
 

@@ -10,7 +10,7 @@ from check_examples.onnx_models import relu
 from check_examples.repositories import HEAD, IO, ONE_STEP, ONNX, TWO_OUTPUTS, ensemble, pipe, step
 from fix_contract import add_comments, assert_ends, broken_promises, check
 
-from triton_model_check.model_config.checks import RULES
+from triton_model_check.checks.chapters import RULES
 from triton_model_check.model_config.target import Target
 
 FEWEST_FIXABLE = 40

@@ -12,8 +12,8 @@ from check_examples import EXAMPLES, write
 from check_examples.onnx_models import relu
 
 from constructs_triton_core.findings import Edit, Finding, Fix, Place, Severity
+from triton_model_check.checks.report import Report
 from triton_model_check.cli import main
-from triton_model_check.model_config.report import Report
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.reporting.formats import print_results
 from triton_model_check.reporting.results import Result, shown

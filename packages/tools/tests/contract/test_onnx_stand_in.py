@@ -16,7 +16,7 @@ import pytest
 from core_verdicts import REJECTED_BY_THE_CORE
 from google.protobuf import json_format
 
-from triton_model_check.model_config.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository

@@ -9,9 +9,9 @@ from pathlib import Path
 from constructs_triton_core.findings import Verdict
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import show_work
+from triton_model_check.choosing.settings import Settings
 from triton_model_check.cli.check_paths import NamedModels, find_repositories, of_named_models
 from triton_model_check.cli.chosen import add_choice, choose, listed
-from triton_model_check.cli.settings import Settings
 from triton_model_check.cli.target_check import Checked, add_target_arguments, check_for_target
 from triton_model_check.cli.tensor_options import add_called_models
 from triton_model_check.model_config.target import Platform

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
-from triton_model_check.model_config.report import Report
+from triton_model_check.checks.report import Report
+from triton_model_check.model.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_repository import ModelRepository
 
 

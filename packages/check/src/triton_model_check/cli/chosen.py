@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterable, Sequence
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.cli.settings import Settings
-from triton_model_check.model_config.report import Report
+from triton_model_check.checks.report import Report
+from triton_model_check.choosing.settings import Settings
 
 
 def add_choice(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def choose(
     tables = settings.per_model_ignores, settings.per_file_ignores
     if not (select or ignore or settings.select or settings.ignore or any(tables)):
         return report
-    from triton_model_check.model_config.choosing.choice import Choice  # noqa: PLC0415 - loads the rules
+    from triton_model_check.choosing.choice import Choice  # noqa: PLC0415 - loads the rules
 
     Choice.of(select, ignore)  # an error of the options is not one of the file
     try:

@@ -12,10 +12,10 @@ from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.spelling import quoted
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from triton_model_check.artifacts.environments.placement import find_environments
+from triton_model_check.builder.description import ConfigDescription
+from triton_model_check.checks.loaded_config import complete
+from triton_model_check.model.folder import ModelFolder
 from triton_model_check.model_config import ModelConfig
-from triton_model_check.model_config.builder.description import ConfigDescription
-from triton_model_check.model_config.folder import ModelFolder
-from triton_model_check.model_config.loaded_config import complete
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.composition import DESCRIPTION_FILE
 

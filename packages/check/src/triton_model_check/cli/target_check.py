@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.spelling import quoted
-from triton_model_check.cli.settings import OPTIONS, TYPES, Settings
+from triton_model_check.checks.report import Report
+from triton_model_check.choosing.settings import OPTIONS, TYPES, Settings
 from triton_model_check.cli.tensor_options import called_models
-from triton_model_check.model_config.report import Report
 from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_repository.kept.kept_repository import KeptRepository
 from triton_model_check.model_repository.repository import ModelRepository

@@ -11,11 +11,11 @@ from typing import Self
 
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.untrusted.regular_files import explained
+from triton_model_check.builder.checking import ModelInMemory
+from triton_model_check.model.backends import infer_backend
+from triton_model_check.model.folder import CONFIG_FILE
+from triton_model_check.model.loaded_files import tree_model_type
 from triton_model_check.model_config import Ensemble, ModelConfig
-from triton_model_check.model_config.backends import infer_backend
-from triton_model_check.model_config.builder.checking import ModelInMemory
-from triton_model_check.model_config.folder import CONFIG_FILE
-from triton_model_check.model_config.loaded_files import tree_model_type
 from triton_model_check.model_files.model_file import TREE_MODEL_FILES
 from triton_model_check.model_repository.repository import ModelRepository
 from triton_model_check.model_repository.temporary_folders import partial_folder

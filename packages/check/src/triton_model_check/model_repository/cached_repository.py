@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.findings import Finding
-from triton_model_check.model_config.report import Report
+from triton_model_check.checks.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.kept.kept_answers import KeptAnswers
 from triton_model_check.model_repository.kept.report_cache import as_json, finding_of

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.model_config.backends import infer_backend
-from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model.backends import infer_backend
+from triton_model_check.model.folder import ModelFolder
 
 if TYPE_CHECKING:
-    from triton_model_check.model_config.python_calls import ModelCalls
+    from triton_model_check.model.python_calls import ModelCalls
 
 __all__ = ["CompositionOptions"]
 
@@ -100,7 +100,7 @@ class Composition:
         }
         if not callers:
             return {}
-        from triton_model_check.model_config.python_calls import find_calls
+        from triton_model_check.model.python_calls import find_calls
 
         found = {name: find_calls(folder, declared.get(name)) for name, folder in callers.items()}
         return {name: calls for name, calls in found.items() if calls.models or calls.unknown}

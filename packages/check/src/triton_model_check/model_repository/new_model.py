@@ -11,7 +11,7 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.untrusted.regular_files import explained
-from triton_model_check.model_config.folder import CONFIG_FILE
+from triton_model_check.model.folder import CONFIG_FILE
 from triton_model_check.model_repository.repository import ModelRepository
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
 from triton_model_check.model_repository.uncompressed.copying import copy_file

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder, is_directory
+from triton_model_check.model.folder import CONFIG_FILE, ModelFolder, is_directory
 from triton_model_check.model_config.target import ALL_MODELS, ArchiveContent, Target
 from triton_model_check.model_repository.composition import (
     DESCRIPTION_FILE,
@@ -26,8 +26,8 @@ from triton_model_check.untrusted.rare_collections import rare_collections
 
 if TYPE_CHECKING:
     from constructs_triton_core.findings import Finding
-    from triton_model_check.model_config.packing.packed_files import PackedFiles
-    from triton_model_check.model_config.report import Report
+    from triton_model_check.checks.report import Report
+    from triton_model_check.model.packed_files import PackedFiles
     from triton_model_check.model_repository.description import ModelDescription
 
 __all__ = ["ModelRepository"]
@@ -261,7 +261,7 @@ class ModelRepository:
         ``target``
             Where the models run. Default: a server whose image is not known.
         """
-        from triton_model_check.model_config.check_run import RepositoryContext, run_checks
+        from triton_model_check.checks.check_run import RepositoryContext, run_checks
 
         target, is_packed = target or Target("server"), is_packed and not is_archive
         models = self._models_for(target)
@@ -293,7 +293,7 @@ class ModelRepository:
         self, models: Mapping[str, ModelFolder], is_archive: bool
     ) -> dict[str, PackedFiles]:
         """The files of each model that are packed. An archive is deployed as it is."""
-        from triton_model_check.model_config.packing.packed_files import PackedFiles
+        from triton_model_check.model.packed_files import PackedFiles
         from triton_model_check.model_repository.ignore import LeftOut
 
         is_given = is_archive or self._complete_bytes is not None
@@ -367,6 +367,6 @@ def _description(folder: Path) -> ModelDescription:
 
 
 def _with_places(report: Report) -> Report:
-    from triton_model_check.model_config.places import with_places
+    from triton_model_check.model.places import with_places
 
     return replace(report, findings=tuple(with_places(report.findings, report.repository)))

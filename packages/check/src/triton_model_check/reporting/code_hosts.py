@@ -14,7 +14,7 @@ from urllib.parse import quote
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
 from constructs_triton_core.visible_text import visible
 from triton_model_check import __version__
-from triton_model_check.model_config.checks import RULES
+from triton_model_check.checks.chapters import RULES
 from triton_model_check.reporting.results import Result, Shown, shown
 from triton_model_check.reporting.text import summary
 

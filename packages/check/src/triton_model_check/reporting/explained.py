@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from constructs_triton_core.facts import facts_of
 from constructs_triton_core.findings import Severity
+from triton_model_check.checks.chapters import RULES
+from triton_model_check.checks.rules import Rule
 from triton_model_check.facts.compatibility import RULES as COMPATIBILITY_RULES
-from triton_model_check.model_config.checks import RULES
-from triton_model_check.model_config.rules import Rule
 from triton_model_check.model_config.target import PLATFORMS
 
 _load = facts_of(__package__)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from constructs_triton_core.findings import Finding, Place, Severity
 from constructs_triton_core.untrusted.regular_files import read_regular
-from triton_model_check.model_config.report import Report
+from triton_model_check.checks.report import Report
 from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
 
 _WINDOW = 100  # characters that GitHub hashes

@@ -10,7 +10,7 @@ from cdk_rehearse.cli.deployed import read_deployed
 from cdk_rehearse.cli.serve import serve
 from cdk_rehearse.cli.text import report_lines
 from cdk_rehearse.updates.event_kinds import KINDS
-from constructs_triton_core.aws.aws_reader import make_session
+from constructs_triton_core.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, pair_argument, whole_number

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
+from constructs_triton_core.aws_reader import AwsError, AwsReader
 
 if TYPE_CHECKING:
     import boto3

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
-from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_core.aws_reader import AwsReader
 
 if TYPE_CHECKING:
     import boto3

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from constructs_triton_core.aws.aws_reader import make_session, reaching_aws
+from constructs_triton_core.aws_reader import make_session, reaching_aws
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.processes.children import run_child
 from constructs_triton_core.program.argument_types import add_common

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, TypedDict
 
-from constructs_triton_core.aws.aws_reader import reaching_aws
+from constructs_triton_core.aws_reader import reaching_aws
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common

@@ -14,7 +14,7 @@ from textwrap import wrap
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, get_args, get_origin
 
-from constructs_triton_core.aws.aws_reader import make_session
+from constructs_triton_core.aws_reader import make_session
 from constructs_triton_core.declared_values import Value, declared_values
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit

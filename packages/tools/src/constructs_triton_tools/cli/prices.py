@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 from datetime import UTC, datetime
 
-from constructs_triton_core.aws.aws_reader import AwsReader, region_of
+from constructs_triton_core.aws_reader import AwsReader, region_of
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_lines, print_note, show_work

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_core.aws_reader import AwsReader
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.declared_values import Value

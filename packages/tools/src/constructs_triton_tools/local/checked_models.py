@@ -21,8 +21,8 @@ from constructs_triton_tools.local.server.installation import (
 )
 from constructs_triton_tools.local.stand_ins.environments import replace_environments
 from constructs_triton_tools.local.stand_ins.stand_ins import PACKAGES, StandIns
-from triton_model_check.model_config.backends import infer_backend
-from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
+from triton_model_check.model.backends import infer_backend
+from triton_model_check.model.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.uncompressed.copying import copy_file

@@ -14,15 +14,15 @@ from constructs_triton_client.wire.dtypes import dtype_of
 from constructs_triton_core.datatypes import Datatype, by_data_type
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.model_config.builder.derived_warmup import concrete_dims
-from triton_model_check.model_config.loaded_config import complete
+from triton_model_check.builder.derived_warmup import concrete_dims
+from triton_model_check.checks.loaded_config import complete
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_repository import ModelRepository
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from triton_model_check.model_config.folder import ModelFolder
+    from triton_model_check.model.folder import ModelFolder
 
 # The largest random whole number. Larger ones may be out of range where a model uses them as
 # indices.

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton_client.wire.content_type import BINARY_CONTENT_TYPE, format_content_type
 from constructs_triton_client.wire.responses import InferenceResult, decode_response
 from constructs_triton_client.wire.server_side import InferenceRequest, decode_request
-from constructs_triton_core.aws.aws_reader import AwsReader
+from constructs_triton_core.aws_reader import AwsReader
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.regular_files import open_regular

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
+from constructs_triton_core.aws_reader import AwsError, AwsReader
 from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.operations.container_log import can_explain
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsError
+from constructs_triton_core.aws_reader import AwsError
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.operations.cloudwatch_logs import (

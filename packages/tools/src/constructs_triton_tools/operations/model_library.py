@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from constructs_triton_core.aws.aws_reader import make_session
+from constructs_triton_core.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.findings import Finding
 from constructs_triton_tools.operations.library_values import ArchiveFile, LibraryModel

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsError, AwsReader, reaching_aws
+from constructs_triton_core.aws_reader import AwsError, AwsReader, reaching_aws
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from constructs_triton_core.model_index import INDEX_FILE, ModelIndex
 from constructs_triton_functions.model_sync import RESOURCE_TYPE

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
+from constructs_triton_core.aws_reader import AwsError, AwsReader
 from constructs_triton_core.cloud_assembly.endpoints import containers_of, instance_types_of
 from constructs_triton_tools.assembly.utilization import share_of_instance
 from constructs_triton_tools.aws.noting_reader import NotingReader

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import ClientError
 
-from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
+from constructs_triton_core.aws_reader import AwsError, AwsReader
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.sources import deployed
 from constructs_triton_tools.local.sources.deployed import _Objects, read_deployed_endpoints

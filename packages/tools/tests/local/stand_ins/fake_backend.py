@@ -11,9 +11,9 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from triton_model_check.model_config.completion import complete_core
-from triton_model_check.model_config.folder import ModelFolder
-from triton_model_check.model_config.model_under_check import ModelUnderCheck
+from triton_model_check.checks.model_under_check import ModelUnderCheck
+from triton_model_check.model.completion import complete_core
+from triton_model_check.model.folder import ModelFolder
 from triton_model_check.model_config.schema import new_model_config
 
 

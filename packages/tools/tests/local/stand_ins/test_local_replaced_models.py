@@ -23,7 +23,7 @@ from constructs_triton_tools.local.stand_ins.replaced_models import (
     put_in_place,
 )
 from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
-from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model.folder import ModelFolder
 from triton_model_check.model_config.text import parse_model_config
 
 

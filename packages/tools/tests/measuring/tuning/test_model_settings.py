@@ -13,7 +13,7 @@ from constructs_triton_tools.measuring.tuning.model_settings import (
     read_settings,
     write_settings,
 )
-from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model.folder import ModelFolder
 from triton_model_check.model_config.text import format_model_config
 
 TENSORS = (

@@ -14,8 +14,8 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import quoted
 from triton_model_check.artifacts.environments.python_environment import PythonEnvironment
 from triton_model_check.facts.images import DEFAULT_VERSION
-from triton_model_check.model_config.backends import infer_backend
-from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
+from triton_model_check.model.backends import infer_backend
+from triton_model_check.model.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.composition import ALL_MODELS
 from triton_model_check.model_repository.temporary_folders import scratch_directory

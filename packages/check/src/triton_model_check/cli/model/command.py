@@ -14,18 +14,18 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.exit_codes import FoundWrongError
 from constructs_triton_core.untrusted.regular_files import explained
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
+from triton_model_check.builder.derived_config import (
+    DerivedConfig,
+    checked_name,
+    derive,
+)
+from triton_model_check.builder.derived_warmup import warmup_requests
 from triton_model_check.cli.config import described_folder, print_tensors
 from triton_model_check.cli.model.arguments import SYNTAX, add_arguments, config_fields
 from triton_model_check.cli.model.first_code import first_code
 from triton_model_check.cli.model.pipeline import pipeline_of
 from triton_model_check.cli.tensor_options import read_shapes
 from triton_model_check.model_config import ModelConfig
-from triton_model_check.model_config.builder.derived_config import (
-    DerivedConfig,
-    checked_name,
-    derive,
-)
-from triton_model_check.model_config.builder.derived_warmup import warmup_requests
 from triton_model_check.model_repository.new_model import NewModel
 
 __all__ = ["add_arguments"]

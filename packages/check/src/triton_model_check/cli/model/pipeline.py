@@ -9,8 +9,8 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.checks.loaded_config import complete
 from triton_model_check.model_config import Ensemble, ModelConfig
-from triton_model_check.model_config.loaded_config import complete
 from triton_model_check.model_repository import ModelRepository
 
 _SITE = re.compile(rf"^{re.escape(Path(__file__).name)}:\d+: ", re.MULTILINE)

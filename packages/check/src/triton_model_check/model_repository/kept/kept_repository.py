@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from triton_model_check.model_config.report import Report
+from triton_model_check.checks.report import Report
 from triton_model_check.model_repository.kept.kept_answers import KeptAnswers
 from triton_model_check.model_repository.kept.report_cache import as_json, finding_of
 from triton_model_check.model_repository.repository import ModelRepository

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from constructs_triton_core.aws.aws_reader import AwsError, reaching_aws
+from constructs_triton_core.aws_reader import AwsError, reaching_aws
 from constructs_triton_core.errors import InvalidValueError, InvocationError
 from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_tools.building.plans.job_bucket import JobBucket

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
+from constructs_triton_core.aws_reader import AwsError, AwsReader
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_tools.building.plans.job_request import TIMING_CACHE, JobRequest, JobSettings
 from constructs_triton_tools.building.plans.plan_files import LOG_FILE, PLAN_FILE

@@ -11,8 +11,8 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_tools.building.plans.onnx_model import OnnxModelFile
 from constructs_triton_tools.building.plans.shapes import Range
+from triton_model_check.builder.derived_config import derive
 from triton_model_check.model_config import ModelConfig, TensorrtBackend
-from triton_model_check.model_config.builder.derived_config import derive
 from triton_model_check.model_config.text import parse_model_config
 
 _ONNX_RUNTIME = ("onnxruntime", "onnxruntime_onnx")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsError, AwsReader
+from constructs_triton_core.aws_reader import AwsError, AwsReader
 from constructs_triton_tools.aws.waiting import wait_for
 from constructs_triton_tools.building.plans.job_request import JobRequest
 

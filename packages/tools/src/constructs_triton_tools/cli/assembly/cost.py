@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from constructs_triton_core.aws.aws_reader import AwsError, make_session
+from constructs_triton_core.aws_reader import AwsError, make_session
 from constructs_triton_core.cloud_assembly.assembly import read_stacks
 from constructs_triton_core.cloud_assembly.endpoints import (
     DeclaredEndpoint,

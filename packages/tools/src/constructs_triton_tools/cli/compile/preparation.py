@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import region_of
+from constructs_triton_core.aws_reader import region_of
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity

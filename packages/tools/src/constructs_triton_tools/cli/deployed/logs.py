@@ -6,7 +6,7 @@ import argparse
 from datetime import timedelta
 from typing import Annotated, TypedDict
 
-from constructs_triton_core.aws.aws_reader import AwsError
+from constructs_triton_core.aws_reader import AwsError
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_lines, print_note

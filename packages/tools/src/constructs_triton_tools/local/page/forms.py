@@ -12,10 +12,10 @@ from constructs_triton_tools.local.sources.inference_type import (
     is_decoupled,
     used_inference_type,
 )
-from triton_model_check.model_config.ensemble import EnsembleGraph
-from triton_model_check.model_config.folder import ModelFolder
-from triton_model_check.model_config.loaded_config import complete
-from triton_model_check.model_config.python_calls import find_calls
+from triton_model_check.checks.loaded_config import complete
+from triton_model_check.model.ensemble_graph import EnsembleGraph
+from triton_model_check.model.folder import ModelFolder
+from triton_model_check.model.python_calls import find_calls
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.archive_outline import outline_archive

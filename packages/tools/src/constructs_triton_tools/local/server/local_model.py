@@ -24,9 +24,9 @@ from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_tools.local.server.installation import ModelPython
 from constructs_triton_tools.local.stand_ins.environments import replace_environments
 from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
-from triton_model_check.model_config.backends import infer_backend
-from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
-from triton_model_check.model_config.packed_environment import packed_python
+from triton_model_check.model.backends import infer_backend
+from triton_model_check.model.folder import CONFIG_FILE, ModelFolder
+from triton_model_check.model.packed_environment import packed_python
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_config.text import format_model_config, parse_model_config
 from triton_model_check.model_repository import ModelRepository

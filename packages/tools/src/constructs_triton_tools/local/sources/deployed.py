@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.aws.aws_reader import AwsError, AwsReader, make_session, reaching_aws
+from constructs_triton_core.aws_reader import AwsError, AwsReader, make_session, reaching_aws
 from constructs_triton_core.cloud_assembly.endpoints import (
     DeclaredContainer,
     hosts_components,

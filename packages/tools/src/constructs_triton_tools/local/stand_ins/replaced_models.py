@@ -15,7 +15,7 @@ from constructs_triton_core.errors import ArchiveError, InvalidValueError, Local
 from constructs_triton_core.spelling import did_you_mean, quoted
 from constructs_triton_core.untrusted.budget import OverBudgetError
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, variants_of
-from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
+from triton_model_check.model.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_files.onnx_graph import OnnxGraph, read_model

@@ -19,9 +19,9 @@ from typing import Any
 from constructs_triton_core.errors import MissingDependencyError
 from constructs_triton_tools.local.stand_ins.replaced_models import put_in_place
 from triton_model_check.facts.backend_releases import unsupported_xgboost
-from triton_model_check.model_config.backends import infer_backend
-from triton_model_check.model_config.folder import ModelFolder
-from triton_model_check.model_config.loaded_files import describe_file, file_to_load
+from triton_model_check.model.backends import infer_backend
+from triton_model_check.model.folder import ModelFolder
+from triton_model_check.model.loaded_files import describe_file, file_to_load
 from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.trees import FIRST_UNPUBLISHED_XGBOOST

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton_client import HttpTransport, Invocation, SageMakerTransport
 from constructs_triton_client.transports.http_transport import container_headers, container_url
 from constructs_triton_client.transports.sagemaker_transport import READ_TIMEOUT_SECONDS
-from constructs_triton_core.aws.aws_reader import credentials_of, make_session
+from constructs_triton_core.aws_reader import credentials_of, make_session
 from constructs_triton_core.errors import (
     ConstructsTritonError,
     InvalidValueError,

@@ -11,8 +11,8 @@ from constructs_triton_tools.measuring.tuning.candidates import (
     ModelSettings,
     SearchSpace,
 )
-from triton_model_check.model_config.folder import ModelFolder
-from triton_model_check.model_config.loaded_config import complete
+from triton_model_check.checks.loaded_config import complete
+from triton_model_check.model.folder import ModelFolder
 from triton_model_check.model_config.target import Target
 
 #: The parameter that sets the threads of one instance.

@@ -24,9 +24,9 @@ from constructs_triton_tools.measuring.tuning.model_settings import find_space, 
 from constructs_triton_tools.measuring.tuning.outputs import REQUESTS
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
 from triton_model_check.artifacts.environments.placement import with_environments
-from triton_model_check.model_config.backends import infer_backend
-from triton_model_check.model_config.ensemble import EnsembleGraph
-from triton_model_check.model_config.folder import ModelFolder
+from triton_model_check.model.backends import infer_backend
+from triton_model_check.model.ensemble_graph import EnsembleGraph
+from triton_model_check.model.folder import ModelFolder
 from triton_model_check.model_repository import ModelRepository
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from blake3 import blake3
 
 from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
 from constructs_triton_tools.measuring.tuning.model_settings import write_settings
-from triton_model_check.model_config.folder import CONFIG_FILE, ModelFolder
+from triton_model_check.model.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_repository import ModelRepository

@@ -20,7 +20,7 @@ from constructs_triton_tools.measuring.tuning.candidates import Candidate
 from constructs_triton_tools.measuring.tuning.outcome import TuneResult
 from constructs_triton_tools.measuring.tuning.racing import Outcome
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
-from triton_model_check.model_config.folder import CONFIG_FILE
+from triton_model_check.model.folder import CONFIG_FILE
 from triton_model_check.model_config.text import format_model_config
 
 REPORT, PICTURE, BENCHMARK = "report.md", "report.svg", "benchmark.csv"

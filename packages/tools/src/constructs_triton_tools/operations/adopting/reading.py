@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsError, permission_of
+from constructs_triton_core.aws_reader import AwsError, permission_of
 from constructs_triton_core.errors import ArchiveError
 from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.operations.adopting.python_text import Answer, free_name

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from constructs_triton_core.aws.aws_reader import AwsError
+from constructs_triton_core.aws_reader import AwsError
 from constructs_triton_core.cloud_assembly.endpoints import containers_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.operations.adopting.python_text import Answer

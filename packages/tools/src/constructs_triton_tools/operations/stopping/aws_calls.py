@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws.aws_reader import AwsReader, region_of
+from constructs_triton_core.aws_reader import AwsReader, region_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.aws.waiting import wait_for
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from constructs_triton_core.aws.aws_reader import AwsError
+from constructs_triton_core.aws_reader import AwsError
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.operations.status import describe_endpoint
 from constructs_triton_tools.operations.stopping.aws_calls import AwsCalls

@@ -1,1 +1,0 @@
-"""SageMaker models without an endpoint."""

@@ -1,0 +1,1 @@
+"""The rules for models, repositories and comments, one module for each subject."""

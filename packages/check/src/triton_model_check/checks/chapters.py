@@ -1,0 +1,87 @@
+"""The chapters of the rules: each is a module, which is imported when one of its rules can apply.
+
+``chapters.json`` lists them in the order in which they are checked, with what each has rules for.
+
+``RULES`` has all rules by their code; to look one up imports all chapters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from importlib import import_module
+from typing import NamedTuple
+
+from constructs_triton_core.facts import facts_of
+from triton_model_check.checks.rules import Rule, Scope, rules_of
+from triton_model_check.model_config.target import PLATFORMS, Platform, Target
+
+
+class Chapter(NamedTuple):
+    """The module of a chapter, and what it can have rules for.
+
+    ``scopes`` has the fields of the configuration of which one must be set, by scope; none means
+    always.
+    """
+
+    module: str
+    scopes: Mapping[Scope, Sequence[str]]
+    platforms: tuple[Platform, ...] = PLATFORMS
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules of the module, which is imported."""
+        name = f"{__package__}.{self.module}"
+        import_module(name)
+        return rules_of(name)
+
+    def applies(self, scopes: Collection[str], fields: Collection[str], target: Target) -> bool:
+        """Return whether the chapter can have a rule for a model of these
+        scopes with these fields.
+        """
+        return target.platform in self.platforms and any(
+            scope in scopes and (not when or not set(when).isdisjoint(fields))
+            for scope, when in self.scopes.items()
+        )
+
+
+CHAPTERS = tuple(
+    Chapter(each["module"], each["scopes"], tuple(each.get("platforms", PLATFORMS)))
+    for each in facts_of(__package__)("chapters")["chapters"]
+)
+
+
+class _AllRules(Mapping[str, Rule]):
+    """The rules of all chapters by their code, in the order of the chapters."""
+
+    @cached_property
+    def _rules(self) -> dict[str, Rule]:
+        return {rule.code: rule for chapter in CHAPTERS for rule in chapter.rules}
+
+    def __getitem__(self, code: str) -> Rule:
+        return self._rules[code]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rules)
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+
+RULES = _AllRules()
+
+
+@cache
+def rules_for(scopes: tuple[str, ...], fields: frozenset[str], target: Target) -> tuple[Rule, ...]:
+    """Return the rules for a model of these scopes with these fields;
+    a repository has few combinations.
+    """
+    return tuple(
+        rule
+        for chapter in CHAPTERS
+        if chapter.applies(scopes, fields, target)
+        for rule in chapter.rules
+        if rule.scope in scopes
+        and (not rule.when or not fields.isdisjoint(rule.when))
+        and rule.holds_for(target)
+    )

@@ -1,0 +1,191 @@
+"""Runs every rule on every model of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from constructs_triton_core.findings import Finding, Fix, Place, Severity
+from constructs_triton_core.spelling import limited_suggestions
+from triton_model_check.checks.chapters import RULES, rules_for
+from triton_model_check.checks.files import POINTER_CODE, pointers_of
+from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.checks.report import Report
+from triton_model_check.checks.rules import IGNORE_MARK, Problem, Rule
+from triton_model_check.model_config.target import Target
+
+if TYPE_CHECKING:
+    from triton_model_check.checks.comments import IgnoreComment
+    from triton_model_check.model_config.locations import Range
+
+__all__ = ["RULES", "RepositoryContext"]
+
+# People fix the first ones, and a generated file can have a hundred thousand.
+_MOST_PROBLEMS = 100
+_MORE = Problem(
+    f"there are more errors of this check, of which the first {_MOST_PROBLEMS} are listed",
+    hint="fix those that are listed, and check again",
+)
+_LONGEST_MESSAGE = 1000
+
+
+def run_checks(context: RepositoryContext, repository: str) -> Report:
+    """Return all findings of a repository, sorted by place.
+
+    An error in a model that the endpoint does not load becomes a warning: the endpoint starts
+    without it.
+    """
+    findings = list(_repository_findings(context))
+    comments: list[IgnoreComment] = []
+    for model in context.models.values():
+        is_loaded = model.name in context.loaded
+        found = _limited_model_findings(model, comments)
+        findings += found if is_loaded else [_as_not_loaded(each, context) for each in found]
+    pointers = {path for model in context.models.values() for path in pointers_of(model)}
+    if pointers:
+        findings = _with_one_of_each(pointers, findings)
+    ignored: list[Finding] = []
+    if comments:  # they count for findings without a line too, which then need a place
+        from triton_model_check.model.places import with_places
+
+        placed = with_places(findings, repository)
+        findings, ignored = _with_comments(comments, placed, context)
+    findings.sort(
+        key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code)
+    )
+    loaded = sorted(context.loaded & context.models.keys())
+    not_checked = tuple(line for name in loaded for line in context.models[name].not_checked)
+    return Report(
+        repository, tuple(dict.fromkeys(findings)), not_checked, tuple(dict.fromkeys(ignored))
+    )
+
+
+def _with_comments(
+    comments: Sequence[IgnoreComment], findings: Iterable[Finding], context: RepositoryContext
+) -> tuple[list[Finding], list[Finding]]:
+    """Return the findings with those about comments, and those that comments ignore."""
+    from triton_model_check.checks.comments import apply_comments
+
+    kept, ignored, used = apply_comments(comments, findings, _expected_codes(context))
+    for rule in rules_for(("comment",), frozenset(), context.target):
+        problems = (problem for each in used for problem in rule.function(each))
+        with limited_suggestions():
+            listed = list(islice(problems, _MOST_PROBLEMS))
+        kept += (_finding(rule, each, str(each.path), context.target) for each in listed)
+    return kept, ignored
+
+
+def _expected_codes(context: RepositoryContext) -> Collection[str]:
+    """The codes of which a comment must ignore something.
+
+    None when packing is checked, for one endpoint at a time. Whether a rule about the machine finds
+    something depends on what is known about it.
+    """
+    if context.is_packed:
+        return ()
+    target = context.target
+    return {
+        code
+        for code, rule in RULES.items()
+        if rule.group not in ("server", "target")
+        and (target.local_files or not rule.needs_files)
+        and rule.holds_for(target)
+    }
+
+
+def _with_one_of_each(pointers: Collection[str], findings: Iterable[Finding]) -> list[Finding]:
+    """Return what was found without what the rules say of the text of a pointer, which would
+    mislead.
+
+    Triton rejects a pointer if it rejects its text.
+    """
+    kept, rejected = [], set()
+    for each in findings:
+        if each.path not in pointers or each.code == POINTER_CODE:
+            kept.append(each)
+        elif each.rejects:
+            rejected.add(each.path)
+    return [replace(each, rejects=each.rejects or each.path in rejected) for each in kept]
+
+
+def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
+    for rule in rules_for(context.scopes, frozenset(), context.target):
+        problems = list(islice(rule.function(context), _MOST_PROBLEMS + 1))
+        problems[_MOST_PROBLEMS:] = [_MORE] * (len(problems) > _MOST_PROBLEMS)
+        for problem in problems:
+            yield _finding(rule, problem, problem.path or ".", context.target)
+
+
+def _limited_model_findings(model: ModelUnderCheck, comments: list[IgnoreComment]) -> list[Finding]:
+    with limited_suggestions():
+        found = list(_model_findings(model))
+    comments += _comments_of(model)
+    model.not_checked += _imports_not_checked(model)
+    model.forget_sources()
+    return found
+
+
+def _comments_of(model: ModelUnderCheck) -> Iterable[IgnoreComment]:
+    files = (source.content for source in model.python_sources)
+    if IGNORE_MARK not in (model.folder.config_text or "") and not any(
+        IGNORE_MARK.encode() in each for each in files
+    ):
+        return ()
+    from triton_model_check.checks.comments import comments_of
+
+    return comments_of(model)
+
+
+def _imports_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
+    if not model.python_sources:
+        return ()
+    from triton_model_check.checks.python_environment import imports_not_checked
+
+    return imports_not_checked(model)
+
+
+def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:
+    for rule in rules_for(model.scopes, model.fields, model.target):
+        for number, problem in enumerate(rule.function(model)):
+            if number == _MOST_PROBLEMS:
+                yield _finding_of(model, rule, _MORE)
+                break
+            yield _finding_of(model, rule, problem)
+
+
+def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding:
+    path, place, folder = problem.path, None, model.folder
+    if path is None:
+        path, place = model.config_place, folder.locate(problem.field)
+    fix = problem.fix.fix(folder, path, problem.field) if problem.fix else None
+    return _finding(rule, problem, path, model.target, place=place, fix=fix)
+
+
+def _finding(
+    rule: Rule,
+    problem: Problem,
+    path: str,
+    target: Target,
+    *,
+    place: Range | None = None,
+    fix: Fix | None = None,
+) -> Finding:
+    line, column = place[:2] if place else (problem.line, problem.column)
+    message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem, target))
+    shown = Place(path, *place) if place else None  # with_places gives one to those that have none
+    problem_of = (rule.code, rule.severity, path, message, hint, rule.source, line, column)
+    return Finding(*problem_of, rule.rejects or problem.rejects, shown, fix)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
+
+
+def _as_not_loaded(finding: Finding, context: RepositoryContext) -> Finding:
+    if finding.severity is Severity.WARNING:
+        return finding
+    place = "this endpoint" if context.target.is_sagemaker else "the server"
+    message = f"{finding.message} ({place} does not load it)"
+    return replace(finding, severity=Severity.WARNING, message=message, rejects=False)

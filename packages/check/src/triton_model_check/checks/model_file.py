@@ -1,0 +1,300 @@
+"""The model files of the versions to load. Each rule reports the faults of one code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from constructs_triton_core.errors import InvalidValueError
+from triton_model_check.checks.model_under_check import ModelUnderCheck
+from triton_model_check.checks.onnx import (
+    Pair,
+    different,
+    dims_problem,
+    pairs,
+    type_problems,
+    unexpected,
+)
+from triton_model_check.checks.rules import Problem, reported, rule, warning
+from triton_model_check.fixes.steps import put, unsafe
+from triton_model_check.model.backends import fix_of_wrong_backend
+from triton_model_check.model_files.model_file import ModelFile
+from triton_model_check.model_files.plan_manifest import PlanManifest, manifest_of, read_manifest
+
+_LOAD = "onnxruntime_backend ModelState::LoadModel"
+_PLAN = "NVIDIA TensorRT printPlanVersion"
+_INSTANCE = "tensorrt_backend ModelInstanceState"
+_BATCH = "tensorrt_backend ModelState::AutoCompleteConfigHelper"
+_PLANS_AND_GPUS = "NVIDIA TensorRT developer guide: compatibility of engines"
+
+
+def _problems(model: ModelUnderCheck, code: str) -> Iterator[Problem]:
+    for file in model.model_files:
+        for fault in file.faults:
+            if fault.code == code:
+                path = model.place_of(file.path.parent / (fault.file or file.path.name))
+                yield Problem(fault.message, hint=fault.hint, path=path)
+
+
+@rule("model-file-missing", "file", needs_files=True, source=_LOAD)
+def missing(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every loaded version contains its model file, such as ``model.onnx``, or
+    ``default_model_filename``.
+
+    Case matters, and a link must lead to a file. ``python-model-file`` checks models of the Python
+    backend.
+    """
+    is_named = model.config is not None and bool(model.config.default_model_filename)
+    chosen = {} if model.config is None else dict(model.config.cc_model_filenames)
+    capability = model.target.compute_capability
+    for problem in _problems(model, "model-file-missing"):
+        if chosen and capability is not None and capability not in chosen:
+            gpu = f"the {_host(model)}'s GPU ({_gpu(model.target.gpu_model, capability)})"
+            hint = f"compile the model for {gpu}, and add its plan to cc_model_filenames"
+            yield problem._replace(field=("cc_model_filenames",), path=None, hint=hint)
+        elif not is_named and (fix := _of_another_backend(model)):
+            yield problem._replace(hint=fix)
+        else:
+            yield (
+                problem._replace(field=("default_model_filename",), path=None)
+                if is_named
+                else problem
+            )
+
+
+def _of_another_backend(model: ModelUnderCheck) -> str | None:
+    versions = (
+        fix_of_wrong_backend(model.folder, each, model.backend) for each in model.versions_to_load
+    )
+    return next(filter(None, versions), None)
+
+
+model_file_format = reported("model-file-format", _problems)
+onnx_not_a_model = reported("onnx-not-a-model", _problems)
+onnx_version = reported("onnx-version", _problems)
+onnx_operator = reported("onnx-operator", _problems)
+onnx_invalid_graph = reported("onnx-invalid-graph", _problems)
+onnx_not_a_tensor = reported("onnx-not-a-tensor", _problems)
+onnx_external_data = reported("onnx-external-data", _problems)
+plan_not_a_plan = reported("plan-not-a-plan", _problems)
+
+
+@rule("plan-version", "tensorrt", needs_files=True, source=_PLAN)
+def plan_version(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The TensorRT that built the plan has the version of the image's TensorRT.
+
+    TensorRT loads plans of other versions only if they were built with ``--versionCompatible``, and
+    the server runs with ``--backend-config=tensorrt,version-compatible=true``. The header of a plan
+    does not say how it was built: acknowledge ``plan-version`` for such an endpoint.
+    """
+    for each in _problems(model, "plan-version"):
+        yield each._replace(
+            hint=(each.hint or "").replace("the endpoint's", f"the {_host(model)}'s")
+        )
+
+
+@rule("plan-gpu", "tensorrt", needs_files=True, source=_PLANS_AND_GPUS)
+def plan_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The plan was built on a GPU with the compute capability of the endpoint's GPU.
+
+    ``constructs-triton compile`` writes ``plan.json`` beside a plan; without it the GPU is not
+    known. Plans that are built with ``--hardwareCompatibilityLevel`` run on other GPUs.
+    """
+    try:
+        read_manifest(model.folder.directory / manifest_of(_plan(model)))
+    except InvalidValueError as error:
+        _, _, rest = str(error).partition(": ")
+        message, _, hint = rest.partition("; ")
+        yield Problem(message, hint=hint, path=model.folder.relative(manifest_of(_plan(model))))
+        return
+    wanted, manifest = model.target.compute_capability, _manifest(model)
+    if manifest is None or wanted in (None, manifest.compute_capability):
+        return
+    if any(each.startswith("--hardwareCompatibilityLevel") for each in manifest.arguments):
+        return
+    yield _gpu_problem(
+        model, manifest, f"the {_host(model)} has {_gpu(model.target.gpu_model, wanted)}"
+    )
+
+
+@warning("plan-gpu-model", "tensorrt", needs_files=True, source=_PLANS_AND_GPUS)
+def plan_gpu_model(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The plan was built on the same type of GPU as the endpoint has.
+
+    An L4 and an L40S have the same compute capability. TensorRT loads the plan of one on the other,
+    and warns that it may be slow or fail.
+    """
+    manifest, target = _manifest(model), model.target
+    if manifest is None or target.gpu_model in (None, manifest.gpu_model):
+        return
+    if manifest.compute_capability == target.compute_capability:
+        yield _gpu_problem(
+            model, manifest, f"the {_host(model)} has {target.gpu_model}, another model"
+        )
+
+
+def _manifest(model: ModelUnderCheck) -> PlanManifest | None:
+    """The manifest of the plan to load; ``None`` without one,
+    or if the plan was replaced by another.
+    """
+    is_known = any(each.has_manifest for each in model.model_files)
+    return read_manifest(model.folder.directory / manifest_of(_plan(model))) if is_known else None
+
+
+def _plan(model: ModelUnderCheck) -> str:
+    """The plan that the GPU of the endpoint loads: that of ``cc_model_filenames``,
+    or the default one.
+    """
+    by_capability = {} if model.config is None else dict(model.config.cc_model_filenames)
+    return str(by_capability.get(model.target.compute_capability, "model.plan"))
+
+
+def _gpu_problem(model: ModelUnderCheck, manifest: PlanManifest, found: str) -> Problem:
+    built = _gpu(manifest.gpu_model, manifest.compute_capability)
+    return Problem(
+        f"the plan was built for {built}, but {found}",
+        hint=f"compile it again with --instance-type and the type of the {_host(model)}",
+        path=model.folder.relative(manifest_of(_plan(model))),
+    )
+
+
+def _host(model: ModelUnderCheck) -> str:
+    return "endpoint" if model.target.is_sagemaker else "machine"
+
+
+def _gpu(gpu_model: str | None, compute_capability: str) -> str:
+    return f"{gpu_model or 'a GPU'} (compute capability {compute_capability})"
+
+
+# --- the tensors of plans, which `constructs-triton compile` writes into plan.json ----------------
+
+
+def _plans(model: ModelUnderCheck) -> Iterator[tuple[ModelFile, Any]]:
+    """Yield the configuration with each plan of known tensors.
+
+    Plans of several GPUs have the same ones.
+    """
+    known = {(each.inputs, each.outputs): each for each in model.model_files if each.has_manifest}
+    return (
+        (file, model.config) for file in known.values() if file.inputs and model.config is not None
+    )
+
+
+def _has_batches(pairs: Sequence[Pair]) -> bool:
+    """Whether dims leave out the batch dimension.
+
+    Without any dims, the backend assumes that they do.
+    """
+    known = [
+        (each, each.found.shape) for each in pairs if each.dims and each.found.shape is not None
+    ]
+    return not known or any(
+        _is_ragged(each) or len(each.dims) + 1 == len(shape) for each, shape in known
+    )
+
+
+def _is_ragged(pair: Pair) -> bool:
+    return pair.field == "input" and pair.tensor.allow_ragged_batch
+
+
+@rule(
+    "plan-tensor",
+    "tensorrt",
+    needs_files=True,
+    source=f"{_INSTANCE}::ValidateIO, InitIOBindingBuffers",
+)
+def plan_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Inputs and outputs have the names and data types of the plan, and none is left out.
+
+    A side without any tensor is completed by the backend. The tensors of a plan are known if
+    ``plan.json`` has them.
+    """
+    for file, config in _plans(model):
+        yield from type_problems(file, config)
+        has_others = bool(
+            config.batch_input or config.batch_output or config.HasField("sequence_batching")
+        )
+        for side, tensors in (("input", file.inputs), ("output", file.outputs)):
+            listed = {each.name for each in getattr(config, side)}
+            wrong = list(unexpected(config, side, [each.name for each in tensors]))
+            yield from wrong
+            for name in [each.name for each in tensors if each.name not in listed and listed]:
+                if not (wrong or has_others):
+                    message = f'expected configuration for {side} "{name}"'
+                    yield Problem(message, (side,), f'add the {side} "{name}"')
+
+
+@rule(
+    "plan-dims", "tensorrt", needs_files=True, source=f"{_INSTANCE}::InitializeExecuteInputBinding"
+)
+def plan_dims(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The dims of each tensor fit its shape in the plan, and those of inputs the optimization
+    profile.
+
+    Shapes and profiles are known if ``plan.json`` has them.
+    """
+    for file, config in _plans(model):
+        found = list(pairs(file, config))
+        is_batched = _has_batches(found)
+        for pair in (
+            found if is_batched or not config.max_batch_size else ()
+        ):  # else plan-max-batch-size
+            dims = [-1, *pair.dims] if is_batched else pair.dims
+            if pair.dims and pair.found.shape is not None and not _is_ragged(pair):
+                yield from _dims_problems(pair, dims, pair.found.shape, is_batched)
+
+
+def _dims_problems(
+    pair: Pair, dims: list[int], shape: tuple[int, ...], is_batched: bool
+) -> Iterator[Problem]:
+    sizes = list(zip(dims, shape, strict=False))
+    if len(dims) != len(shape) or any(
+        one != other and -1 not in (one, other) for one, other in sizes
+    ):
+        yield dims_problem(pair, *different(pair, dims, shape, is_batched))
+        return
+    least, _, most = pair.found.profile or (dims, dims, dims)
+    for index, size in enumerate(dims):
+        if size != -1 and not least[index] <= size <= most[index]:
+            name, between = pair.tensor.name, f"between {least[index]} and {most[index]}"
+            message = (
+                f'input "{name}": model expected the shape of dimension {index} to be {between}'
+            )
+            hint = (
+                f"write -1 or a size {between}, or compile the model again with --input {name}=DIMS"
+            )
+            yield dims_problem(pair, f"{message}, got {size}", hint)
+
+
+@rule("plan-max-batch-size", "tensorrt", needs_files=True, source=_BATCH)
+def plan_max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``max_batch_size`` is at most the largest batch of the plan's optimization profile.
+
+    A plan of an ONNX model with a fixed first dimension has one batch size. The profile is known if
+    ``plan.json`` has it.
+    """
+    for file, config in _plans(model):
+        profiles = [each.profile[2] for each in file.inputs if each.profile]
+        size, most = (
+            config.max_batch_size,
+            min((each[0] for each in profiles if each), default=None),
+        )
+        is_batched = _has_batches(list(pairs(file, config)))
+        allowed = most if is_batched else 0
+        if allowed is not None and size > allowed:
+            again = f"compile the model again with --max-batch-size {size}"
+            is_fixed = not all(each.is_batched for each in file.inputs if each.shape)
+            export = "export the model with a batch dimension, and " if is_fixed else ""
+            hint = f"set max_batch_size: {allowed}, or {export}{again}"
+            if not is_batched:
+                hint = "write dims without the batch dimension, or set max_batch_size: 0"
+            message = (
+                f"configuration specified max-batch {size} but "
+                "TensorRT engine only supports max-batch"
+            )
+            fix = unsafe(put(str(allowed)))
+            yield Problem(f"{message} {allowed}", ("max_batch_size",), hint, fix=fix)
+
+
+torchscript_not_a_model = reported("torchscript-not-a-model", _problems)
+torchscript_arguments = reported("torchscript-arguments", _problems)

@@ -1,0 +1,406 @@
+"""The configuration of an ONNX model, compared with the model.
+
+Source: onnxruntime_backend r24.10.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.checks.model_under_check import ModelUnderCheck
+from triton_model_check.checks.rules import Problem, rule
+from triton_model_check.facts.backend_releases import onnx_runtime
+from triton_model_check.fixes.steps import meant, put, unsafe
+from triton_model_check.model_config.schema import data_type_name
+from triton_model_check.model_files.model_file import ModelFile, ModelTensor
+
+_AUTO_COMPLETE = "onnxruntime_backend ModelState::AutoCompleteMaxBatch"
+_TYPES = "onnxruntime_backend ConvertFromOnnxDataType"
+_VALIDATE_INPUTS = "onnxruntime_backend ModelInstanceState::ValidateInputs"
+_VALIDATE_CONTROLS = "onnxruntime_backend ModelInstanceState::ValidateBooleanSequenceControl"
+_VALIDATE_OUTPUTS = "onnxruntime_backend ModelInstanceState::ValidateOutputs"
+_VALIDATE_BOTH = "onnxruntime_backend ModelInstanceState::ValidateInputs, ValidateOutputs"
+_DIMS = re.compile(r"write dims: (\[.*?\])")
+
+
+class Pair(NamedTuple):
+    """A tensor of the configuration, with its place,
+    and the tensor of the model with the same name.
+    """
+
+    field: str
+    position: int
+    tensor: Any
+    found: ModelTensor
+
+    @property
+    def dims(self) -> list[int]:
+        """The dims after ``reshape``, as the model gets them."""
+        tensor = self.tensor
+        return list(tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims)
+
+
+def pairs(file: ModelFile, config: Any) -> Iterator[Pair]:
+    """Yield each tensor of the configuration that the model has too."""
+    for field, tensors in (("input", file.inputs), ("output", file.outputs)):
+        found = {each.name: each for each in tensors}
+        for index, tensor in enumerate(getattr(config, field)):
+            if tensor.name in found:
+                yield Pair(field, index, tensor, found[tensor.name])
+
+
+# Batching.
+
+
+@rule("onnx-batching", "onnxruntime", needs_files=True, source=_AUTO_COMPLETE)
+def batching(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A model without a batch dimension has ``max_batch_size: 0``.
+
+    Every input and output of the model must have a variable first dimension to support batching.
+    """
+    for file, config in model.completed_configs:
+        if _contradicts_batching(model, file, config):
+            message = (
+                "model does not support batching while non-zero max_batch_size is specified, got "
+            )
+            message += f"max_batch_size {config.max_batch_size}"
+            fixed = ", ".join(
+                f'"{each.name}" {list(each.shape or ())}' for each in file.fixed_tensors
+            )
+            hint = (
+                "set max_batch_size: 0, or export the model "
+                f"with a variable first dimension of {fixed}"
+            )
+            yield Problem(message, ("max_batch_size",), hint, fix=unsafe(put("0")))
+
+
+def _contradicts_batching(model: ModelUnderCheck, file: ModelFile, config: Any) -> bool:
+    return (
+        model.is_auto_completed and file.has_batch_dimension is False and config.max_batch_size != 0
+    )
+
+
+# Names.
+
+
+@rule("onnx-input-count", "onnxruntime", needs_files=True, source=_VALIDATE_INPUTS)
+def input_count(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The configuration has as many inputs as the model.
+
+    Required inputs, batch inputs, sequence controls and states count. Optional inputs do not count.
+    """
+    for file, config in model.completed_configs:
+        names = _required(file)
+        expected = _input_count(config)
+        if expected != len(names):
+            message = f"configuration expects {expected} inputs, model provides {len(names)}"
+            hint = _count_hint(config, names)
+            yield Problem(f"{message}: {quoted(names)}" if names else message, ("input",), hint)
+
+
+def _required(file: ModelFile) -> list[str]:
+    return [each.name for each in file.inputs if not each.is_optional]
+
+
+def _input_count(config: Any) -> int:
+    controls = sum(
+        len({control.kind for control in each.control})
+        for each in config.sequence_batching.control_input
+    )
+    required = sum(1 for each in config.input if not each.optional)
+    return required + len(config.batch_input) + controls + len(config.sequence_batching.state)
+
+
+def _count_hint(config: Any, names: Sequence[str]) -> str:
+    listed, known = dict.fromkeys(each.name for each in config.input), frozenset(names)
+    missing = [name for name in names if name not in listed]
+    extra = [name for name in listed if name not in known]
+    if missing and not extra:
+        return f"add the input {quoted(missing)}"
+    if extra and not missing:
+        return f"remove the input {quoted(extra)}"
+    return (
+        f"list exactly the inputs {quoted(names)}, without sequence controls, "
+        "states and batch inputs"
+    )
+
+
+@rule("onnx-input-name", "onnxruntime", needs_files=True, source=_VALIDATE_INPUTS)
+def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Each input has the name of an input of the model.
+
+    Case and blanks matter.
+    """
+    for file, config in model.completed_configs:
+        if _input_count(config) == len(_required(file)):  # else onnx-input-count reports the names
+            yield from unexpected(config, "input", [each.name for each in file.inputs])
+
+
+@rule("onnx-output-name", "onnxruntime", needs_files=True, source=_VALIDATE_OUTPUTS)
+def output_name(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Each output has the name of an output of the model.
+
+    Case and blanks matter. Outputs of the model may be left out.
+    """
+    for file, config in model.completed_configs:
+        yield from unexpected(config, "output", [each.name for each in file.outputs])
+
+
+def unexpected(config: Any, field: str, names: Sequence[str]) -> Iterator[Problem]:
+    """Yield a problem for each tensor of the configuration that the model does not have."""
+    known = frozenset(names)
+    for index, each in enumerate(getattr(config, field)):
+        if each.name and each.name not in known:
+            message = (
+                f'unexpected inference {field} "{each.name}", allowed {field}s are: {quoted(names)}'
+            )
+            hint = did_you_mean(each.name, names, f"write one of {quoted(names)}")
+            yield Problem(message, (field, index, "name"), hint, fix=meant(hint))
+
+
+@rule("onnx-optional-input", "onnxruntime", needs_files=True, source=_VALIDATE_INPUTS)
+def optional_input(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A model with batching has no optional input.
+
+    The backend accepts ``optional: true`` only with ``max_batch_size: 0``.
+    """
+    for _, config in model.completed_configs:
+        for index, each in enumerate(config.input):
+            if each.optional and config.max_batch_size > 0:
+                message = (
+                    f'optional input "{each.name}" is not supported '
+                    "for models that support batching"
+                )
+                hint = "set max_batch_size: 0, or remove the input"
+                yield Problem(message, ("input", index, "optional"), hint)
+
+
+# Types.
+
+
+@rule("onnx-data-type", "onnxruntime", needs_files=True, source=_VALIDATE_BOTH)
+def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Each tensor has the data type of the model's tensor.
+
+    The backend does not convert data.
+    """
+    for file, config in model.completed_configs:
+        yield from type_problems(file, config)
+
+
+def type_problems(file: ModelFile, config: Any) -> Iterator[Problem]:
+    """Yield a problem for each tensor that has another data type in the model."""
+    for pair in pairs(file, config):
+        given, wanted = data_type_name(pair.tensor.data_type), pair.found.data_type
+        if wanted and given not in (wanted, "TYPE_INVALID"):
+            name = f'{pair.field} "{pair.tensor.name}"'
+            message = f"configuration expects datatype {given} for {name}, model provides {wanted}"
+            place = (pair.field, pair.position, "data_type")
+            yield Problem(message, place, f"write {wanted}", fix=unsafe(put(wanted)))
+
+
+@rule("onnx-unsupported-type", "onnxruntime", needs_files=True, source=_TYPES)
+def unsupported_type(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The backend of the image supports the data type of each tensor.
+
+    It supports BF16 from image 26.03 on. Triton has no data type for FP8, 4-bit and complex
+    numbers.
+    """
+    supports_bf16 = onnx_runtime(model.target.image_version).supports_bf16
+    for file, config in model.completed_configs:
+        for pair in pairs(file, config):
+            type_name = pair.found.data_type
+            if not type_name or (type_name == "TYPE_BF16" and not supports_bf16):
+                shown = type_name or "that of the model"
+                message = f'unsupported data type for "{pair.tensor.name}": {shown}'
+                newer = ", or use image 26.03 or newer" if type_name else ""
+                hint = f"export the model with FP16 or FP32{newer}"
+                yield Problem(message, (pair.field, pair.position), hint)
+
+
+# Dims.
+
+
+@rule(
+    "onnx-dims", "onnxruntime", needs_files=True, source=f"{_VALIDATE_BOTH}, CompareDimsSupported"
+)
+def dims(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The dims of each tensor agree with the shape of the model's tensor.
+
+    With ``max_batch_size`` above 0, the first dimension of the model is the batch dimension, which
+    ``dims`` leaves out. An input may have a fixed size where the model has -1. An output must have
+    the same dims.
+    """
+    for file, config in model.completed_configs:
+        batch_outputs = {name for each in config.batch_output for name in each.target_name}
+        for pair in pairs(file, config):
+            is_computed = pair.field == "output" and pair.tensor.name in batch_outputs
+            if is_computed or _contradicts_batching(model, file, config):
+                continue
+            is_filled_in = model.config is None or not getattr(model.config, pair.field)
+            if is_filled_in and 0 in pair.tensor.dims:
+                message = (
+                    f'model {pair.field} "{pair.tensor.name}" dimension must be integer >= 1, got 0'
+                )
+                yield Problem(message, (pair.field,), "export the model with a size of at least 1")
+            is_exact = pair.field == "input" or file.has_inferred_shapes
+            problem = _dims_problem(pair, config.max_batch_size > 0, is_exact)
+            if problem is not None:
+                yield dims_problem(pair, *problem)
+
+
+def dims_problem(pair: Pair, message: str, hint: str) -> Problem:
+    """Return the problem of dims, with a fix if the hint has the right ones."""
+    written = None if pair.tensor.HasField("reshape") else _DIMS.fullmatch(hint)
+    fix = unsafe(put(written[1])) if written else None
+    return Problem(message, (pair.field, pair.position, "dims"), hint, fix=fix)
+
+
+def _dims_problem(pair: Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:
+    """Return message and hint. Without ``is_exact``, the runtime may infer a more precise shape."""
+    given, shape = pair.dims, pair.found.shape or ()
+    if pair.field == "input" and pair.tensor.allow_ragged_batch:
+        return None if shape == (-1,) else _ragged(pair, shape)
+    if not shape:
+        is_wrong = is_exact and any(size != 1 for size in given)
+        return _scalar(pair, given) if is_wrong else None
+    if is_batched and shape[0] != -1:
+        return _not_batched(pair, shape)
+    full = [-1, *given] if is_batched else given
+    return (
+        None
+        if _fits(full, shape, pair.field, is_exact)
+        else different(pair, full, shape, is_batched)
+    )
+
+
+def _fits(given: Sequence[int], shape: Sequence[int], field: str, is_exact: bool) -> bool:
+    if len(given) != len(shape):
+        return False
+    if field == "output" and is_exact:
+        return list(given) == list(shape)
+    return all(size in (-1, wanted) for wanted, size in zip(given, shape, strict=True))
+
+
+def _ragged(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
+    message = "configuration expects model provides input with shape [-1] for ragged input "
+    message += f'"{pair.tensor.name}", model provides {list(shape)}'
+    return message, "remove allow_ragged_batch"
+
+
+def _scalar(pair: Pair, given: Sequence[int]) -> tuple[str, str]:
+    message = (
+        f'scalar tensor "{pair.tensor.name}", should only provide 1 in dims, got {list(given)}'
+    )
+    return message, "write dims: [ 1 ]"
+
+
+def _not_batched(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
+    message = (
+        f'tensor "{pair.tensor.name}": for the model to support batching the shape should have at '
+    )
+    message += (
+        "least 1 dimension and the first dimension must be -1; but shape expected by the model is"
+    )
+    fix = f"set max_batch_size: 0 and write dims: {list(shape)}"
+    return f"{message} {list(shape)}", f"{fix}, or export the model with a variable first dimension"
+
+
+def different(
+    pair: Pair, given: Sequence[int], shape: Sequence[int], is_batched: bool
+) -> tuple[str, str]:
+    """Return message and hint for dims that do not fit a shape; both have the
+    batch dimension, if any.
+    """
+    message = (
+        f'tensor "{pair.tensor.name}": the model expects '
+        f"{len(shape)} dimensions (shape {list(shape)}) "
+    )
+    message += (
+        f"but the model configuration specifies {len(given)} dimensions (shape {list(given)})"
+    )
+    wanted = list(shape[1:] if is_batched else shape)
+    hint = f"write dims: {wanted}" if wanted else "write dims: [ 1 ] and reshape: { shape: [ ] }"
+    lacks_batch_size = not is_batched and [-1, *given] == list(shape)
+    return message, f"set max_batch_size to at least 1, or {hint}" if lacks_batch_size else hint
+
+
+# Sequences.
+
+_CONTROL_KINDS = {
+    0: "CONTROL_SEQUENCE_START",
+    1: "CONTROL_SEQUENCE_READY",
+    2: "CONTROL_SEQUENCE_END",
+    3: "CONTROL_SEQUENCE_CORRID",
+}
+_CONTROL_VALUES = {
+    "int32_false_true": "TYPE_INT32",
+    "fp32_false_true": "TYPE_FP32",
+    "bool_false_true": "TYPE_BOOL",
+}
+
+
+@rule(
+    "onnx-control",
+    "onnxruntime",
+    when=("sequence_batching",),
+    needs_files=True,
+    source=_VALIDATE_CONTROLS,
+)
+def control(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Each sequence control is an input of the model, with shape [1] and the data type of its
+    values.
+
+    With ``max_batch_size`` above 0, the shape follows the batch dimension.
+    """
+    for file, config in model.completed_configs:
+        found = {each.name: each for each in file.inputs if not each.is_optional}
+        for index, given in enumerate(config.sequence_batching.control_input):
+            place = ("sequence_batching", "control_input", index)
+            for each in given.control if given.name else ():
+                problem = _control_problem(given.name, each, found, config.max_batch_size)
+                if problem is not None and each.kind in _CONTROL_KINDS:
+                    yield Problem(problem[0], place, problem[1])
+
+
+def _control_problem(
+    name: str, control: Any, inputs: Mapping[str, ModelTensor], max_batch_size: int
+) -> tuple[str, str] | None:
+    found = inputs.get(name)
+    if found is None:
+        message = (
+            f"configuration specified sequence control '{name}', "
+            "but model does not provide that input"
+        )
+        return message, f"write the name of an input of the model: {quoted(inputs)}"
+    dims = list(found.shape or ())[1 if max_batch_size > 0 else 0 :]
+    if dims != [1]:
+        message = f"sequence control '{name}' in model has dims {dims} but dims [1] is expected"
+        return message, "export the model with this input as [batch, 1]"
+    given = _control_type(control)
+    if given and found.data_type and given != found.data_type:
+        message = f"sequence control '{name}', the model expects data-type {found.data_type}"
+        return f"{message} but the model configuration specifies {given}", _control_hint(
+            control, found
+        )
+    return None
+
+
+def _control_type(control: Any) -> str:
+    if _CONTROL_KINDS.get(control.kind) == "CONTROL_SEQUENCE_CORRID":
+        return data_type_name(control.data_type) if control.data_type else ""
+    return next((name for field, name in _CONTROL_VALUES.items() if getattr(control, field)), "")
+
+
+def _control_hint(control: Any, found: ModelTensor) -> str:
+    if _CONTROL_KINDS.get(control.kind) == "CONTROL_SEQUENCE_CORRID":
+        return f"write data_type: {found.data_type}"
+    fields = [field for field, name in _CONTROL_VALUES.items() if name == found.data_type]
+    return (
+        f"write {fields[0]}"
+        if fields
+        else "export the model with this input as INT32, FP32 or BOOL"
+    )

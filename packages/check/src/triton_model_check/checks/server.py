@@ -1,0 +1,137 @@
+"""How a server is started, on a machine, in a container, on Kubernetes or on KServe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from constructs_triton_core.facts.versions import is_at_least
+from constructs_triton_core.findings import Severity
+from triton_model_check.checks.instances import instance_count
+from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.checks.rules import Problem, rule
+from triton_model_check.facts.images import python_instance_bytes
+from triton_model_check.fixes.text_fixes import fix_of_fault
+from triton_model_check.model.folder import CONFIGS
+from triton_model_check.model_config.target import ALL_MODELS, SERVERS, Platform
+from triton_model_check.model_config.text import decode, read_text_fault
+
+_MIB = 2**20
+_OF_CHECKOUTS = {".git", ".github"}
+_SMALL_SINCE = "23.09"
+_server_rule = partial(rule, platforms=SERVERS)
+
+
+@_server_rule(
+    "server-shm-size",
+    "repository",
+    source="triton python_backend src/python_be.cc: shm_default_byte_size by release branch",
+)
+def shm_size(context: RepositoryContext) -> Iterator[Problem]:
+    """The instances of Python models fit into ``/dev/shm`` of the container when the server starts.
+
+    Each instance takes 64 MiB with images before 23.09, and 1 MiB with newer ones. Every loaded
+    version has its own, and vLLM models are Python models. A container has 64 MiB by default. The
+    instance that finds no more space stops the server. Requests need more, which depends on the
+    size of their tensors.
+    """
+    size, version = context.target.shm_bytes, context.target.image_version
+    if size is None or version is None:
+        return
+    count = sum(_python_instances(context.models[name]) for name in context.loaded)
+    needed = count * (context.target.shm_default_byte_size or python_instance_bytes(version))
+    if needed > size:
+        hint = _shm_hint(context.target.platform, -(-needed // (64 * _MIB)) * 128, version)
+        message = (
+            f"{count} instances of Python models take {needed / _MIB:g} "
+            "MiB of /dev/shm at their start"
+        )
+        yield Problem(f"{message} with image {version}, got {size / _MIB:g} MiB", hint=hint)
+
+
+def _python_instances(model: ModelUnderCheck) -> int:
+    if model.backend not in ("python", "vllm"):
+        return 0
+    versions = max(1, len(model.versions_to_load))  # they may be stored elsewhere
+    return versions if model.config is None else versions * instance_count(model)
+
+
+def _shm_hint(platform: Platform, mebibytes: int, version: str) -> str:
+    """Return how to enlarge ``/dev/shm``, with room for requests."""
+    fix = "mount an emptyDir volume with medium: Memory at /dev/shm"
+    if platform in ("server", "docker"):
+        fix = f"start the container with --shm-size={mebibytes}m"
+    is_small = is_at_least(version, _SMALL_SINCE)
+    other = (
+        "lower the count of instance groups"
+        if is_small
+        else f"use image version {_SMALL_SINCE} or newer"
+    )
+    return f"{fix}, and check with --shm-size {mebibytes}m; or {other}"
+
+
+@_server_rule(
+    "server-stray-folder",
+    "repository",
+    source=(
+        "observed with triton server 2.51: "
+        "ModelRepositoryManager::Poll takes each folder for a model"
+    ),
+    hint=(
+        "move the folder out of the repository, or start the server with "
+        "--model-control-mode=explicit and --load-model for each model"
+    ),
+    needs_files=True,
+)
+def stray_folder(context: RepositoryContext) -> Iterator[Problem]:
+    """Every folder of the repository is a model, also each hidden one.
+
+    At its start, the server loads all folders as models, also ``docs``, ``..data`` or
+    ``lost+found``, and ends if one does not load. Files beside the models do no harm. The rule
+    skips a server that loads only the models of ``--load-model``, what packing leaves out, and
+    ``.git`` and ``.github``: a checkout has them, and what is deployed from it usually has not.
+    """
+    if context.is_packed or context.root is not None or not context.folders:
+        return  # layout-folder-is-model and layout-no-model report the others
+    if ALL_MODELS not in (context.target.load_models or ALL_MODELS):
+        return
+    for name in sorted(context.others.keys() - _OF_CHECKOUTS):
+        message = f'Could not determine backend for model "{name}"'
+        if "." in name:  # what follows the dot is the backend
+            message = (
+                f'at least one version must be available under the version policy of model "{name}"'
+            )
+        yield Problem(f"{message}: the folder is no model", path=name)
+
+
+@_server_rule(
+    "server-named-config",
+    "model",
+    severity=Severity.WARNING,
+    source=(
+        "triton core GetModelConfigFullPath; server src/command_line_parser.cc by release branch"
+    ),
+    since="24.05",
+)
+def named_config(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every file ``configs/NAME.pbtxt`` follows the protobuf text format.
+
+    ``--model-config-name NAME`` replaces ``config.pbtxt`` by it, and Triton then rejects the model.
+    With this option, the check applies all rules to the files of that name.
+    """
+    files = model.folder.list(CONFIGS) if model.folder.entries.get(CONFIGS) else {}
+    for name, is_folder in sorted(files.items()):
+        path = model.folder.relative(CONFIGS, name)
+        if is_folder or not name.endswith(".pbtxt") or path == model.folder.config_path:
+            continue
+        content = model.folder.read(CONFIGS, name)
+        fault = None if content is None else read_text_fault(content)[1]
+        if fault is not None:
+            hint = (
+                f"{fault.hint}; then check it with --model-config-name "
+                f"{name.removesuffix('.pbtxt')}"
+            )
+            fix = fix_of_fault(fault, decode(content or b""))
+            yield Problem(
+                fault.message, path=path, line=fault.line, column=fault.column, hint=hint, fix=fix
+            )

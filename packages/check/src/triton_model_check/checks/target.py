@@ -1,0 +1,382 @@
+"""Whether a repository fits its target: image, GPUs, memory, disk and request size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from constructs_triton_core.datatypes import by_data_type
+from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
+from constructs_triton_core.facts.versions import is_at_least
+from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.checks.backend import misspelled
+from triton_model_check.checks.instances import instance_count
+from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.checks.rules import Problem, rule, warning
+from triton_model_check.facts.images import (
+    first_published,
+    image_of_backend,
+    image_version,
+    last_release_with,
+    newest_release,
+    newest_with,
+    published_versions,
+)
+from triton_model_check.fixes.steps import remove, unsafe
+from triton_model_check.model_config.schema import data_type_name
+from triton_model_check.model_config.target import SAGEMAKER
+from triton_model_check.untrusted.budget import count_elements
+
+_PROTO = "triton common protobuf/model_config.proto by release branch"
+_MIB = 2**20
+_SHARED_MEMORY_DEFAULT = 16 * _MIB
+
+# A field and the first release whose schema has it; earlier releases reject the file.
+_FIELD_SINCE = {
+    "runtime": "24.01",
+    "is_non_linear_format_io": "24.08",
+    "model_metrics": "24.11",
+    "max_inflight_requests": "25.11",
+}
+
+
+@warning(
+    "target-image-unknown",
+    "repository",
+    source="triton_model_check.facts, images.json",
+    hint="update constructs-triton, or acknowledge this if no version of it knows the release",
+    server_hint="update triton-model-check, or ignore this if no version of it knows the release",
+)
+def image_unknown(context: RepositoryContext) -> Iterator[Problem]:
+    """The image version is not newer than the table of images of this library.
+
+    The Python version and the TensorRT version of a newer release are not known, so the checks do
+    not compare packed environments and plans with them. For backends and ONNX Runtime, they use
+    those of the newest release in the table.
+    """
+    version = context.target.image_version
+    newest = published_versions()[0] if context.target.is_sagemaker else newest_release()
+    if version is not None and version != newest and is_at_least(version, newest):
+        yield Problem(
+            f"image {version} is newer than the table of images, which ends at {newest}; it is "
+            f"assumed to have the backends and the ONNX Runtime of {newest}, and the Python of "
+            "packed environments and the TensorRT of plans are not checked"
+        )
+
+
+@rule("target-field-too-new", source=_PROTO, before=max(_FIELD_SINCE.values()))
+def field_too_new(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The image version knows every field.
+
+    An older release of Triton rejects a file with a field that a newer release added.
+    """
+    version = model.target.image_version
+    for name, place in _new_fields(model):
+        since = _FIELD_SINCE[name]
+        if version is not None and not is_at_least(version, since):
+            newer = first_published(since) if model.target.is_sagemaker else since
+            hint = f"remove {name}, or use image version {newer} or newer"
+            message = f'image {version} has no field named "{name}"; it is new in {since}'
+            yield Problem(message, place, hint, fix=unsafe(remove()))
+
+
+def _new_fields(model: ModelUnderCheck) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+    if model.config.runtime:
+        yield "runtime", ("runtime",)
+    if model.config.HasField("model_metrics"):
+        yield "model_metrics", ("model_metrics",)
+    if model.config.ensemble_scheduling.max_inflight_requests:
+        yield "max_inflight_requests", ("ensemble_scheduling", "max_inflight_requests")
+    for field, index, tensor in model.tensors:
+        if tensor.is_non_linear_format_io:
+            yield "is_non_linear_format_io", (field, index, "is_non_linear_format_io")
+
+
+@rule("target-backend-removed", source="triton server build.py by release branch", since="25.03")
+def backend_removed(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The image version contains the backend.
+
+    Release 25.03 removed the TensorFlow backend.
+    """
+    version = model.target.image_version
+    if version is None or not model.backend or _may_have_others(model):
+        return
+    if model.backend in image_version(version).removed_backends:
+        last = newest_with if model.target.is_sagemaker else last_release_with
+        hint = f"use image version {last(model.backend)}, or convert the model to ONNX"
+        place = ("backend",) if model.config.backend else ("platform",)
+        message = f'unable to find backend library for backend "{model.backend}" in image {version}'
+        yield Problem(message, place, hint)
+
+
+@rule(
+    "target-backend-of-other-image",
+    source=(
+        "NVIDIA user guide: containers vllm-python-py3 and trtllm-python-py3; "
+        "triton server build.py"
+    ),
+    when=("backend",),
+    platforms=(*SAGEMAKER, "kserve"),
+)
+def backend_of_other_image(model: ModelUnderCheck) -> Iterator[Problem]:
+    """AWS's Triton image, or that of KServe, has the backend of a language model.
+
+    The vLLM and TensorRT-LLM backends are in NVIDIA's images ``vllm-python-py3`` and
+    ``trtllm-python-py3`` only. The rule skips your own images, and models that contain the library
+    of their backend.
+    """
+    version = model.target.image_version
+    if version is None or _may_have_others(model):
+        return
+    other = image_of_backend(model.backend, version)
+    if other is None or any(name.startswith("libtriton_") for name in model.folder.entries):
+        return
+    message = f'image {version} of AWS has no backend "{model.backend}"'
+    hint = (
+        f"build an image from {other} and use it with TritonImage.from_ecr_repository, or serve "
+        "the model with AWS's images for language models"
+    )
+    if not model.target.is_sagemaker:
+        message = f'image {version}-py3 has no backend "{model.backend}"'
+        hint = (
+            f"use {image_of_backend(model.backend, newest_release())}, "
+            f"and --backends {model.backend}"
+        )
+    yield Problem(message, ("backend",), hint)
+
+
+@rule("target-backend-absent", source="triton server build.py by release branch", when=("backend",))
+def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The image contains the backend, or the model's folder does.
+
+    The rule skips your own images, the backends of ``--backends``, and models that contain
+    ``libtriton_*.so`` or a backend in Python. On servers, it skips what ``backend-misspelled``
+    reports.
+    """
+    version = model.target.image_version
+    if version is None or _may_have_others(model) or model.config.platform == "ensemble":
+        return
+    known = image_version(version)
+    is_reported = model.backend in known.removed_backends or image_of_backend(
+        model.backend, version
+    )
+    if not model.backend or model.backend in known.backends or is_reported or _has_backend(model):
+        return
+    if not model.target.is_sagemaker and any(misspelled(model)):
+        return
+    message = f'unable to find backend library for backend "{model.backend}" in image {version}'
+    hint = did_you_mean(
+        model.backend, known.backends, f"use one of {quoted(sorted(known.backends))}"
+    )
+    if not model.target.is_sagemaker:
+        hint += f"; if you have added this backend to the server, use --backends {model.backend}"
+    yield Problem(message, ("backend",), hint)
+
+
+def _may_have_others(model: ModelUnderCheck) -> bool:
+    """Whether the server may have the backend of the model, whatever is known of the image."""
+    return not model.target.is_prebuilt_image or model.backend in model.target.backends
+
+
+def _has_backend(model: ModelUnderCheck) -> bool:
+    folders = (model.folder.entries, *map(model.folder.list, model.versions_to_load))
+    return any(
+        name == "model.py" or name.startswith("libtriton_") or name == model.config.runtime
+        for names in folders
+        for name in names
+    )
+
+
+@rule(
+    "target-tensorrt-without-gpu",
+    source="triton tensorrt_backend, ModelInstanceState",
+    hint="use an instance type with a GPU, or convert the model to ONNX",
+    server_hint="use a machine with a GPU, or convert the model to ONNX",
+)
+def tensorrt_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A TensorRT model needs an instance with a GPU.
+
+    The configuration is valid, but the backend refuses every instance that is not on a GPU.
+    """
+    if model.backend == "tensorrt" and model.target.gpu_count == 0:
+        place = ("backend",) if model.config.backend else ("platform",)
+        yield Problem("a TensorRT model needs a GPU, and the instance has none", place)
+
+
+@rule(
+    "target-plan-of-several-gpus",
+    "tensorrt",
+    rejects=False,
+    source="TensorRT: an engine plan file used across different models of devices",
+    hint=(
+        "set model_repository or model on each InstancePool to a plan that was built for its GPU, "
+        "or select plans with cc_model_filenames"
+    ),
+    platforms=SAGEMAKER,
+)
+def plan_of_several_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A TensorRT plan is loaded by only one type of GPU.
+
+    A plan is built for one type of GPU. TensorRT does not load it on a GPU of another compute
+    capability, and warns on another type of GPU with the same one. A plan that was built with
+    hardware compatibility is the exception, which the file does not show: name its repository on
+    each ``InstancePool``.
+    """
+    by_capability = model.config.cc_model_filenames if model.config is not None else {}
+    users: dict[str, list[str]] = {}
+    for gpu, capability in model.target.gpus:
+        if gpu is not None:
+            users.setdefault(by_capability.get(capability, ""), []).append(gpu)
+    for file, gpus in users.items():
+        if len(gpus) > 1:
+            plan = f'plan "{file}"' if file else "plan"
+            yield Problem(f"one {plan} would be loaded by different GPUs: {quoted(gpus)}")
+
+
+# --- memory and disk ------------------------------------------------------------------------------
+
+
+@warning(
+    "target-shared-memory",
+    "repository",
+    source=(
+        "triton python_backend, shm-default-byte-size; "
+        "AWS documentation: half of the memory is /dev/shm"
+    ),
+    hint=(
+        "lower the count of the instance groups or shm_default_byte_size, "
+        "or use an instance type with more memory"
+    ),
+    platforms=SAGEMAKER,
+)
+def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
+    """The instances of Python models fit into shared memory, which is half of the instance's
+    memory.
+
+    Each instance takes the region of ``SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE`` at its start, by
+    default 16 MiB, and about 1.25 times the size of its inputs and outputs while it works. All
+    models count that can be loaded together; a multi-model endpoint loads the models of each
+    archive. When shared memory is full, requests fail.
+    """
+    memory = context.target.memory_gib
+    if memory is None:
+        return
+    needed = sum(_shared_bytes(context.models[name]) for name in _loaded_at_once(context))
+    available = memory * 2**30 / 2
+    if needed > available:
+        yield Problem(
+            f"Python models need {needed / 2**30:.1f} GiB of shared memory, got "
+            f"{available / 2**30:g} GiB"
+        )
+
+
+def _loaded_at_once(context: RepositoryContext) -> list[str]:
+    """Return the models that can be loaded together;
+    a model of several archives is loaded several times.
+    """
+    if context.target.mode == "single" or not context.archives:
+        return sorted(context.loaded)
+    return [
+        name for archive in context.archives for name in archive.folders if name in context.models
+    ]
+
+
+def _shared_bytes(model: ModelUnderCheck) -> float:
+    if model.backend != "python" or model.config is None:
+        return 0
+    batch = max(1, model.config.max_batch_size)
+    sides = [
+        sum(_bytes(tensor) for tensor in side) for side in (model.config.input, model.config.output)
+    ]
+    region = model.target.shm_default_byte_size or _SHARED_MEMORY_DEFAULT
+    return float(instance_count(model) * (region + 1.25 * batch * sum(sides)))
+
+
+def _bytes(tensor: Any) -> int:
+    """Return the bytes of one element of the batch; a variable size counts as 1,
+    so this is the minimum.
+    """
+    row = by_data_type(data_type_name(tensor.data_type))
+    item = row.item_size if row is not None and row.item_size else 4
+    return int(item * count_elements(max(1, dim) for dim in tensor.dims))
+
+
+@warning(
+    "target-request-size",
+    source="AWS documentation: SageMaker hosting FAQs, 25 MB for a real-time endpoint",
+    hint="lower max_batch_size, or acknowledge this if clients send smaller batches",
+    platforms=SAGEMAKER,
+)
+def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A request with ``max_batch_size`` elements is within SageMaker's limit.
+
+    The size is that of a binary request; JSON takes several times as much. Triton can still form
+    larger batches from several requests.
+    """
+    if not model.is_served:
+        return
+    batch = max(1, model.config.max_batch_size)
+    size = batch * sum(_bytes(tensor) for tensor in model.config.input)
+    limit = INVOCATION_PAYLOAD_BYTES
+    if size > limit:
+        message = (
+            f"a request with a batch of {batch} has {size / _MIB:.0f} MiB, "
+            "the limit of SageMaker is "
+        )
+        message += f"{limit // _MIB} MiB"
+        yield Problem(message, ("max_batch_size",))
+
+
+@rule(
+    "target-storage",
+    "repository",
+    rejects=False,
+    source="AWS documentation: SageMaker hosting, volume size",
+    hint="use an instance type with more storage, or a larger volume_size",
+    needs_files=True,
+    platforms=SAGEMAKER,
+)
+def storage(context: RepositoryContext) -> Iterator[Problem]:
+    """The models fit on the disk of the instance.
+
+    SageMaker unpacks the archives there. A multi-model endpoint can unload a model for another one,
+    so only its largest model has to fit.
+    """
+    limit = context.target.storage_gb
+    if limit is None:
+        return
+    sizes = [
+        files.size_bytes for name, files in context.packed_files.items() if name in context.loaded
+    ]
+    largest = max(sizes, default=0) if context.target.mode == "multi-model" else sum(sizes)
+    if largest > limit * 10**9:
+        yield Problem(f"the models need {largest / 1e9:.1f} GB of storage, got {limit} GB")
+
+
+@warning(
+    "target-gpu-memory",
+    source="triton tensorrt_backend and pytorch_backend: weights are loaded into GPU memory",
+    hint="use an instance type whose GPUs have more memory",
+    server_hint="use GPUs with more memory",
+    needs_files=True,
+)
+def gpu_memory(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The weights of a model fit into the memory of one GPU.
+
+    The rule skips Python models, which decide for themselves what they load and where.
+    """
+    memory = model.target.gpu_memory_mib
+    if (
+        not memory
+        or not model.target.gpu_count
+        or model.backend in ("python", "", "vllm", "tensorrtllm")
+    ):
+        return
+    size = sum(
+        model.folder.size_of(version, model.completed.model_file) or 0
+        for version in model.versions_to_load
+    )
+    if size > memory * _MIB:
+        yield Problem(
+            f"the weights need {size / _MIB:.0f} MiB of GPU memory, a GPU has {memory} MiB"
+        )

@@ -1,0 +1,154 @@
+"""The configuration of a PyTorch model, compared with its TorchScript.
+
+Source: pytorch_backend r24.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.checks.model_under_check import ModelUnderCheck
+from triton_model_check.checks.rules import Problem, rule, warning
+from triton_model_check.fixes.steps import meant, put, unsafe
+from triton_model_check.model_config.schema import data_type_name
+from triton_model_check.model_files.model_file import ModelFile
+
+_VALIDATE = "pytorch_backend ModelInstanceState::ValidateInputs"
+
+
+def _files(model: ModelUnderCheck) -> list[ModelFile]:
+    """Return the model files whose ``forward`` has tensors as arguments,
+    and not one dictionary of them.
+    """
+    return [
+        file
+        for file in model.model_files
+        if file.inputs and not file.faults and not file.inputs[0].data_type.startswith("Dict[")
+    ]
+
+
+@rule("torchscript-no-tensors", "pytorch", needs_files=True, source=_VALIDATE)
+def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The configuration of a TorchScript model has inputs and outputs.
+
+    TorchScript does not name data types and shapes, so the backend completes nothing.
+    """
+    for field in ("input", "output") if model.model_files else ():
+        if model.config is None or not getattr(model.config, field):
+            message = f"model configuration must contain at least one {field}, none were specified"
+            yield Problem(
+                message, hint=f"write {field}s in config.pbtxt, with name, data_type and dims"
+            )
+
+
+@rule("torchscript-input-count", "pytorch", needs_files=True, source=_VALIDATE)
+def input_count(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The configuration has as many inputs as ``forward`` has arguments.
+
+    Batch inputs, sequence controls and states count.
+    """
+    for file in _files(model) if model.config is not None and model.config.input else ():
+        names = [each.name for each in file.inputs]
+        expected = _input_count(model.config)
+        if expected != len(names):
+            message = f"configuration expects {expected} inputs, model provides {len(names)}"
+            hint = f"write an input for each argument of forward: {quoted(names)}"
+            yield Problem(message, ("input",), hint)
+
+
+def _input_count(config: Any) -> int:
+    controls = sum(len(each.control) for each in config.sequence_batching.control_input)
+    return (
+        len(config.input) + len(config.batch_input) + controls + len(config.sequence_batching.state)
+    )
+
+
+@warning("torchscript-input-name", "pytorch", needs_files=True, source=_VALIDATE)
+def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Either all inputs have the names of arguments of ``forward``, or none has.
+
+    If one name differs, the backend ignores all names and passes inputs in the order of the
+    configuration.
+    """
+    inputs = [] if model.config is None else list(model.config.input)
+    for file in _files(model):
+        names = [each.name for each in file.inputs]
+        unknown = [index for index, each in enumerate(inputs) if each.name not in names]
+        if 0 < len(unknown) < len(inputs):
+            index = unknown[0]
+            message = (
+                f'"{inputs[index].name}" is not an argument of forward, '
+                "so that all names are ignored"
+            )
+            hint = did_you_mean(inputs[index].name, names, f"use the arguments {quoted(names)}")
+            yield Problem(message, ("input", index, "name"), hint, fix=meant(hint))
+
+
+@warning(
+    "torchscript-input-type",
+    "pytorch",
+    needs_files=True,
+    when=("input",),
+    source="torch.jit.trace stores the inputs that it was called with",
+)
+def input_type(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The inputs of a traced model have the data types that it was traced with.
+
+    The backend does not compare them when it loads the model, so the first request fails if the
+    code does not accept the type. Scripted models, and models traced before PyTorch 2.1, do not
+    contain these types.
+    """
+    for file in _files(model):
+        if len(file.traced_types) != _input_count(model.config):
+            continue
+        for index, argument in enumerate(_argument_numbers(model.config, file)):
+            given = data_type_name(model.config.input[index].data_type)
+            traced = file.traced_types[argument] if argument < len(file.traced_types) else given
+            if given not in (traced, "TYPE_INVALID"):
+                name = file.inputs[argument].name
+                message = (
+                    f'the model was traced with {traced} for the argument "{name}", got {given}'
+                )
+                place, fix = ("input", index, "data_type"), unsafe(put(traced))
+                yield Problem(message, place, f"write {traced}", fix=fix)
+
+
+def _argument_numbers(config: Any, file: ModelFile) -> list[int]:
+    """Return the number of the argument that each input becomes. Source: GetNamingConvention."""
+    given, names = [each.name for each in config.input], [each.name for each in file.inputs]
+    if all(name in names for name in given):
+        return [names.index(name) for name in given]
+    numbers = [name.rpartition("__")[2] for name in given if "__" in name]
+    if len(numbers) == len(given) and all(
+        number.isdecimal() and len(number) < 5 for number in numbers
+    ):
+        return [int(number) for number in numbers]
+    return list(range(len(given)))
+
+
+@warning(
+    "torchscript-device",
+    "pytorch",
+    needs_files=True,
+    source="torch.jit.trace records devices as constants",
+    hint="trace the model on the device that serves it, or create tensors with device=x.device",
+)
+def device(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The code of a model that runs on a GPU does not name the CPU.
+
+    A tensor that the code creates on the CPU cannot be combined with inputs on the GPU: each
+    request fails.
+    """
+    if not model.target.gpu_count or _runs_on_cpu(model.config):
+        return
+    for file in model.model_files:
+        if "cpu" in file.devices:
+            message = 'the code contains torch.device("cpu"), but the model runs on a GPU'
+            yield Problem(message, path=model.place_of(file.path))
+
+
+def _runs_on_cpu(config: Any | None) -> bool:
+    groups = [] if config is None else config.instance_group
+    return any(group.kind == group.KIND_CPU for group in groups)

@@ -1,0 +1,1 @@
+"""Which findings a user wants to see, by options and settings."""

@@ -1,0 +1,251 @@
+"""Finds the models and tensors that a Python model names, without executing it.
+
+Source: python_backend README. Business logic scripting (BLS) calls models with
+``pb_utils.InferenceRequest(model_name=...)``. Tensors are named in ``pb_utils.Tensor(name, array)``
+and ``pb_utils.get_input_tensor_by_name(request, name)``.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from triton_model_check.model.backends import infer_backend
+from triton_model_check.model.folder import ModelFolder
+from triton_model_check.model.python_source import is_over_budget, nodes_of
+
+__all__ = ["CallSite", "ModelCalls", "find_calls"]
+
+_REQUEST = "InferenceRequest"
+_INPUT, _TENSOR = "get_input_tensor_by_name", "Tensor"
+_MODEL_NAME_POSITION = (
+    4  # python_backend pb_stub.cc: request_id, correlation_id, inputs, outputs, model_name
+)
+_MOST_FILES = 100
+
+
+class CallSite(NamedTuple):
+    """A request in a source file: the path in the repository, and the line from 1."""
+
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCalls:
+    """The models that a model calls.
+
+    ``sites`` are the models that its source names, each with the first call. ``unknown`` are calls
+    whose model is not known. ``declared`` are models that the user has declared, or ``None``.
+    """
+
+    sites: Mapping[str, CallSite]
+    unknown: tuple[CallSite, ...] = ()
+    declared: tuple[str, ...] | None = None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """All models that are called, without duplicates."""
+        return tuple(dict.fromkeys((*self.sites, *(self.declared or ()))))
+
+
+def find_calls(folder: ModelFolder, declared: Sequence[str] | None = None) -> ModelCalls:
+    """Return the calls in ``model.py`` and in the modules of the folder that it imports, of all
+    versions.
+
+    A name is known if it is a string, or a variable or attribute that is only ever assigned
+    strings. ``declared`` are the models that the user has declared.
+    """
+    sites: dict[str, CallSite] = {}
+    unknown: list[CallSite] = []
+    for path, tree in _sources(folder):
+        module = _Module(tree)
+        for call in module.calls(_REQUEST):
+            site = CallSite(path, call.lineno)
+            names = module.names(_argument(call, _MODEL_NAME_POSITION, "model_name"))
+            if names is None:
+                unknown.append(site)
+            for name in names or ():
+                sites.setdefault(name, site)
+    return ModelCalls(sites, tuple(unknown), None if declared is None else tuple(declared))
+
+
+class NamedTensor(NamedTuple):
+    """A tensor that a source file names: whether it is an input, its name, and the line from 1."""
+
+    is_input: bool
+    name: str
+    line: int
+
+
+def find_tensors(tree: ast.Module) -> Iterator[NamedTensor]:
+    """Yield the tensors that a model reads, and those that it creates unless it calls other models.
+
+    The tensors of a called model are created in the same way. Names are known as in
+    :func:`find_calls`.
+    """
+    module = _Module(tree)
+    for call in module.calls(_INPUT):
+        for name in module.names(_argument(call, 1, "name")) or ():
+            yield NamedTensor(True, name, call.lineno)
+    for call in () if module.calls(_REQUEST) else module.calls(_TENSOR):
+        for name in module.names(_argument(call, 0, "name")) or ():
+            yield NamedTensor(False, name, call.lineno)
+
+
+# Source files.
+
+
+def _sources(folder: ModelFolder) -> Iterator[tuple[str, ast.Module]]:
+    """Yield the files that contain a request, each with its path in the repository."""
+    backend = infer_backend(folder)
+    if backend.backend != "python" or not backend.model_file.endswith(".py"):
+        return
+    for version in folder.version_directories:
+        yield from _sources_of(folder, version, backend.model_file)
+
+
+def _sources_of(folder: ModelFolder, version: str, file: str) -> Iterator[tuple[str, ast.Module]]:
+    waiting, seen = [f"{version}/{file}"], set[str]()
+    while waiting and len(seen) < _MOST_FILES:
+        path = waiting.pop(0)
+        if path in seen:
+            continue
+        seen.add(path)
+        content = folder.read(*path.split("/")) or b""
+        has_modules = len(folder.list(version)) > 1 or any(
+            name.endswith(".py") for name in folder.entries
+        )
+        if not content or not (has_modules or _REQUEST.encode() in content):
+            continue
+        tree = _parse(content)
+        if tree is None:
+            continue
+        if _REQUEST.encode() in content:
+            yield folder.relative(*path.split("/")), tree
+        waiting += _imported(folder, path, version, tree)
+
+
+def _parse(content: bytes) -> ast.Module | None:
+    if is_over_budget(content):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(content)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+
+def _imported(folder: ModelFolder, path: str, version: str, tree: ast.Module) -> Iterator[str]:
+    """Yield the files of the folder that a module imports.
+
+    The Python backend adds the folder of the model and the folder of the version to the search
+    path.
+    """
+    package = path.split("/")[:-1]
+    for level, name in _module_names(tree):
+        roots = [package[: len(package) - level + 1]] if level else [[version], []]
+        for root in roots:
+            parts = [*root, *filter(None, name.split("."))]
+            candidates = ("/".join(parts) + ".py", "/".join([*parts, "__init__.py"]))
+            yield from (each for each in candidates if folder.size_of(*each.split("/")) is not None)
+
+
+def _module_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the level and name of each imported module, and of each name that may be a module."""
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Import):
+            yield from ((0, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            yield node.level, module
+            yield from ((node.level, f"{module}.{alias.name}") for alias in node.names)
+
+
+# Requests.
+
+
+class _Module:
+    """The calls in a module, and the strings that its names can have."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._nodes = nodes_of(tree)
+
+    def calls(self, name: str) -> list[ast.Call]:
+        """Return the calls of a function or method of this name."""
+        calls = (node for node in self._nodes if isinstance(node, ast.Call))
+        return [call for call in calls if _target(call.func).removeprefix(".") == name]
+
+    def names(self, value: ast.expr | None) -> Iterable[str] | None:
+        """Return the values that an expression can have, or ``None`` if they are not known."""
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            return [value.value]
+        if isinstance(value, ast.IfExp):
+            sides = [self.names(side) for side in (value.body, value.orelse)]
+            known = [side for side in sides if side is not None]
+            return [name for side in known for name in side] if len(known) == len(sides) else None
+        assigned = self._strings.get(_target(value))
+        return sorted(assigned) if assigned else None
+
+    @cached_property
+    def _strings(self) -> dict[str, set[str] | None]:
+        """The strings that are assigned to each variable and attribute;
+        ``None`` for other values.
+        """
+        found: dict[str, set[str] | None] = {}
+        for target, value in _bindings(self._nodes):
+            known = found.setdefault(target, set())
+            if (
+                isinstance(value, ast.Constant)
+                and isinstance(value.value, str)
+                and known is not None
+            ):
+                known.add(value.value)
+            else:
+                found[target] = None
+        return found
+
+
+def _argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """Return the argument, or ``None`` if the call passes it with ``*`` or ``**``."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    return call.args[position] if len(call.args) > position else None
+
+
+def _bindings(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr | None]]:
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from _assigned(target, node.value)
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+            yield _target(node.target), None if isinstance(node, ast.AugAssign) else node.value
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            yield from _assigned(node.target, None)
+        elif isinstance(node, ast.arg):
+            yield node.arg, None
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            yield from _assigned(node.optional_vars, None)
+
+
+def _assigned(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr | None]]:
+    if isinstance(target, ast.Tuple | ast.List):
+        for element in target.elts:
+            yield from _assigned(element, None)
+    else:
+        yield _target(target), value
+
+
+def _target(node: ast.expr | None) -> str:
+    """Return a name for a variable (``scale``) or an attribute (``.scale``);
+    "" for anything else.
+    """
+    if isinstance(node, ast.Name):
+        return node.id
+    return f".{node.attr}" if isinstance(node, ast.Attribute) else ""

@@ -1,1 +1,0 @@
-"""The packages of packed Python environments."""

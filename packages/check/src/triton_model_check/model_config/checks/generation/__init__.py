@@ -1,1 +1,0 @@
-"""Models that generate: the files of the vLLM and TensorRT-LLM backends."""

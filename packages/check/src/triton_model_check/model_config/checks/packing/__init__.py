@@ -1,1 +1,0 @@
-"""Rules about the files that packing puts into archives."""

@@ -1,1 +1,0 @@
-"""The files of models that packing puts into archives."""

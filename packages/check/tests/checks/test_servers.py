@@ -1,0 +1,295 @@
+"""What the rules say of servers, containers, Kubernetes and KServe, and not of SageMaker."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from check_examples import EXAMPLES
+from check_examples.repositories import CLASS, HEAD, ONE_STEP, Files, ensemble, one, write
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding
+from triton_model_check.checks.chapters import RULES
+from triton_model_check.checks.rules import Problem
+from triton_model_check.model_config.target import PLATFORMS, SAGEMAKER, SERVERS, Platform, Target
+from triton_model_check.model_repository import ModelRepository
+
+SAGEMAKER_WORDS = re.compile(
+    r"SageMaker|SAGEMAKER|AWS|Amazon|\bS3\b|endpoint|instance type|volume_size|acknowledge|"
+    r"TritonImage"
+)
+ABOUT_ARCHIVES = ("python-environment", "torchscript-")  # of packages, and of PyTorch
+BROKEN = HEAD.replace("TYPE_FP32", "FP32", 1)
+
+
+def _findings(files: Files, folder: Path, platform: Platform, **known: Any) -> tuple[Finding, ...]:
+    repository = ModelRepository.from_directory(write(files, folder / "models"))
+    return repository.check(Target.named(platform, **known), is_packed=False).findings
+
+
+@pytest.mark.parametrize(
+    ("platform", "version", "count", "fits"),
+    [
+        ("docker", "23.08", 1, True),
+        ("docker", "23.08", 2, False),
+        ("docker", "23.09", 64, True),
+        ("docker", "23.09", 65, False),
+        ("kubernetes", "24.10", 65, False),
+        ("kserve", None, 2, False),
+        ("server", "23.08", 2, True),
+        ("sagemaker", "23.08", 2, True),
+    ],
+)
+def test_shared_memory_of_a_container(
+    platform: Platform, version: str | None, count: int, fits: bool, tmp_path: Path
+) -> None:
+    """Each instance takes 64 MiB before 23.09, then 1 MiB, of the 64 MiB of a container."""
+    files = one(HEAD + f"instance_group {{ kind: KIND_CPU count: {count} }}\n")
+    found = _findings(files, tmp_path, platform, image_version=version)
+    assert ("server-shm-size" not in {each.code for each in found}) is fits
+
+
+def test_followed_size_is_enough_on_a_server_too(tmp_path: Path) -> None:
+    """The size of the hint has room for requests; a given size counts on a server."""
+    files = one(HEAD, **{"n/config.pbtxt": HEAD, "n/1/model.py": CLASS})
+    known = {"image_version": "23.05", "shm_bytes": 64 << 20}
+    (found,) = _findings(files, tmp_path, "server", **known)
+    assert found.message == (
+        "2 instances of Python models take 128 MiB of /dev/shm "
+        "at their start with image 23.05, got 64 MiB"
+    )
+    assert found.hint.startswith(
+        "start the container with --shm-size=256m, and check with --shm-size 256m;"
+    )
+    (found,) = _findings(files, tmp_path / "again", "kubernetes", **known)
+    assert found.hint.startswith("mount an emptyDir volume with medium: Memory at /dev/shm")
+    assert not _findings(
+        files, tmp_path / "large", "docker", image_version="23.05", shm_bytes=256 << 20
+    )
+
+
+@pytest.mark.parametrize(
+    ("platform", "known", "path", "severity"),
+    [
+        ("server", {}, "m/configs/h100.pbtxt", "warning"),
+        ("server", {"image_version": "24.04"}, None, None),
+        ("sagemaker", {"image_version": "24.10"}, None, None),
+        ("server", {"model_config_name": "h100"}, "m/configs/h100.pbtxt", "error"),
+        ("server", {"model_config_name": "a100"}, "m/configs/h100.pbtxt", "warning"),
+    ],
+)
+def test_broken_configuration_of_another_name(
+    platform: Platform,
+    known: dict[str, Any],
+    path: str | None,
+    severity: str | None,
+    tmp_path: Path,
+) -> None:
+    """It is a warning until its name is chosen; a name without a file means config.pbtxt."""
+    files = one(HEAD, **{"m/configs/h100.pbtxt": BROKEN, "m/configs/notes.txt": "x"})
+    found = _findings(files, tmp_path, platform, **known)
+    assert [(each.path, each.severity.value) for each in found] == (
+        [] if path is None else [(path, severity)]
+    )
+    assert all(each.line == 3 for each in found)
+
+
+def test_chosen_configuration_replaces_the_other_one(tmp_path: Path) -> None:
+    """All rules read configs/NAME.pbtxt in place of config.pbtxt."""
+    files = one(BROKEN, **{"m/configs/h100.pbtxt": HEAD + "instance_group { count: -1 }\n"})
+    found = _findings(files, tmp_path, "server", model_config_name="h100")
+    assert [(each.code, each.path) for each in found] == [
+        ("instance-count", "m/configs/h100.pbtxt")
+    ]
+
+
+def test_explicit_mode_loads_the_named_models_and_their_steps(tmp_path: Path) -> None:
+    """Errors of other models are warnings, which say so."""
+    files = {**ensemble(ONE_STEP), "n/config.pbtxt": BROKEN, "n/1/model.py": CLASS}
+    (found,) = _findings(files, tmp_path, "server", load_models=("pipe",))
+    assert (found.path, found.severity.value, found.rejects) == ("n/config.pbtxt", "warning", False)
+    assert found.message.endswith("(the server does not load it)")
+    (found,) = _findings(files, tmp_path / "all", "server", load_models=("*",))
+    assert found.severity.value == "error"
+    with pytest.raises(
+        InvalidValueError, match=r'has no such model, got .pipa.; did you mean "pipe"'
+    ):
+        _findings(files, tmp_path / "absent", "server", load_models=("pipa",))
+
+
+@pytest.mark.parametrize(
+    ("backend", "platform", "known", "hint"),
+    [
+        ("tensorflow", "server", {}, "use image version 25.02, or convert the model to ONNX"),
+        ("tensorflow", "sagemaker", {"image_version": "26.05"}, "use image version 24.09, or"),
+        ("tensorflow", "kserve", {}, None),
+        ("tensorflow", "server", {"backends": ("tensorflow",)}, None),
+        ("mine", "server", {}, "use one of"),
+        ("mine", "docker", {"backends": ("mine",)}, None),
+        ("repeats", "server", {}, 'did you mean "repeat"'),
+        ("onnxruntim", "server", {}, None),  # backend-misspelled reports it
+        ("onnxruntim", "sagemaker", {"image_version": "26.05"}, 'did you mean "onnxruntime"'),
+        ("vllm", "server", {}, None),
+        (
+            "vllm",
+            "kserve",
+            {},
+            "use nvcr.io/nvidia/tritonserver:26.07-vllm-python-py3, and --backends vllm",
+        ),
+    ],
+)
+def test_backends_of_an_image(
+    backend: str, platform: Platform, known: dict[str, Any], hint: str | None, tmp_path: Path
+) -> None:
+    """NVIDIA's newest image is assumed on a server,
+    and hints name versions that its publisher has.
+    """
+    config = HEAD.replace("python", backend) + (
+        'platform: "tensorflow_graphdef"\n' * (backend == "tensorflow")
+    )
+    files: Files = {"m/config.pbtxt": config, "m/1/model.graphdef": b"\n\0"}
+    found = [
+        each for each in _findings(files, tmp_path, platform, **known) if "-backend-" in each.code
+    ]
+    assert [each.hint.startswith(hint or "?") for each in found] == [True] * (hint is not None)
+
+
+def test_newest_image_depends_on_the_publisher(tmp_path: Path) -> None:
+    """26.07 is newer than the table of AWS's images, and not newer than NVIDIA's."""
+    pairs: list[tuple[Platform, str]] = [(each, "26.07") for each in ("server", "sagemaker")]
+    codes = {}
+    for platform, version in (*pairs, ("server", "26.08")):
+        found = _findings(one(HEAD), tmp_path / platform / version, platform, image_version=version)
+        codes[platform, version] = [each.code for each in found]
+    assert codes["server", "26.07"] == []
+    assert all(
+        codes[key] == ["target-image-unknown"] for key in codes if key != ("server", "26.07")
+    )
+
+
+def test_hint_for_a_folder_that_is_a_model_names_the_storage_of_kserve(tmp_path: Path) -> None:
+    """KServe copies storageUri, so the parent folder has to be named there."""
+    files = {"config.pbtxt": HEAD, "1/model.py": CLASS}
+    hints = {
+        platform: next(iter(_findings(files, tmp_path / platform, platform))).hint
+        for platform in SERVERS
+    }
+    assert {platform for platform, hint in hints.items() if "storageUri" in hint} == {"kserve"}
+
+
+@pytest.mark.parametrize("key", sorted(EXAMPLES))
+def test_no_finding_on_a_server_names_what_only_sagemaker_has(key: str, tmp_path: Path) -> None:
+    """On each server, messages and hints are about machines,
+    and about archives only of environments.
+    """
+    repository = ModelRepository.from_directory(write(EXAMPLES[key].failing, tmp_path / "models"))
+    for platform in SERVERS:
+        target = replace(EXAMPLES[key].target or Target(), platform=platform)
+        for found in repository.check(target, is_packed=False).findings:
+            text = f"{found.message}; {found.hint}"
+            assert not SAGEMAKER_WORDS.search(text), text
+            assert found.code.startswith(ABOUT_ARCHIVES) or "archive" not in text, text
+
+
+def test_rules_name_platforms_and_no_words_of_sagemaker() -> None:
+    """This also holds for the hints that no example shows."""
+    for rule in RULES.values():
+        assert set(rule.platforms) <= set(PLATFORMS)
+        if not set(rule.platforms) <= set(SAGEMAKER):
+            assert not SAGEMAKER_WORDS.search(rule.hint_for(Problem(""), Target("server"))), (
+                rule.code
+            )
+
+
+@pytest.mark.parametrize(
+    ("known", "platform", "paths"),
+    [
+        ({}, "server", ["..data", "docs"]),
+        ({"load_models": ("*",)}, "kserve", ["..data", "docs"]),
+        ({"load_models": ("m",)}, "server", []),
+        ({"local_files": False}, "server", []),
+        ({}, "sagemaker", []),
+    ],
+)
+def test_folders_that_are_no_models(
+    known: dict[str, Any], platform: Platform, paths: list[str], tmp_path: Path
+) -> None:
+    """A server that loads all models ends at each of them, at hidden ones too, and at no file."""
+    files = one(
+        HEAD,
+        **{
+            "docs/a.md": "x",
+            "..data/x": "x",
+            ".git/HEAD": "x",
+            "README.md": "x",
+            ".gitignore": "x",
+        },
+    )
+    found = _findings(files, tmp_path, platform, **known)
+    assert [each.path for each in found if each.code == "server-stray-folder"] == paths
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "rejects"),
+    [
+        ({"config.pbtxt": HEAD, "1/model.py": CLASS}, "layout-folder-is-model", True),
+        ({"models/m/config.pbtxt": HEAD, "k8s/a.yaml": "x"}, "layout-no-model", True),
+        ({"README.md": "x"}, "layout-no-model", False),
+    ],
+)
+def test_only_an_empty_repository_starts_without_models(
+    files: Files, code: str, rejects: bool, tmp_path: Path
+) -> None:
+    """A server takes each folder for a model, which does not load."""
+    (found,) = _findings(files, tmp_path, "kubernetes")
+    assert (found.code, found.rejects) == (code, rejects)
+
+
+@pytest.mark.parametrize(
+    ("known", "version", "backend", "fits"),
+    [
+        ({}, "26.05", "vllm", False),
+        ({}, "26.05", "identity", True),
+        ({"local_files": False}, "26.05", "python", False),
+        ({"shm_default_byte_size": 2**19}, "26.05", "python", True),
+        ({"shm_default_byte_size": 2**19}, "23.05", "python", True),
+    ],
+)
+def test_instances_of_what_runs_in_python(
+    known: dict[str, Any], version: str, backend: str, fits: bool, tmp_path: Path
+) -> None:
+    """vLLM models take shared memory too, without files also;
+    the option of the backend says how much.
+    """
+    files = one(HEAD.replace("python", backend) + "instance_group { kind: KIND_CPU count: 2 }\n")
+    known |= {"image_version": version, "shm_bytes": 2**20, "backends": ("vllm",)}
+    found = _findings(files, tmp_path, "docker", **known)
+    assert ("server-shm-size" not in {each.code for each in found}) is fits
+
+
+@pytest.mark.parametrize(
+    ("platform", "lines"),
+    [
+        (
+            "kubernetes",
+            ['m/1/model.py: import not checked: the image may have no package "mlflow"'],
+        ),
+        ("sagemaker", []),  # python-import-missing warns of it
+    ],
+)
+def test_imports_that_the_image_of_a_server_may_lack(
+    platform: Platform, lines: list[str], tmp_path: Path
+) -> None:
+    """They are no findings, but the verdict is about what was checked."""
+    files = {
+        **one(HEAD),
+        "m/1/model.py": f"import json, numpy\nimport mlflow.pyfunc\nimport mlflow\n{CLASS}",
+    }
+    repository = ModelRepository.from_directory(write(files, tmp_path / "models"))
+    report = repository.check(Target.named(platform), is_packed=False)
+    assert list(report.not_checked) == lines
+    assert bool(report.findings) is (platform == "sagemaker")

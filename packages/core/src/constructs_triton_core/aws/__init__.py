@@ -1,1 +1,0 @@
-"""Sessions, calls of AWS and the wording of their errors; deployed templates."""
