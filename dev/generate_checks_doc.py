@@ -252,7 +252,9 @@ def _example(code: str) -> dict[str, list[str]]:
     """Return the target of a check's first example, what is printed,
     and the lines that the fix changes.
     """
-    key = next(each for each in EXAMPLES if code_of(each) == code)
+    key = next((each for each in EXAMPLES if code_of(each) == code), None)
+    if key is None:
+        raise SystemExit(f"{code}: has no example; add one to dev/check_examples/")
     example = EXAMPLES[key]
     printed = [line for finding in _findings(key) for line in str(finding).splitlines()]
     changes = [
