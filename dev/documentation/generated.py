@@ -11,6 +11,7 @@ from pathlib import Path
 from documentation.api import write_names
 from documentation.commands import write_commands
 from documentation.comparison import write_comparison
+from documentation.first_app import write_first_app
 from documentation.limits import write_limits
 from documentation.pages import PROJECT
 from documentation.pictures import write_pictures
@@ -22,6 +23,7 @@ def write_generated(docs: Path) -> None:
     """Write the generated pages to a folder like ``docs/``."""
     (docs / "reference").mkdir(parents=True, exist_ok=True)
     write_pictures(docs / "images")
+    write_first_app(docs / "images")
     write_names(docs / "reference" / "api.md")
     write_commands(docs / "reference" / "commands.md")
     write_comparison(docs / "reference" / "comparison.md")
