@@ -16,6 +16,8 @@ _COLUMNS: tuple[Kind, ...] = ("caller", "endpoint", "variant", "component", "mod
 _MOST = 12
 _LONGEST_LINE = 40
 _CHARACTER, _LINE, _PADDING, _BETWEEN, _ARROW, _TITLE = 6.8, 17, 12, 16, 104, 30
+#: DejaVu Sans, the widest of the fonts, is this much wider in bold.
+_BOLD_CHARACTER = 8.2
 _STYLE = """
 svg {
   --ground: #ffffff; --text: #1a1f27; --quiet: #5a6472; --box: #f1f3f6; --accent: #1a5fb4; \
@@ -101,10 +103,15 @@ class _Drawing:
         for kind in _COLUMNS:
             found = [each for each in self._graph.nodes if self._column(each) == kind]
             if found:
-                longest = max(len(line) for each in found for line in self._lines[each.key])
-                self._left[kind], self._widths[kind] = x, longest * _CHARACTER + 2 * _PADDING
+                self._left[kind] = x
+                self._widths[kind] = max(self._text_width(node) for node in found) + 2 * _PADDING
                 x += self._widths[kind] + _ARROW
         return x - _ARROW
+
+    def _text_width(self, node: Node) -> float:
+        """Return the room that the lines of a node need; the first one is bold."""
+        first, *others = self._lines[node.key]
+        return max([len(first) * _BOLD_CHARACTER, *(len(line) * _CHARACTER for line in others)])
 
     def _column(self, node: Node) -> Kind:
         """Return the column of a node; scaling is in that of what it scales."""
