@@ -92,8 +92,8 @@ assessment.
 These tools have some of the capabilities, for other platforms or in another form. They were read,
 not run.
 
-| tool | what it does | capabilities |
-|---|---|---|
+| tool | what it does | what it does better | capabilities |
+|---|---|---|---|
 {neighbours}
 
 ## All capabilities
@@ -119,8 +119,9 @@ def write_comparison(path: Path) -> None:
         ]
         table.append(f"| {' | '.join(cells)} |")
     neighbours = "\n".join(
-        f"| [{each['name']}]({each['url']}) | {each['does']} | {each['rows'].replace(' ', ', ')} |"
-        for each in _rows("neighbours.csv")
+        f"| [{tool['name']}]({tool['url']}) | {tool['does']} | {tool['better']} | "
+        f"{tool['rows'].replace(' ', ', ')} |"
+        for tool in _rows("neighbours.csv")
     )
     later = "\n".join(f"- {each}" for each in LATER)
     head = HEAD.format(versions=versions, later=later, totals=_totals(rows), neighbours=neighbours)

@@ -69,10 +69,11 @@ def test_each_assessment_has_its_words_day_and_basis() -> None:
 
 
 def test_neighbours_name_rows_and_what_was_read() -> None:
-    """Each tool outside the table names rows that exist, a source, and that
-    it was read, not run.
+    """Each tool outside the table names rows that exist, what it does better, a source,
+    and that it was read, not run.
     """
     for row in _read(FOLDER / "neighbours.csv"):
         assert row["url"].startswith("https://")
+        assert row["better"]
         assert row["basis"].startswith("read, not run: ")
         assert set(row["rows"].split()) <= ASSESSED.keys()
