@@ -31,7 +31,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 comma := ,
 .DEFAULT_GOAL := help
-.PHONY: help system system-python demo bench docs docs-pages docs-update figures findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
+.PHONY: help system system-python demo bench docs docs-pages docs-update recording figures findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -131,6 +131,9 @@ docs-pages: $(INSTALLED) ## write the pages and pictures of docs/ that are gener
 	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m documentation.generated
 	$(BIN)/python dev/generate_checks_doc.py
 	$(BIN)/python dev/generate_coverage_doc.py
+
+recording: $(INSTALLED) $(NODE_INSTALLED) ## run the commands of the moving picture, and write docs/images/check.svg
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m documentation.recording
 
 hints: $(INSTALLED) ## follow the hints of the checks literally, and print how many end in success
 	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m hint_cases

@@ -167,16 +167,20 @@ class Console:
     def _print(self, command: str, output: str, keep: str) -> None:
         text = _COLORS.sub("", output).replace(str(self.folder), "~/digits").rstrip()
         lines = [line.rstrip() for line in text.splitlines()]
-        kept = [part for line in lines if re.search(keep, line) for part in self._folded(line)]
+        kept = [
+            part for line in lines if re.search(keep, line) for part in folded(line, self._width)
+        ]
         while kept and not kept[0]:
             kept = kept[1:]
         print("\n".join(["", "```console", f"$ {command}", *kept, "```", ""]))
 
-    def _folded(self, line: str) -> list[str]:
-        if self._width is None or len(line) <= self._width:
-            return [line]
-        indent = " " * (len(line) - len(line.lstrip()) + 4)
-        return textwrap.wrap(line, self._width, subsequent_indent=indent, break_long_words=False)
+
+def folded(line: str, width: int | None) -> list[str]:
+    """Return the lines on which a line continues that is wider than a terminal."""
+    if width is None or len(line) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False)
 
 
 def same(first: str, second: str) -> bool:
