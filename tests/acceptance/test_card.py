@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from demo_output import accuracy_of, assert_steps_in_order
 from installed_wheels import Environment, install, run
 from members import PROJECT, members_of
 from smallest_uses import MODELS
@@ -162,8 +163,9 @@ def test_make_demo_and_deploy_on_a_clone(clone: Path, tmp_path: Path) -> None:
     # This process may itself have been started by make.
     variables = {**_caches(), "HOME": str(tmp_path), "MAKEFLAGS": "", "MAKELEVEL": ""}
     printed = run("make", "demo", cwd=clone, variables=variables)
-    (accuracy,) = (line for line in printed.splitlines() if line.startswith("accuracy over"))
-    assert float(accuracy.rpartition(" ")[2]) >= 0.95
+    demonstration = printed[printed.index("This demo ") :]
+    assert_steps_in_order(demonstration, "Synthesize", "Start", "Send")
+    assert accuracy_of(demonstration) >= 95
     assert run("git", "status", "--porcelain", cwd=clone) == ""
 
     cdk, app = clone / "node_modules/.bin/cdk", f"{clone}/.venv/bin/python app.py"

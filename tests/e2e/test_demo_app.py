@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import boto3
+import demo
 import numpy as np
 import pytest
+from demo_output import accuracy_of, assert_steps_in_order
 from programs import PROJECT, synthesize_app
 from triton_server import needs_server
 
@@ -97,3 +101,83 @@ def test_a_request_that_is_not_an_image_is_a_model_error(runtime: Any) -> None:
             EndpointName="digits", ContentType=request.content_type, Body=request.body
         )
     assert "PNG" in caught.value.response["OriginalMessage"]
+
+
+def run_demo(assembly: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Run ``make demo`` without the two steps that the fixtures of this module have done."""
+    monkeypatch.setattr(demo, "ASSEMBLY", assembly)
+    monkeypatch.setattr(demo, "synthesize", lambda: None)
+    monkeypatch.setattr(demo, "running_endpoint", lambda: nullcontext(url))
+    return demo.main()
+
+
+def test_make_demo_prints_what_the_template_contains(
+    assembly: Path,
+    endpoints: LocalEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """``make demo`` prints the counts of resources and the variants of the template, and no
+    JSON.
+    """
+    assert run_demo(assembly, endpoints.endpoint_url, monkeypatch) == 0
+    printed = capsys.readouterr().out
+    assert_steps_in_order(printed, "Synthesize", "Send")
+    assert accuracy_of(printed) >= 95
+
+    resources = json.loads((assembly / "TritonDemo.template.json").read_text())["Resources"]
+    types = Counter(resource["Type"] for resource in resources.values())
+    rows = [line.split() for line in printed.splitlines()]
+    assert f"contains {len(resources)} resources:" in printed
+    for name in demo.TELLING_TYPES:
+        assert [str(types[name]), name] in rows
+    telling = sum(types[name] for name in demo.TELLING_TYPES)
+    assert [str(len(resources) - telling), "other", "types"] in rows
+
+    for resource in resources.values():
+        if resource["Type"] == "AWS::SageMaker::EndpointConfig":
+            for variant in resource["Properties"]["ProductionVariants"]:
+                shown = [variant["VariantName"], variant["InstanceType"]]
+                assert any(row[1:3] == shown for row in rows)
+
+
+def test_make_demo_fails_if_the_accuracy_is_too_low(
+    assembly: Path,
+    endpoints: LocalEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """``make demo`` exits with 1 if the accuracy is below the one of the model."""
+    monkeypatch.setattr(demo, "WANTED_ACCURACY", 1.0)
+    assert run_demo(assembly, endpoints.endpoint_url, monkeypatch) == 1
+    assert "This is too low" in capsys.readouterr().out
+
+
+def test_make_demo_marks_wrong_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    """The table of answers has the first pictures and the wrong answers after them, marked."""
+    digits = np.arange(40) % 10
+    labels = digits.copy()
+    labels[[4, 20]] = 9
+    demo.print_answers(demo.Answers(labels, np.full(40, 0.5, np.float32), digits))
+
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    marked = [row for row in rows if row[-1:] == ["wrong"]]
+    assert marked == [["4", "4", "9", "0.500", "wrong"], ["20", "0", "9", "0.500", "wrong"]]
+    pictures = [int(row[0]) for row in rows if row and row[0].isdigit()]
+    assert pictures == [*range(10), 20]
+
+
+def test_make_demo_prints_why_the_endpoint_cannot_start(
+    assembly: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """If the endpoint cannot start, ``make demo`` prints the error and exits with its code."""
+    monkeypatch.setattr(demo, "ASSEMBLY", assembly)
+    monkeypatch.setattr(demo, "ENDPOINT", "digit")
+    with pytest.raises(SystemExit) as caught, demo.running_endpoint():
+        pass
+    assert caught.value.code == 2
+    printed = capsys.readouterr()
+    assert "no such endpoint, got 'digit'" in printed.err
+    assert "{" not in printed.out
