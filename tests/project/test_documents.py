@@ -9,6 +9,7 @@ endpoints give the same answer.
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import shutil
@@ -45,9 +46,12 @@ LINE_OF_FENCE = re.compile(rf"^\s*`{{3,}}\s*(?:{FENCE.pattern})\s*$", re.MULTILI
 PROGRAM = (ast.Import, ast.ImportFrom, ast.Call, ast.FunctionDef, ast.ClassDef)
 ZEROS = {"SCORES": 1000, "probabilities": 10, "logits": 10}
 ANSWER = {name: np.zeros((1, size), np.float32) for name, size in ZEROS.items()}
-INDEX = b'{"version": 1, "target_models": {"resnet": "resnet-3f9c2a1b.tar.gz"}}'
+MODELS = ("forecast", "resnet", "sentiment")
+INDEX = {"version": 1, "target_models": {name: f"{name}-3f9c2a1b.tar.gz" for name in MODELS}}
 #: The command with which the reader of the tutorial continues after a file.
 COMMANDS = {"train.py": ["model", "new", "digits.onnx"]}
+#: Pages whose folder ``models`` has other models than an ensemble that reads digits.
+REPOSITORIES = {"multi_model.md": "catalog"}
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with mock_aws():
         s3 = boto3.client("s3", region_name="us-east-1")
         s3.create_bucket(Bucket="my-models")
-        s3.put_object(Bucket="my-models", Key="models/index.json", Body=INDEX)
+        s3.put_object(Bucket="my-models", Key="models/index.json", Body=json.dumps(INDEX))
         yield
 
 
@@ -129,7 +133,8 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks run unchanged, in the order of the page."""
     if page.name != "tutorial.md":  # it creates its models
-        shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
+        repository = REPOSITORIES.get(page.name, "digits")
+        shutil.copytree(PROJECT / "assets" / "model_repositories" / repository, tmp_path / "models")
     if page.name == "compile.md":
         for gpu, files in (
             ("A10G", EXAMPLES["plan-gpu"].failing),
