@@ -14,6 +14,7 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from documentation.descriptions import first_sentence
+from documentation.pages import FIRST_PAGES
 
 #: What a reader needs before the pages: the packages, and the commands that answer most questions.
 SUMMARY = """\
@@ -47,6 +48,8 @@ def write_llms(configuration: Path, pages: Path, site: Path) -> None:
 def _lines(entry: Any, title: str, pages: Path) -> Iterator[str]:
     """Yield a line for each page below an entry of ``nav``."""
     if isinstance(entry, str):
+        if entry.startswith(tuple(FIRST_PAGES)) and entry not in FIRST_PAGES.values():
+            return  # the first page of the folder links to it
         about = first_sentence((pages / entry).read_text(encoding="utf-8"))
         yield f"- [{title}]({entry})" + (f": {about}" if about else "") + "\n"
         return

@@ -22,8 +22,7 @@ PACKAGES = ("check", "client", "rehearse")
 #: The list of public names in a checkout. The site has a page for each of its headings.
 API = "reference/api.md"
 SHOWN_BYTES = 50_000
-#: Folders whose pages need no entry in the menu: the first page of each, which has one, links to
-#: all of them.
+#: Folders of generated pages. The first page of each links to all of them.
 FIRST_PAGES: Mapping[str, str] = {
     "reference/checks/": "reference/checks.md",
     "reference/api/": "reference/api/index.md",
@@ -129,33 +128,14 @@ def _listed(entries: Any, titles: Sequence[str]) -> Iterator[tuple[str, list[str
 
 
 def menu_of(page: str) -> list[str]:
-    """Return the titles of the menu that lead to a page, or to the first page of its folder."""
-    first = next((first for folder, first in FIRST_PAGES.items() if page.startswith(folder)), "")
-    listed = menu()
-    return listed.get(page) or listed.get(first, [])
+    """Return the titles of the menu that lead to a page."""
+    return menu().get(page, [])
 
 
 def missing_in_nav(target: Path) -> list[str]:
-    """Return the pages that neither ``nav`` in mkdocs.yml nor the first page
-    of their folder links to.
-    """
-    listed = menu()
-    texts = {
-        page.relative_to(target).as_posix(): page.read_text("utf-8")
-        for page in target.rglob("*.md")
-    }
-    linked = {
-        os.path.normpath(PurePosixPath(first).parent / link["path"])
-        for first in FIRST_PAGES.values()
-        for link in LINK.finditer(texts.get(first, ""))
-    }
-    return [
-        page
-        for page in sorted(texts)
-        if page not in listed
-        and not page.startswith(UNLISTED)
-        and not (page in linked and page.startswith(tuple(FIRST_PAGES)))
-    ]
+    """Return the pages that ``nav`` in mkdocs.yml does not contain, and so have no menu."""
+    pages = sorted(page.relative_to(target).as_posix() for page in target.rglob("*.md"))
+    return [page for page in pages if page not in menu() and not page.startswith(UNLISTED)]
 
 
 def example_folders() -> list[Path]:
