@@ -41,4 +41,29 @@ OF_A_REVIEW: Mapping[str, tuple[str, ...]] = {
     "VPC without internet": ("guides/security",),
     "LLM": ("guides/generating",),
 }
-QUERIES = {**BY_STRANGERS, **OF_A_REVIEW}
+#: The queries of a later review that found no right page.
+MISSED: Mapping[str, tuple[str, ...]] = {
+    "environment variables of the container": ("guides/endpoints",),
+    "yolo": ("guides/model_files",),
+    "vscode": ("checker/automation",),
+    "print statements not in logs": ("guides/operating",),
+    "dynamic batching": ("guides/model_config", "guides/measure"),
+    "arm64 graviton": ("guides/endpoints", "guides/python_environments"),
+    "preload models": ("guides/multi_model", "guides/operating"),
+    "pull request comment check": ("checker/automation",),
+    "price of ml.g5.xlarge": ("guides/cost",),
+}
+#: Ten more queries by someone who had not read the pages.
+OF_ANOTHER_STRANGER: Mapping[str, tuple[str, ...]] = {
+    "multi model endpoint gpu": ("guides/multi_model",),
+    "autoscaling": ("guides/scaling",),
+    "async inference": ("guides/asynchronous",),
+    "custom docker image": ("guides/run_locally",),
+    "xgboost": ("guides/model_files",),
+    "model warmup": ("guides/model_config", "guides/model_files"),
+    "iam permissions": ("guides/endpoints", "guides/security"),
+    "openai compatible api": ("guides/openai_clients",),
+    "cloudwatch logs": ("guides/operating", "guides/monitoring"),
+    "several models one gpu": ("concepts/choosing", "guides/multi_model"),
+}
+QUERIES = {**BY_STRANGERS, **OF_A_REVIEW, **MISSED, **OF_ANOTHER_STRANGER}
