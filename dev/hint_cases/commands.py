@@ -274,6 +274,7 @@ CASES = (
     Case("facts instance ml.g5.xlarg", output="ml.g5.xlarge"),
     Case("facts environment --version 26-05", output="keyword"),
     Case("project new shop --example digts", output="next: cd"),
+    Case("project new shop --example multimodel", output="next: cd"),
     Case(
         "project new 2shop",
         output="next: cd",

@@ -108,7 +108,7 @@ def _wheel(distributions: Path, member: Member) -> Path:
 
 @pytest.mark.parametrize("member", MEMBERS.values(), ids=MEMBERS)
 def test_wheel_contains_the_package_and_nothing_else(distributions: Path, member: Member) -> None:
-    """The wheel has every file of the package that git knows, and the models of the example."""
+    """The wheel has every file of the package that git knows, and the models of digits."""
     with zipfile.ZipFile(_wheel(distributions, member)) as archive:
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
     expected = {name.rpartition("/src/")[2] for name in _sources(member)}
@@ -208,9 +208,13 @@ def test_missing_extra_is_named(constructs: Environment) -> None:
     assert re.search(r"pip install 'constructs-triton(-client)?\[\w+\]'", printed)
 
 
-@pytest.mark.parametrize("options", [[], ["--example", "digits"]], ids=["template", "digits"])
+@pytest.mark.parametrize(
+    ("options", "passed"),
+    [([], 5), (["--example", "digits"], 5), (["--example", "multi-model"], 8)],
+    ids=["template", "digits", "multi-model"],
+)
 def test_new_project_passes_its_own_tests(
-    with_pip: Environment, distributions: Path, tmp_path: Path, options: list[str]
+    with_pip: Environment, distributions: Path, tmp_path: Path, options: list[str], passed: int
 ) -> None:
     """In an empty folder, the two commands of a new project's README pass."""
     with_pip.run("constructs-triton", "project", "new", tmp_path / "shop", *options)
@@ -222,7 +226,7 @@ def test_new_project_passes_its_own_tests(
         for program, *words in commands
     ]
     assert len(commands) == 2
-    assert "5 passed" in printed[1]
+    assert f"{passed} passed" in printed[1]
 
 
 @pytest.fixture(scope="module")

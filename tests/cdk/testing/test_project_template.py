@@ -12,7 +12,11 @@ from constructs_triton.cli import main
 from constructs_triton.testing import assert_no_replacement, stable_template
 
 
-@pytest.mark.parametrize("options", [[], ["--example", "digits"]], ids=["template", "digits"])
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--example", "digits"], ["--example", "multi-model"]],
+    ids=["template", "digits", "multi-model"],
+)
 def test_snapshot_of_a_new_project_is_current(options: list[str], tmp_path: Path) -> None:
     """The recorded template is the one that its app has now.
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shlex
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -15,13 +17,17 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from constructs_triton.cli import main
+from constructs_triton.testing import assert_endpoint
 
 PROJECT = Path(__file__).resolve().parents[3]
 #: What the workflow runs before the tests.
 CHECK = "constructs-triton check models --output-format github"
 
 
-@pytest.fixture(params=[[], ["--example", "digits"]], ids=["template", "digits"])
+@pytest.fixture(
+    params=[[], ["--example", "digits"], ["--example", "multi-model"]],
+    ids=["template", "digits", "multi-model"],
+)
 def shop(
     request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Path:
@@ -73,11 +79,35 @@ def test_example_has_its_models_and_no_others(tmp_path: Path) -> None:
     }
 
 
-def test_unknown_example_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The message lists the examples, and nothing is written."""
+def test_example_of_several_models_replaces_the_model(tmp_path: Path) -> None:
+    """The example of a multi-model endpoint has its own models; the template's is left out."""
+    assert main(["project", "new", str(tmp_path / "shop"), "--example", "multi-model"]) == 0
+    models = {path.name for path in (tmp_path / "shop" / "models").iterdir()}
+    assert models == {"language", "sentiment-de", "sentiment-en", "sentiment-fr"}
+
+
+def test_copied_model_is_one_more_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A copied folder passes the checks and synth without an edit, as the README says."""
+    project = tmp_path / "shop"
+    assert main(["project", "new", str(project), "--example", "multi-model"]) == 0
+    shutil.copytree(project / "models" / "sentiment-en", project / "models" / "sentiment-es")
+    assert main(["check", str(project / "models")]) == 0
+    assert "0 errors, 0 warnings" in capsys.readouterr().out
+    app = runpy.run_path(str(project / "app.py"))["build_app"]()
+    names = ["language", "sentiment-de", "sentiment-en", "sentiment-es", "sentiment-fr"]
+    assert_endpoint(app.node.find_child("Endpoint"), models=names)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("digit", "digits"), ("multimodel", "multi-model"), ("x", "digits")]
+)
+def test_unknown_example_is_refused(
+    given: str, meant: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message names the example that was meant, or lists all, and nothing is written."""
     with pytest.raises(SystemExit, match="2"):
-        main(["project", "new", str(tmp_path / "shop"), "--example", "digit"])
-    assert "digits" in capsys.readouterr().err
+        main(["project", "new", str(tmp_path / "shop"), "--example", given])
+    assert meant in capsys.readouterr().err
     assert not (tmp_path / "shop").exists()
 
 
@@ -120,7 +150,8 @@ def test_workflow_marks_an_error_at_its_line(
     monkeypatch.chdir(shop)
     words = shlex.split(CHECK)[1:]
     assert main(words) == 0
-    config = next(Path("models").glob("*r/config.pbtxt"))
+    configs = sorted(Path("models").glob("*/config.pbtxt"))
+    config = next(path for path in configs if "TYPE_FP32" in path.read_text())
     config.write_text(config.read_text().replace("TYPE_FP32", "FP32", 1))
     capsys.readouterr()
     assert main(words) == 1

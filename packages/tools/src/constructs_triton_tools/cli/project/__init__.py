@@ -31,9 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     (new,) = add_actions(
         parser,
         new=(
-            "create a folder with an app, a model and tests",
+            "create a folder with an app, models and tests",
             (
-                "Create a folder with a CDK app of one endpoint, a model, tests with a snapshot "
+                "Create a folder with a CDK app of one endpoint, its models, tests with a snapshot "
                 "and a local endpoint, and workflows for GitHub. "
                 "Its README has the two commands that run the tests."
             ),
@@ -43,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--example",
         choices=sorted(each.name for each in _EXAMPLES.iterdir()),
         help=(
-            "digits: an ensemble that reads handwritten digits, the models of the documentation "
+            "digits: an ensemble that reads handwritten digits, the models of the documentation; "
+            "multi-model: several models behind one endpoint, with alarms "
             "(default: a single small model)"
         ),
     )
@@ -116,7 +117,8 @@ def _files(example: str | None) -> dict[Path, Path]:
 def _models_of(example: str) -> Path:
     """Return the folder of an example's models.
 
-    They are in the wheel, or in ``assets`` of a checkout.
+    They are in its folder. Those of ``digits`` are there in the wheel only, and in ``assets`` of a
+    checkout.
     """
     packed = _EXAMPLES / example / "models"
     return packed if packed.is_dir() else Path(__file__).parents[6] / _REPOSITORIES / example

@@ -1,0 +1,44 @@
+"""Scores English reviews by their words. Replace it with your model."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    """Returns a score from -1 (bad) to 1 (good) for each review."""
+
+    def initialize(self, args):
+        """Read the words once."""
+        file = Path(args["model_repository"], args["model_version"], "words.json")
+        words = json.loads(file.read_text(encoding="utf-8"))
+        self.weights = words["weights"]
+        self.negations = set(words["negations"])
+
+    def execute(self, requests):
+        """Return one response for each request."""
+        return [self.respond(request) for request in requests]
+
+    def respond(self, request):
+        """Score the reviews of one request."""
+        reviews = pb_utils.get_input_tensor_by_name(request, "review").as_numpy()
+        texts = [review.decode("utf-8", errors="replace") for review in reviews.ravel()]
+        sums = np.array([self.total(text) for text in texts], np.float32)
+        return pb_utils.InferenceResponse([pb_utils.Tensor("score", np.tanh(sums)[:, None])])
+
+    def total(self, text):
+        """Add the weights of the words. A negation reverses those of the next three words."""
+        total = 0.0
+        reversed_words = 0
+        # Phones write the typographic apostrophe.
+        for word in re.findall(r"[a-z']+", text.lower().replace("\u2019", "'")):
+            if word in self.negations or word.endswith("n't"):
+                reversed_words = 3
+                continue
+            sign = -1 if reversed_words > 0 else 1
+            total += sign * self.weights.get(word, 0)
+            reversed_words -= 1
+        return total
