@@ -1,8 +1,7 @@
 """A small residual network in NumPy with 1,000 classes: ten colours in 100 places.
 
-It replaces ResNet-50 and Inception v3 on machines without a GPU, with the same inputs and outputs.
-Its filters are random with a fixed seed. Its last layer is trained by ``train.py``, once for each
-preprocessing.
+It replaces ResNet-50 and Inception v3 on machines without a GPU, with the same inputs and outputs. Its
+filters are random with a fixed seed. Its last layer is trained by ``train.py``, once for each preprocessing.
 """
 
 from __future__ import annotations
@@ -31,11 +30,10 @@ def label_of(class_index: int) -> str:
 
 
 def log_probabilities(weights: dict[str, np.ndarray], pixels: np.ndarray) -> np.ndarray:
-    """Return [n, 1001] for pixels [n, 3, h, w]: "background" (no object) first, then the 1,000
-    classes.
+    """Return [n, 1001] for pixels [n, 3, h, w]: "background" (no object) first, then the 1,000 classes.
 
-    The network predicts colour, row and column of an object; the probability of a class is the
-    product of the three.
+    The network predicts colour, row and column of an object; the probability of a class is the product of
+    the three.
     """
     features = _features(weights, pixels)
     colour, row, column = (
@@ -61,9 +59,7 @@ def _features(weights: dict[str, np.ndarray], pixels: np.ndarray) -> dict[str, n
 
 
 def _averaged_down(pixels: np.ndarray) -> np.ndarray:
-    """Average square blocks of a picture: [n, 3, 224, 224] becomes [n, 3, 32, 32];
-    a rest is cut off.
-    """
+    """Average square blocks of a picture: [n, 3, 224, 224] becomes [n, 3, 32, 32]; a rest is cut off."""
     count, channels, height, width = pixels.shape
     block = -(-min(height, width) // GRID)
     rows, columns = height // block, width // block
@@ -72,17 +68,13 @@ def _averaged_down(pixels: np.ndarray) -> np.ndarray:
 
 
 def _convolve(maps: np.ndarray, filters: np.ndarray) -> np.ndarray:
-    """Convolve [n, c, h, w] with filters [o, c, 3, 3], padded with zeros to the
-    same size: [n, o, h, w].
-    """
+    """Convolve [n, c, h, w] with filters [o, c, 3, 3], padded with zeros to the same size: [n, o, h, w]."""
     height, width = maps.shape[2:]
     padded = np.pad(maps, ((0, 0), (0, 0), (1, 1), (1, 1)))
     result = np.zeros((len(maps), len(filters), height * width), maps.dtype)
     for y in range(3):
         for x in range(3):
-            window = padded[:, :, y : y + height, x : x + width].reshape(
-                len(maps), maps.shape[1], -1
-            )
+            window = padded[:, :, y : y + height, x : x + width].reshape(len(maps), maps.shape[1], -1)
             result += filters[:, :, y, x] @ window
     return result.reshape(len(maps), len(filters), height, width)
 

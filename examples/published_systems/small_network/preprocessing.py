@@ -30,6 +30,4 @@ def inception_pixels(jpeg: bytes) -> np.ndarray:
 
 def _resized(jpeg: bytes, side: int) -> np.ndarray:
     with Image.open(io.BytesIO(jpeg)) as image:
-        return np.asarray(
-            image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR), np.float32
-        )
+        return np.asarray(image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR), np.float32)

@@ -1,5 +1,4 @@
-"""A transformer encoder of BERT's shape in NumPy, small enough for a laptop, with weights from a
-fixed seed.
+"""A transformer encoder of BERT's shape in NumPy, small enough for a laptop, with weights from a fixed seed.
 
 It is not trained. It has BERT's inputs and outputs, and padding does not change its output.
 """
@@ -13,9 +12,7 @@ LAYERS, HIDDEN, HEADS, VOCABULARY, POSITIONS = 2, 32, 4, 30522, 512
 
 
 def make_weights(dtype: str = "float32") -> dict[str, np.ndarray]:
-    """All weights, drawn from a stream that NumPy keeps for good;
-    the encoder computes in their dtype.
-    """
+    """All weights, drawn from a stream that NumPy keeps for good; the encoder computes in their dtype."""
     random = np.random.RandomState(20240817)
 
     def drawn(*shape: int) -> np.ndarray:

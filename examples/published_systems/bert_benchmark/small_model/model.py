@@ -17,12 +17,8 @@ class TritonPythonModel:
 
     def execute(self, requests):
         """Answer what the dynamic batcher put together with one pass through the encoder."""
-        tokens, masks = (
-            [_array(request, name) for request in requests] for name in ("INPUT__0", "INPUT__1")
-        )
-        answer = logits(self.weights, np.concatenate(tokens), np.concatenate(masks)).astype(
-            np.float32
-        )
+        tokens, masks = ([_array(request, name) for request in requests] for name in ("INPUT__0", "INPUT__1"))
+        answer = logits(self.weights, np.concatenate(tokens), np.concatenate(masks)).astype(np.float32)
         ends = np.cumsum([len(each) for each in tokens])[:-1]
         return [
             pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT__0", np.ascontiguousarray(part))])

@@ -25,6 +25,4 @@ class TritonPythonModel:
         """Return the probabilities for one request."""
         pixels = pb_utils.get_input_tensor_by_name(request, "input").as_numpy()
         scores = log_probabilities(self.weights, pixels.transpose(0, 3, 1, 2))
-        return pb_utils.InferenceResponse(
-            [pb_utils.Tensor(OUTPUT, np.exp(scores).astype(np.float32))]
-        )
+        return pb_utils.InferenceResponse([pb_utils.Tensor(OUTPUT, np.exp(scores).astype(np.float32))])

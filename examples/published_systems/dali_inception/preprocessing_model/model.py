@@ -7,14 +7,10 @@ from preprocessing import inception_pixels
 
 
 class TritonPythonModel:
-    """DALI_INPUT_0: UINT8 [n, bytes], a JPEG file a row -> DALI_OUTPUT_0: FP32
-    [n, 299, 299, 3], -1 to 1.
-    """
+    """DALI_INPUT_0: UINT8 [n, bytes], a JPEG file a row -> DALI_OUTPUT_0: FP32 [n, 299, 299, 3], -1 to 1."""
 
     def execute(self, requests):
-        """Answer each request by itself, so that a file that is no picture fails
-        only its own request.
-        """
+        """Answer each request by itself, so that a file that is no picture fails only its own request."""
         return [respond(request) for request in requests]
 
 
@@ -33,6 +29,4 @@ def respond(request):
 
 def refusal(message):
     """Return an error response that SageMaker passes on as the caller's fault: 400, not 500."""
-    return pb_utils.InferenceResponse(
-        error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG)
-    )
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG))

@@ -9,14 +9,10 @@ SIDE = 299
 
 
 class TritonPythonModel:
-    """DALI_INPUT_0: UINT8 [n, bytes], a JPEG file in each row -> DALI_OUTPUT_0:
-    FP32 [n, 299, 299, 3].
-    """
+    """DALI_INPUT_0: UINT8 [n, bytes], a JPEG file in each row -> DALI_OUTPUT_0: FP32 [n, 299, 299, 3]."""
 
     def execute(self, requests):
-        """Answer each request by itself, so that a file that is not a picture fails
-        only its own request.
-        """
+        """Answer each request by itself, so that a file that is not a picture fails only its own request."""
         return [self.answer(request) for request in requests]
 
     def answer(self, request):

@@ -5,9 +5,7 @@ import triton_python_backend_utils as pb_utils
 
 
 class TritonPythonModel:
-    """token_embeddings FP32 [n, tokens, 384], attention_mask INT32 [n,
-    tokens] -> embedding FP32 [n, 384].
-    """
+    """token_embeddings FP32 [n, tokens, 384], attention_mask INT32 [n, tokens] -> embedding FP32 [n, 384]."""
 
     def execute(self, requests):
         """Answer each request by itself: lengths differ from one to the next."""

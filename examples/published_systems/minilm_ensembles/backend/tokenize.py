@@ -9,9 +9,7 @@ from tokenizers import Tokenizer
 
 
 class TritonPythonModel:
-    """INPUT0: BYTES [n, 1], UTF-8 -> input_ids, attention_mask: INT32 [n,
-    tokens of the longest sentence].
-    """
+    """INPUT0: BYTES [n, 1], UTF-8 -> input_ids, attention_mask: INT32 [n, tokens of the longest sentence]."""
 
     def initialize(self, args):
         """Read the tokenizer beside this file, once for each instance."""
@@ -19,8 +17,8 @@ class TritonPythonModel:
         length = int(config["parameters"]["max_sequence_length"]["string_value"])
         folder = Path(args["model_repository"]) / args["model_version"]
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        # The file asks for 128 tokens, always; the model was made for up to 256 and needs no more
-        # padding than the longest sentence of a request.
+        # The file asks for 128 tokens, always; the model was made for up to 256 and needs no more padding
+        # than the longest sentence of a request.
         self.tokenizer.enable_truncation(length)
         self.tokenizer.enable_padding()
 
@@ -43,8 +41,5 @@ class TritonPythonModel:
             "attention_mask": [encoding.attention_mask for encoding in encodings],
         }
         return pb_utils.InferenceResponse(
-            [
-                pb_utils.Tensor(name, np.array(rows, dtype=np.int32))
-                for name, rows in columns.items()
-            ]
+            [pb_utils.Tensor(name, np.array(rows, dtype=np.int32)) for name, rows in columns.items()]
         )

@@ -25,11 +25,7 @@ class TritonPythonModel:
         return [self.respond(request) for request in requests]
 
     def respond(self, request):
-        """Return the scores of one request; the class for "no object" is not
-        among ResNet's 1,000.
-        """
+        """Return the scores of one request; the class for "no object" is not among ResNet's 1,000."""
         pixels = pb_utils.get_input_tensor_by_name(request, self.input).as_numpy()
         scores = log_probabilities(self.weights, pixels)[:, 1:].astype(np.float32)
-        return pb_utils.InferenceResponse(
-            [pb_utils.Tensor(self.output, np.ascontiguousarray(scores))]
-        )
+        return pb_utils.InferenceResponse([pb_utils.Tensor(self.output, np.ascontiguousarray(scores))])

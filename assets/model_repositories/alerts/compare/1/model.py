@@ -18,8 +18,5 @@ class TritonPythonModel:
         readings = pb_utils.get_input_tensor_by_name(request, "readings").as_numpy()
         expected = pb_utils.get_input_tensor_by_name(request, "expected").as_numpy()
         distance = np.abs(readings - expected).astype(np.float32)
-        outputs = [
-            pb_utils.Tensor("alerts", distance > THRESHOLD),
-            pb_utils.Tensor("distance", distance),
-        ]
+        outputs = [pb_utils.Tensor("alerts", distance > THRESHOLD), pb_utils.Tensor("distance", distance)]
         return pb_utils.InferenceResponse(outputs)

@@ -14,8 +14,8 @@ import numpy as np
 class Detector(NamedTuple):
     """The normal state of d features.
 
-    mean and standard_deviation are float64 [d] in each feature's unit; whitening, float64 [d, d],
-    turns z-scores into uncorrelated ones; a distance above threshold is an anomaly.
+    mean and standard_deviation are float64 [d] in each feature's unit; whitening, float64 [d, d], turns
+    z-scores into uncorrelated ones; a distance above threshold is an anomaly.
     """
 
     mean: np.ndarray
@@ -40,9 +40,7 @@ def load_detector(path: Path) -> Detector:
 
 
 def z_scores(detector: Detector, readings: np.ndarray) -> np.ndarray:
-    """Return how many standard deviations each value of readings [n, d] is from its mean:
-    float64 [n, d].
-    """
+    """Return how many standard deviations each value of readings [n, d] is from its mean: float64 [n, d]."""
     return (readings - detector.mean) / detector.standard_deviation
 
 

@@ -8,9 +8,7 @@ from detector import distances, load_detector, z_scores
 
 
 class TritonPythonModel:
-    """readings: FP32 [n, 4] -> distance: FP32 [n, 1]; z_scores: FP32 [n, 4];
-    is_anomaly: BOOL [n, 1].
-    """
+    """readings: FP32 [n, 4] -> distance: FP32 [n, 1]; z_scores: FP32 [n, 4]; is_anomaly: BOOL [n, 1]."""
 
     def initialize(self, args):
         """Read the parameters beside this file, once for each instance."""
@@ -26,9 +24,7 @@ class TritonPythonModel:
         readings = pb_utils.get_input_tensor_by_name(request, "readings").as_numpy()
         if not np.isfinite(readings).all():
             row, column = np.argwhere(~np.isfinite(readings))[0]
-            message = (
-                f"readings[{row}][{column}]: must be a finite number, got {readings[row, column]}"
-            )
+            message = f"readings[{row}][{column}]: must be a finite number, got {readings[row, column]}"
             return refusal(message)
         scores = z_scores(self.detector, readings)
         distance = distances(self.detector, scores)
@@ -43,6 +39,4 @@ class TritonPythonModel:
 
 def refusal(message):
     """Return an error response that SageMaker passes on as the caller's fault: 400, not 500."""
-    return pb_utils.InferenceResponse(
-        error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG)
-    )
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG))

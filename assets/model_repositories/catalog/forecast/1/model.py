@@ -11,9 +11,7 @@ MAX_HORIZON = 1000
 
 
 class TritonPythonModel:
-    """series: FP32 [n], n >= 2; horizon: optional INT32 [1], else 12 -> forecast:
-    FP32 [horizon].
-    """
+    """series: FP32 [n], n >= 2; horizon: optional INT32 [1], else 12 -> forecast: FP32 [horizon]."""
 
     def initialize(self, args):
         """Take the smoothing from the model configuration's parameters, once for each instance."""
@@ -42,10 +40,7 @@ def complaint(series, horizon):
     if len(series) < 2:
         return f"series: must hold at least 2 values, got {len(series)}"
     if not np.isfinite(series).all():
-        return (
-            "series: every value must be a finite number, "
-            "got NaN or infinity; fill gaps before sending"
-        )
+        return "series: every value must be a finite number, got NaN or infinity; fill gaps before sending"
     if not 1 <= horizon <= MAX_HORIZON:
         return f"horizon: must be 1 to {MAX_HORIZON}, got {horizon}"
     return None
@@ -53,6 +48,4 @@ def complaint(series, horizon):
 
 def refusal(message):
     """Return an error response that SageMaker passes on as the caller's fault: 400, not 500."""
-    return pb_utils.InferenceResponse(
-        error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG)
-    )
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG))

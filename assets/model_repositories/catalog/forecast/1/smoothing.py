@@ -10,9 +10,7 @@ import numpy as np
 
 
 class Smoothing(NamedTuple):
-    """How fast level and trend follow the series (0 to 1),
-    and what is left of the trend each step.
-    """
+    """How fast level and trend follow the series (0 to 1), and what is left of the trend each step."""
 
     level: float
     trend: float
@@ -32,8 +30,6 @@ def fit(smoothing: Smoothing, series: np.ndarray) -> tuple[float, float]:
     for value in series[1:].tolist():
         expected = level + smoothing.damping * trend
         risen = smoothing.level * value + (1 - smoothing.level) * expected
-        trend = (
-            smoothing.trend * (risen - level) + (1 - smoothing.trend) * smoothing.damping * trend
-        )
+        trend = smoothing.trend * (risen - level) + (1 - smoothing.trend) * smoothing.damping * trend
         level = risen
     return level, trend

@@ -20,9 +20,7 @@ class TritonPythonModel:
         return [self.respond(request) for request in requests]
 
     def respond(self, request):
-        """Return the response to one request: scores and labels,
-        or an error that names the text.
-        """
+        """Return the response to one request: scores and labels, or an error that names the text."""
         texts = pb_utils.get_input_tensor_by_name(request, "text").as_numpy().reshape(-1)
         scores = []
         for index, text in enumerate(texts):
@@ -42,6 +40,4 @@ class TritonPythonModel:
 
 def refusal(message):
     """Return an error response that SageMaker passes on as the caller's fault: 400, not 500."""
-    return pb_utils.InferenceResponse(
-        error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG)
-    )
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG))

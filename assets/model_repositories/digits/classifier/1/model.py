@@ -17,15 +17,10 @@ class TritonPythonModel:
 
     def execute(self, requests):
         """Answer what the dynamic batcher put together with one pass through the network."""
-        inputs = [
-            pb_utils.get_input_tensor_by_name(request, "pixels").as_numpy() for request in requests
-        ]
+        inputs = [pb_utils.get_input_tensor_by_name(request, "pixels").as_numpy() for request in requests]
         logits = forward(self.weights, np.concatenate(inputs))
         ends = np.cumsum([len(pixels) for pixels in inputs])[:-1]
-        return [
-            respond(pixels, part)
-            for pixels, part in zip(inputs, np.split(logits, ends), strict=True)
-        ]
+        return [respond(pixels, part) for pixels, part in zip(inputs, np.split(logits, ends), strict=True)]
 
 
 def respond(pixels, logits):
@@ -38,6 +33,4 @@ def respond(pixels, logits):
 
 def refusal(message):
     """Return an error response that SageMaker passes on as the caller's fault: 400, not 500."""
-    return pb_utils.InferenceResponse(
-        error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG)
-    )
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG))

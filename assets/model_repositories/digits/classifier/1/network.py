@@ -6,9 +6,7 @@ import numpy as np
 
 
 def load_weights(path: Path) -> dict[str, np.ndarray]:
-    """Read hidden_weight [64, h], hidden_bias [h], output_weight [h, 10],
-    output_bias [10], float32.
-    """
+    """Read hidden_weight [64, h], hidden_bias [h], output_weight [h, 10], output_bias [10], float32."""
     with np.load(path, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 

@@ -22,16 +22,11 @@ def respond(request):
         try:
             pixels.append(pixels_of(bytes(image)))
         except PngError as error:
-            message = (
-                f"image[{index}]: {error}, got {len(image)} bytes; "
-                "send one whole PNG file per element"
-            )
+            message = f"image[{index}]: {error}, got {len(image)} bytes; send one whole PNG file per element"
             return refusal(message)
     return pb_utils.InferenceResponse([pb_utils.Tensor("pixels", np.stack(pixels))])
 
 
 def refusal(message):
     """Return an error response that SageMaker passes on as the caller's fault: 400, not 500."""
-    return pb_utils.InferenceResponse(
-        error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG)
-    )
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG))

@@ -1,6 +1,4 @@
-"""From a PNG file to what the network reads: grey, 8 x 8, 0 to 1,
-light strokes on a dark ground.
-"""
+"""From a PNG file to what the network reads: grey, 8 x 8, 0 to 1, light strokes on a dark ground."""
 
 import numpy as np
 from png_decoder import decode_png
@@ -38,9 +36,7 @@ def resize(image: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def coverage(old: int, new: int) -> np.ndarray:
-    """Return float64 [new, old]: the share of each new pixel that each old pixel fills;
-    rows sum to 1.
-    """
+    """Return float64 [new, old]: the share of each new pixel that each old pixel fills; rows sum to 1."""
     edges = np.arange(new + 1) * (old / new)
     start, stop = edges[:-1, np.newaxis], edges[1:, np.newaxis]
     cells = np.arange(old)

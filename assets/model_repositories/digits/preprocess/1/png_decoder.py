@@ -83,13 +83,9 @@ def _header(content: bytes) -> Header:
         raise PngError(f"the IHDR chunk must hold 13 bytes, got {len(content)}")
     header = Header(*struct.unpack(">IIBBBBB", content))
     if not 0 < header.width * header.height <= MAX_PIXELS:
-        raise PngError(
-            f"an image must have 1 to {MAX_PIXELS} pixels, got {header.width} x {header.height}"
-        )
+        raise PngError(f"an image must have 1 to {MAX_PIXELS} pixels, got {header.width} x {header.height}")
     if header.color_type not in CHANNELS:
-        raise PngError(
-            f"color type must be 0, 2, 4 or 6, got {header.color_type}; save without a palette"
-        )
+        raise PngError(f"color type must be 0, 2, 4 or 6, got {header.color_type}; save without a palette")
     if header.bit_depth != 8:
         raise PngError(f"bit depth must be 8, got {header.bit_depth}; save with 8 bits a channel")
     if header.compression or header.filter_method:
@@ -110,9 +106,7 @@ def _inflate(compressed: bytes, header: Header) -> np.ndarray:
         raise PngError(f"the image data cannot be inflated: {error}") from None
     if len(raw) != expected:
         comparison = "more" if len(raw) > expected else "fewer"
-        raise PngError(
-            f"the image data holds {comparison} than the {expected} bytes its header announces"
-        )
+        raise PngError(f"the image data holds {comparison} than the {expected} bytes its header announces")
     return np.frombuffer(raw, np.uint8).reshape(header.height, stride)
 
 

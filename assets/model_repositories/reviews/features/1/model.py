@@ -17,9 +17,7 @@ class TritonPythonModel:
     def respond(self, request):
         """Return the response to one request."""
         texts = pb_utils.get_input_tensor_by_name(request, "text").as_numpy().reshape(-1)
-        rows = np.array(
-            [features(bytes(text).decode("utf-8", "replace")) for text in texts], np.float32
-        )
+        rows = np.array([features(bytes(text).decode("utf-8", "replace")) for text in texts], np.float32)
         return pb_utils.InferenceResponse([pb_utils.Tensor("features", rows.reshape(-1, 4))])
 
 

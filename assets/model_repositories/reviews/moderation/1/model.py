@@ -21,9 +21,7 @@ class TritonPythonModel:
         complaints = features[:, COMPLAINT] > 0
         if complaints.any():
             scores = self.score(features[complaints])
-            decisions[complaints] = np.where(scores < THRESHOLD, b"review", b"publish").astype(
-                np.object_
-            )
+            decisions[complaints] = np.where(scores < THRESHOLD, b"review", b"publish").astype(np.object_)
         return pb_utils.InferenceResponse([pb_utils.Tensor("decision", decisions)])
 
     def score(self, features):

@@ -21,8 +21,6 @@ class TritonPythonModel:
 
     def respond(self, request):
         """Return the tokens of one text."""
-        text = (
-            pb_utils.get_input_tensor_by_name(request, "text_input").as_numpy()[0].decode("utf-8")
-        )
+        text = pb_utils.get_input_tensor_by_name(request, "text_input").as_numpy()[0].decode("utf-8")
         ids = np.array(self.tokenizer.encode(text).ids, np.int32)
         return pb_utils.InferenceResponse([pb_utils.Tensor("input_ids", ids)])

@@ -1,5 +1,4 @@
-"""T5 in NumPy, under the names of the published checkpoints: encoder once, then decoder token by
-token.
+"""T5 in NumPy, under the names of the published checkpoints: encoder once, then decoder token by token.
 
 Keys and values of what was decoded already are kept, so that a step costs as much as one token.
 """
@@ -12,9 +11,7 @@ PAD, EOS = 0, 1
 
 
 class T5:
-    """A T5 of version 1.0 (ReLU, tied embeddings) or 1.1 (gated GELU),
-    as its configuration says.
-    """
+    """A T5 of version 1.0 (ReLU, tied embeddings) or 1.1 (gated GELU), as its configuration says."""
 
     def __init__(self, config, weights):
         self.config, self.weights = config, weights
@@ -22,12 +19,8 @@ class T5:
         self.vocabulary_size = config["vocab_size"]
 
     def generate(self, ids, mask, max_new_tokens):
-        """Return INT32 [n, at most max_new_tokens + 1]: the start token,
-        then greedily the likeliest.
-        """
-        source_bias = np.where(mask, np.float32(0), np.float32(MASKED))[
-            :, np.newaxis, np.newaxis, :
-        ]
+        """Return INT32 [n, at most max_new_tokens + 1]: the start token, then greedily the likeliest."""
+        source_bias = np.where(mask, np.float32(0), np.float32(MASKED))[:, np.newaxis, np.newaxis, :]
         cross = self.cross_cache(self.encode(ids, source_bias))
         cache = [None] * self.layers
         tokens = np.full((len(ids), 1), PAD, dtype=np.int32)
@@ -45,7 +38,7 @@ class T5:
         used = np.flatnonzero((tokens != PAD).any(axis=0))
         return np.ascontiguousarray(tokens[:, : used[-1] + 1 if len(used) else 1])
 
-    # --- encoder and decoder ----------------------------------------------------------------------
+    # --- encoder and decoder ------------------------------------------------------------------------------
 
     def encode(self, ids, source_bias):
         """Return [n, source, d_model]."""
@@ -61,9 +54,7 @@ class T5:
         return self.norm("encoder.final_layer_norm", states)
 
     def decode(self, tokens, cache, cross, source_bias):
-        """Return the logits [n, vocabulary] after the last token;
-        the ones before it are in the cache.
-        """
+        """Return the logits [n, vocabulary] after the last token; the ones before it are in the cache."""
         states = self.weights["shared.weight"][tokens[:, -1:]]
         length = tokens.shape[1]
         bias = self.position_bias("decoder", np.array([length - 1]), np.arange(length))
@@ -71,9 +62,7 @@ class T5:
             block = f"decoder.block.{number}.layer"
             states = states + self.attend_to_past(f"{block}.0", states, cache, number, bias)
             normal = self.norm(f"{block}.1.layer_norm", states)
-            states = states + self.attend(
-                f"{block}.1.EncDecAttention", normal, *cross[number], source_bias
-            )
+            states = states + self.attend(f"{block}.1.EncDecAttention", normal, *cross[number], source_bias)
             states = states + self.feed_forward(f"{block}.2", states)
         return self.logits(self.norm("decoder.final_layer_norm", states)[:, 0])
 
@@ -98,7 +87,7 @@ class T5:
             return states * self.config["d_model"] ** -0.5 @ self.weights["shared.weight"].T
         return states @ self.weights["lm_head.weight"].T
 
-    # --- layers -----------------------------------------------------------------------------------
+    # --- layers -------------------------------------------------------------------------------------------
 
     def attend(self, name, states, keys, values, bias):
         """Return attention of states [n, queries, d_model]; T5 does not scale the scores."""
@@ -123,9 +112,7 @@ class T5:
         if self.config["feed_forward_proj"] == "relu":
             inner = np.maximum(self.linear(f"{dense}.wi", normal), 0)
         else:
-            inner = gelu(self.linear(f"{dense}.wi_0", normal)) * self.linear(
-                f"{dense}.wi_1", normal
-            )
+            inner = gelu(self.linear(f"{dense}.wi_0", normal)) * self.linear(f"{dense}.wi_1", normal)
         return self.linear(f"{dense}.wo", inner)
 
     def norm(self, name, states):
@@ -137,15 +124,11 @@ class T5:
         """Return states times a matrix that is stored as [out, in]; T5 has no biases."""
         return states @ self.weights[f"{name}.weight"].T
 
-    # --- positions --------------------------------------------------------------------------------
+    # --- positions ----------------------------------------------------------------------------------------
 
     def position_bias(self, stack, queries, keys):
-        """Return [1, heads, queries, keys]: what attention adds for each distance,
-        alike in every layer.
-        """
-        table = self.weights[
-            f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-        ]
+        """Return [1, heads, queries, keys]: what attention adds for each distance, alike in every layer."""
+        table = self.weights[f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"]
         distances = keys[np.newaxis, :] - queries[:, np.newaxis]
         return table[self.bucket(distances, stack == "encoder")].transpose(2, 0, 1)[np.newaxis]
 

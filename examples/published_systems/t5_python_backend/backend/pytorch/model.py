@@ -1,7 +1,4 @@
-"""Triton model: T5 by PyTorch and transformers, tokens in, tokens out.
-
-Runs in the image, on its GPU.
-"""
+"""Triton model: T5 by PyTorch and transformers, tokens in, tokens out. Runs in the image, on its GPU."""
 
 import json
 from pathlib import Path
@@ -21,19 +18,14 @@ class TritonPythonModel:
     def auto_complete_config(auto_complete_model_config):
         """Say what config.pbtxt leaves out; what it says must agree."""
         for name in INPUTS:
-            auto_complete_model_config.add_input(
-                {"name": name, "data_type": "TYPE_INT32", "dims": [-1]}
-            )
-        auto_complete_model_config.add_output(
-            {"name": OUTPUT, "data_type": "TYPE_INT32", "dims": [-1]}
-        )
+            auto_complete_model_config.add_input({"name": name, "data_type": "TYPE_INT32", "dims": [-1]})
+        auto_complete_model_config.add_output({"name": OUTPUT, "data_type": "TYPE_INT32", "dims": [-1]})
         return auto_complete_model_config
 
     def initialize(self, args):
         """Put the weights beside this file onto the device that Triton gave this instance."""
         parameters = json.loads(args["model_config"])["parameters"]
-        # Each instance is a process: together they should not ask for more cores than the machine
-        # has.
+        # Each instance is a process: together they should not ask for more cores than the machine has.
         torch.set_num_threads(int(parameters["intra_op_num_threads"]["string_value"]))
         self.max_new_tokens = int(parameters["max_new_tokens"]["string_value"])
         on_gpu = args["model_instance_kind"] == "GPU"
@@ -44,19 +36,13 @@ class TritonPythonModel:
 
     @torch.inference_mode()
     def execute(self, requests):
-        """Answer what the dynamic batcher put together, all of one length,
-        with one greedy decoding.
-        """
+        """Answer what the dynamic batcher put together, all of one length, with one greedy decoding."""
         ids, mask = (
-            torch.cat([self.tensor(request, name) for request in requests]).to(
-                self.device, torch.int64
-            )
+            torch.cat([self.tensor(request, name) for request in requests]).to(self.device, torch.int64)
             for name in INPUTS
         )
         options = {"max_new_tokens": self.max_new_tokens, "num_beams": 1, "do_sample": False}
-        tokens = self.model.generate(input_ids=ids, attention_mask=mask, **options).to(
-            "cpu", torch.int32
-        )
+        tokens = self.model.generate(input_ids=ids, attention_mask=mask, **options).to("cpu", torch.int32)
         sizes = [len(self.tensor(request, INPUTS[0])) for request in requests]
         return [
             pb_utils.InferenceResponse([pb_utils.Tensor(OUTPUT, part.numpy())])
