@@ -299,7 +299,7 @@ def test_failing_step_of_an_ensemble_is_named(failing: LocalEndpoint, open_page:
         "[-13]"
     )  # the first step adds 10, and the second raises for -3
     page.click("#send")
-    expect(page.locator("#failure")).to_contain_text("second/1/model.py, line 17")
+    expect(page.locator("#failure")).to_contain_text("second/1/model.py, line 20")
     expect(page.locator(".step.failed h3")).to_have_text("second")
     counts = page.locator("#batches tr", has_text="second").locator("td")
     expect(counts.nth(1)).to_have_text("1")
@@ -503,7 +503,7 @@ def test_failures_are_on_the_first_screen(
         assert box["y"] + box["height"] < height, place
     healthy = page.locator("tr", has=page.get_by_role("button", name="model_00"))
     expect(healthy.locator(".state")).to_have_text("ready")
-    expect(page.locator("#failure")).to_contain_text("models/model_59/1/model.py, line 17")
+    expect(page.locator("#failure")).to_contain_text("models/model_59/1/model.py, line 20")
     assert page.evaluate(COLORED_PIXELS, "--bad") > page.evaluate(COLORED_PIXELS, "--line-1")
     page.get_by_label("Filter").fill("failed")
     expect(page.locator("button.row:visible")).to_have_count(1)
