@@ -18,7 +18,9 @@ from constructs_triton.cli import main
 
 PROJECT = Path(__file__).parents[2]
 README = PROJECT / "README.md"
-MODELS = PROJECT / "assets" / "model_repositories" / "catalog"
+MODELS = (
+    PROJECT / "packages/tools/src/constructs_triton_tools/cli/project/examples/multi-model/models"
+)
 PICTURE = "first_app.svg"
 _PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -35,7 +37,7 @@ def program() -> str:
 
 @contextmanager
 def synthesized() -> Iterator[Path]:
-    """Run the app in a folder with three models, and yield the folder of its assembly."""
+    """Run the app in a folder with the models of the multi-model example, and yield the folder of its assembly."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(MODELS, folder / "models")
