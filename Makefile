@@ -1,6 +1,6 @@
 # Two commands do most on a machine that has python3, node and make:
 #   make demo   synthesize app.py, run its endpoint on this machine with the real Triton server, classify digits
-#   make test   lint, types and the whole suite, in under six minutes
+#   make test   lint, types and the whole suite, in about seven minutes
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -45,6 +45,7 @@ system-python:
 # aws-cdk-lib and its dependency aws-cdk.cloud-assembly-schema contain the same files, aws_cdk/cloud_assembly_schema.
 # pip installs aws-cdk-lib last, as it must be; uv installs both at once, so it installs aws-cdk-lib again.
 $(INSTALLED): pyproject.toml $(wildcard packages/*/pyproject.toml) constraints.txt | system-python
+	@echo "installing the Python packages, which takes about a minute"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(QUIETLY) uv
 	$(UV_INSTALL) $(EDITABLE) && $(UV_INSTALL) --compile-bytecode --no-deps --reinstall-package aws-cdk-lib aws-cdk-lib || \
@@ -61,7 +62,7 @@ demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machi
 # The checks of types and NumPy 2 use the time in which the tests wait for servers. The tests of the client run once,
 # with NumPy 2; `make pytest`, `make acceptance` and COVERAGE=1 run them with NumPy 1. COVERAGE=1 measures the tests,
 # which makes them half as slow again, so that `make acceptance` after it has no need to.
-test: ## lint, types and all tests but the slowest, in under six minutes; with COVERAGE=1 as `make coverage`
+test: ## lint, types and all tests but the slowest, in about seven minutes; with COVERAGE=1 as `make coverage`
 	@$(MAKE) --no-print-directory --jobs=2 lint javascript
 ifdef COVERAGE
 	@rm -f $(MEASURED)

@@ -37,7 +37,7 @@ def program() -> str:
 
 @contextmanager
 def synthesized() -> Iterator[Path]:
-    """Run the app in a folder with the models of the multi-model example, and yield the folder of its assembly."""
+    """Run the app with the models of the multi-model example, and yield its assembly's folder."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(MODELS, folder / "models")

@@ -111,6 +111,19 @@ def test_unknown_example_is_refused(
     assert not (tmp_path / "shop").exists()
 
 
+@pytest.mark.parametrize("version", ["0.1.0.dev0", "0.1.0"])
+def test_unpublished_version_needs_its_wheels(
+    version: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Before a release, the command says where pip finds the packages; after it, PyPI has them."""
+    monkeypatch.setattr("constructs_triton_tools.cli.project.__version__", version)
+    assert main(["project", "new", str(tmp_path / "shop")]) == 0
+    assert ("`--find-links`" in capsys.readouterr().out) is (".dev" in version)
+
+
 def test_versions_are_those_of_this_project(shop: Path) -> None:
     """The project has our version, and the CDK and its command line in the
     versions that we test.

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from constructs_triton_core import __version__
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_lines
 from constructs_triton_tools.cli.options import add_actions
@@ -71,8 +72,19 @@ def run(arguments: argparse.Namespace) -> int:
         f"next: cd {folder}",
         "      python -m pip install -r requirements.txt",
         "      python -m pytest",
+        *_unpublished(),
     )
     return 0
+
+
+def _unpublished() -> list[str]:
+    """Say where pip finds a version that is not on PyPI."""
+    if ".dev" not in __version__:
+        return []
+    return [
+        f"Version {__version__} is not on PyPI. In another environment than this one, pip "
+        "also needs `--find-links` and the folder of its wheels."
+    ]
 
 
 def _stack_name(directory: Path) -> str:
