@@ -219,8 +219,8 @@ fuzz: $(INSTALLED) ## read mutated input with fresh seeds for SECONDS, and save 
 synth: $(INSTALLED) $(NODE_INSTALLED) ## synthesize app.py to cdk.out
 	npx cdk synth --quiet
 
-facts-check: $(INSTALLED) ## compare the facts of core and check with the data in AWS's packages
-	$(BIN)/python dev/facts_check.py
+facts-check: $(INSTALLED) ## compare the facts of core and check with the data in AWS's packages (NEWEST=1: in today's newest ones)
+	$(BIN)/python dev/facts_check.py $(if $(NEWEST),--newest)
 
 facts-refresh: $(INSTALLED) ## update the facts of core and check from newer packages and show the difference
 	$(BIN)/python dev/facts_refresh.py

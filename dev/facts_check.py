@@ -4,6 +4,9 @@ The packages are in a separate environment, ``.venv-facts``: sagemaker-core conf
 nvidia-pytriton.
 Also compares the image tables with the newest SageMaker SDKs, which may have moved them: see
 ``dev/sdk_tables.py``. Prints every difference and exits with 1 if there is any.
+
+``--newest`` compares with today's newest packages in place of the pinned ones: what AWS has changed
+since the facts were written.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from triton_model_check.facts.published import load
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv-facts"
 PINNED = ("sagemaker-core==2.27.0", "botocore==1.44.5", "cfn-lint==1.58.0", "moto==5.2.5")
+NEWEST = tuple(requirement.partition("==")[0] for requirement in PINNED)
 
 # botocore's patterns use classes that Python's re does not support; ours are equivalent.
 OWN_WORDING = {
@@ -199,7 +203,8 @@ def notes(figures: dict[str, Any]) -> Iterator[str]:
 
 def main() -> int:
     """Print the differences; return 1 if there are any."""
-    figures = published(PINNED)
+    is_newest = "--newest" in sys.argv[1:]
+    figures = published(NEWEST, newest=True) if is_newest else published(PINNED)
     found = [*differences(figures), *sdk_tables.differences()]
     for line in found:
         print(line)

@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from facts_check import PINNED, ROOT, published
+from facts_check import NEWEST, ROOT, published
 from google.protobuf import descriptor_pb2
 from tritonclient.grpc import model_config_pb2
 
@@ -33,7 +33,6 @@ FIGURES = {
 SCHEMA = CHECK / "model_config" / "model_config.binpb"
 SCHEMA_LICENSE = SCHEMA.with_name("model_config.LICENSE.txt")
 TYPES = "ProductionVariantInstanceType"
-NEWEST = tuple(requirement.partition("==")[0] for requirement in PINNED)
 
 
 def refresh_images(facts: dict[str, Any], theirs: dict[str, Any]) -> list[str]:

@@ -138,14 +138,14 @@ def test_explicit_mode_loads_the_named_models_and_their_steps(tmp_path: Path) ->
             "vllm",
             "kserve",
             {},
-            "use nvcr.io/nvidia/tritonserver:26.07-vllm-python-py3, and --backends vllm",
+            "use nvcr.io/nvidia/tritonserver:26.08-vllm-python-py3, and --backends vllm",
         ),
     ],
 )
 def test_backends_of_an_image(
     backend: str, platform: Platform, known: dict[str, Any], hint: str | None, tmp_path: Path
 ) -> None:
-    """NVIDIA's newest image is assumed on a server,
+    """NVIDIA's newest known image is assumed on a server,
     and hints name versions that its publisher has.
     """
     config = HEAD.replace("python", backend) + (
@@ -159,15 +159,15 @@ def test_backends_of_an_image(
 
 
 def test_newest_image_depends_on_the_publisher(tmp_path: Path) -> None:
-    """26.07 is newer than the table of AWS's images, and not newer than NVIDIA's."""
-    pairs: list[tuple[Platform, str]] = [(each, "26.07") for each in ("server", "sagemaker")]
+    """26.08 is newer than the table of AWS's images, and not newer than NVIDIA's."""
+    pairs: list[tuple[Platform, str]] = [(each, "26.08") for each in ("server", "sagemaker")]
     codes = {}
-    for platform, version in (*pairs, ("server", "26.08")):
+    for platform, version in (*pairs, ("server", "27.01")):
         found = _findings(one(HEAD), tmp_path / platform / version, platform, image_version=version)
         codes[platform, version] = [each.code for each in found]
-    assert codes["server", "26.07"] == []
+    assert codes["server", "26.08"] == []
     assert all(
-        codes[key] == ["target-image-unknown"] for key in codes if key != ("server", "26.07")
+        codes[key] == ["target-image-unknown"] for key in codes if key != ("server", "26.08")
     )
 
 

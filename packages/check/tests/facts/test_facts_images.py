@@ -162,7 +162,7 @@ def test_unpublished_release_has_the_values_of_its_time() -> None:
     """A release newer than the table, as in your own image,
     has the values of all releases of its time.
     """
-    image = images.image_version("26.08")
+    image = images.image_version("27.01")
     assert not image.is_published
     assert (image.min_compute_capability, image.has_inference_type, image.python) == (
         "7.5",

@@ -32,12 +32,12 @@ def test_nothing_known_is_the_default() -> None:
 @pytest.mark.parametrize(
     ("platform", "known", "image", "shm", "memory"),
     [
-        ("server", {}, "26.07", None, None),
-        ("server", {"shm_bytes": MIB}, "26.07", MIB, None),
+        ("server", {}, "26.08", None, None),
+        ("server", {"shm_bytes": MIB}, "26.08", MIB, None),
         ("kserve", {}, "23.05", 64 * MIB, 2),
         ("kserve", {"image_version": "24.10"}, "24.10", 64 * MIB, 2),
-        ("docker", {"image_version": None}, "26.07", 64 * MIB, None),
-        ("kubernetes", {"shm_bytes": 128 * MIB}, "26.07", 128 * MIB, None),
+        ("docker", {"image_version": None}, "26.08", 64 * MIB, None),
+        ("kubernetes", {"shm_bytes": 128 * MIB}, "26.08", 128 * MIB, None),
         ("sagemaker", {}, None, None, None),
         ("sagemaker-multi-model", {"image_version": "26.05"}, "26.05", None, None),
     ],

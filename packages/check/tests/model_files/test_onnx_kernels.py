@@ -100,6 +100,14 @@ def test_kernels_depend_on_the_release(release: str, expected: bool) -> None:
     assert has_kernel("ai.onnx", "Add", 14, {"T": "uint8"}, release) == expected
 
 
+@pytest.mark.parametrize(("release", "expected"), [("1.24.4", False), ("1.27.0", True)])
+def test_release_between_two_that_were_asked_may_have_the_kernels_of_the_later(
+    release: str, expected: bool
+) -> None:
+    """BitCast is in 1.28 and not in 1.24; 1.27 was not asked, so it refuses nothing."""
+    assert has_kernel("ai.onnx", "BitCast", 26, {}, release) == expected
+
+
 def test_only_models_on_the_cpu_need_its_kernels(tmp_path: Path) -> None:
     """A GPU may implement what the CPU does not."""
     path = tmp_path / "model.onnx"

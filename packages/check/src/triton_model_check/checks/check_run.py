@@ -11,6 +11,7 @@ from constructs_triton_core.findings import Finding, Fix, Place, Severity
 from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.checks.chapters import RULES, rules_for
 from triton_model_check.checks.files import POINTER_CODE, pointers_of
+from triton_model_check.checks.image_content import not_known_of_image
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.checks.report import Report
 from triton_model_check.checks.rules import IGNORE_MARK, Problem, Rule
@@ -122,7 +123,7 @@ def _limited_model_findings(model: ModelUnderCheck, comments: list[IgnoreComment
     with limited_suggestions():
         found = list(_model_findings(model))
     comments += _comments_of(model)
-    model.not_checked += _imports_not_checked(model)
+    model.not_checked += (*_imports_not_checked(model), *not_known_of_image(model))
     model.forget_sources()
     return found
 

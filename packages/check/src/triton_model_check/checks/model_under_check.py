@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triton_model_check.facts.images import image_version
+from triton_model_check.facts.images import python_version
 from triton_model_check.model.backends import Backend, infer_backend
 from triton_model_check.model.folder import ModelFolder
 from triton_model_check.model.loaded_files import FileToLoad, describe_file, files_to_load
@@ -342,8 +342,7 @@ class ModelUnderCheck:
     @cached_property
     def image_python(self) -> str | None:
         """The Python of the target's image, such as ``"3.12"``, or ``None`` if unknown."""
-        version = self.target.image_version
-        return image_version(version).python if version is not None else None
+        return python_version(self.target.image_version)
 
     @property
     def versions_to_load(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule
-from triton_model_check.facts.backend_releases import onnx_runtime
+from triton_model_check.facts.backend_releases import first_release_with_bf16, onnx_runtime
 from triton_model_check.fixes.steps import meant, put, unsafe
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_files.model_file import ModelFile, ModelTensor
@@ -209,14 +209,15 @@ def unsupported_type(model: ModelUnderCheck) -> Iterator[Problem]:
     It supports BF16 from image 26.03 on. Triton has no data type for FP8, 4-bit and complex
     numbers.
     """
-    supports_bf16 = onnx_runtime(model.target.image_version).supports_bf16
+    runtime = onnx_runtime(model.target.image_version)
+    lacks_bf16 = runtime is not None and runtime.supports_bf16 is False
     for file, config in model.completed_configs:
         for pair in pairs(file, config):
             type_name = pair.found.data_type
-            if not type_name or (type_name == "TYPE_BF16" and not supports_bf16):
+            if not type_name or (type_name == "TYPE_BF16" and lacks_bf16):
                 shown = type_name or "that of the model"
                 message = f'unsupported data type for "{pair.tensor.name}": {shown}'
-                newer = ", or use image 26.03 or newer" if type_name else ""
+                newer = f", or use image {first_release_with_bf16()} or newer" if type_name else ""
                 hint = f"export the model with FP16 or FP32{newer}"
                 yield Problem(message, (pair.field, pair.position), hint)
 

@@ -10,6 +10,11 @@ from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.backend import misspelled
+from triton_model_check.checks.image_content import (
+    has_own_backend,
+    is_reported_as_absent,
+    may_have_others,
+)
 from triton_model_check.checks.instances import instance_count
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.checks.rules import Problem, rule, warning
@@ -22,7 +27,14 @@ from triton_model_check.facts.images import (
     newest_with,
     published_versions,
 )
+from triton_model_check.facts.releases import (
+    in_words,
+    new_fields,
+    newest_known_release,
+    unknown_facts,
+)
 from triton_model_check.fixes.steps import remove, unsafe
+from triton_model_check.model_config.release_fields import fields_after
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_config.target import SAGEMAKER
 from triton_model_check.untrusted.budget import count_elements
@@ -30,14 +42,6 @@ from triton_model_check.untrusted.budget import count_elements
 _PROTO = "triton common protobuf/model_config.proto by release branch"
 _MIB = 2**20
 _SHARED_MEMORY_DEFAULT = 16 * _MIB
-
-# A field and the first release whose schema has it; earlier releases reject the file.
-_FIELD_SINCE = {
-    "runtime": "24.01",
-    "is_non_linear_format_io": "24.08",
-    "model_metrics": "24.11",
-    "max_inflight_requests": "25.11",
-}
 
 
 @warning(
@@ -50,46 +54,48 @@ _FIELD_SINCE = {
 def image_unknown(context: RepositoryContext) -> Iterator[Problem]:
     """The image version is not newer than the table of images of this library.
 
-    The Python version and the TensorRT version of a newer release are not known, so the checks do
-    not compare packed environments and plans with them. For backends and ONNX Runtime, they use
-    those of the newest release in the table.
+    What a newer release contains is not known: its backends, Python, ONNX Runtime and TensorRT are
+    not checked. What all known releases have in common is assumed.
     """
     version = context.target.image_version
     newest = published_versions()[0] if context.target.is_sagemaker else newest_release()
-    if version is not None and version != newest and is_at_least(version, newest):
-        yield Problem(
-            f"image {version} is newer than the table of images, which ends at {newest}; it is "
-            f"assumed to have the backends and the ONNX Runtime of {newest}, and the Python of "
-            "packed environments and the TensorRT of plans are not checked"
-        )
+    if version is None or version == newest or not is_at_least(version, newest):
+        return
+    unknown = unknown_facts(version)
+    consequence = (
+        f"its {in_words(unknown)} are not known and not checked"
+        if unknown
+        else "it is assumed to have what NVIDIA's image of this release has"
+    )
+    yield Problem(
+        f"image {version} is newer than the table of images, which ends at {newest}; {consequence}"
+    )
 
 
-@rule("target-field-too-new", source=_PROTO, before=max(_FIELD_SINCE.values()))
+@rule("target-field-too-new", source=_PROTO, before=max(new_fields().values()))
 def field_too_new(model: ModelUnderCheck) -> Iterator[Problem]:
     """The image version knows every field.
 
-    An older release of Triton rejects a file with a field that a newer release added.
+    An older release of Triton rejects a file with a field or an enum value that a newer release
+    added, also if the field has its default value.
     """
     version = model.target.image_version
-    for name, place in _new_fields(model):
-        since = _FIELD_SINCE[name]
-        if version is not None and not is_at_least(version, since):
-            newer = first_published(since) if model.target.is_sagemaker else since
-            hint = f"remove {name}, or use image version {newer} or newer"
-            message = f'image {version} has no field named "{name}"; it is new in {since}'
-            yield Problem(message, place, hint, fix=unsafe(remove()))
+    if version is None:
+        return
+    locations = model.folder.locations
 
+    def is_written(path: tuple[str | int, ...]) -> bool:
+        return locations is not None and locations.spans(path) is not None
 
-def _new_fields(model: ModelUnderCheck) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    if model.config.runtime:
-        yield "runtime", ("runtime",)
-    if model.config.HasField("model_metrics"):
-        yield "model_metrics", ("model_metrics",)
-    if model.config.ensemble_scheduling.max_inflight_requests:
-        yield "max_inflight_requests", ("ensemble_scheduling", "max_inflight_requests")
-    for field, index, tensor in model.tensors:
-        if tensor.is_non_linear_format_io:
-            yield "is_non_linear_format_io", (field, index, "is_non_linear_format_io")
+    for field in fields_after(model.config, version, is_written):
+        newer = first_published(field.since) if model.target.is_sagemaker else field.since
+        other = "use another value" if field.field else f"remove {field.name}"
+        yield Problem(
+            f"image {version}: {field.said}; it is new in {field.since}",
+            field.path,
+            f"{other}, or use image version {newer} or newer",
+            fix=None if field.field else unsafe(remove()),
+        )
 
 
 @rule("target-backend-removed", source="triton server build.py by release branch", since="25.03")
@@ -99,7 +105,7 @@ def backend_removed(model: ModelUnderCheck) -> Iterator[Problem]:
     Release 25.03 removed the TensorFlow backend.
     """
     version = model.target.image_version
-    if version is None or not model.backend or _may_have_others(model):
+    if version is None or not model.backend or may_have_others(model):
         return
     if model.backend in image_version(version).removed_backends:
         last = newest_with if model.target.is_sagemaker else last_release_with
@@ -126,7 +132,7 @@ def backend_of_other_image(model: ModelUnderCheck) -> Iterator[Problem]:
     of their backend.
     """
     version = model.target.image_version
-    if version is None or _may_have_others(model):
+    if version is None or may_have_others(model):
         return
     other = image_of_backend(model.backend, version)
     if other is None or any(name.startswith("libtriton_") for name in model.folder.entries):
@@ -139,7 +145,7 @@ def backend_of_other_image(model: ModelUnderCheck) -> Iterator[Problem]:
     if not model.target.is_sagemaker:
         message = f'image {version}-py3 has no backend "{model.backend}"'
         hint = (
-            f"use {image_of_backend(model.backend, newest_release())}, "
+            f"use {image_of_backend(model.backend, newest_known_release().version)}, "
             f"and --backends {model.backend}"
         )
     yield Problem(message, ("backend",), hint)
@@ -154,13 +160,15 @@ def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
     reports.
     """
     version = model.target.image_version
-    if version is None or _may_have_others(model) or model.config.platform == "ensemble":
+    if version is None or may_have_others(model) or model.config.platform == "ensemble":
         return
     known = image_version(version)
-    is_reported = model.backend in known.removed_backends or image_of_backend(
-        model.backend, version
-    )
-    if not model.backend or model.backend in known.backends or is_reported or _has_backend(model):
+    # With a release whose backends are not known, the report says so: see image_content.
+    if known.backends is None or not model.backend:
+        return
+    if model.backend in known.backends or is_reported_as_absent(model, version):
+        return
+    if has_own_backend(model):
         return
     if not model.target.is_sagemaker and any(misspelled(model)):
         return
@@ -171,20 +179,6 @@ def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
     if not model.target.is_sagemaker:
         hint += f"; if you have added this backend to the server, use --backends {model.backend}"
     yield Problem(message, ("backend",), hint)
-
-
-def _may_have_others(model: ModelUnderCheck) -> bool:
-    """Whether the server may have the backend of the model, whatever is known of the image."""
-    return not model.target.is_prebuilt_image or model.backend in model.target.backends
-
-
-def _has_backend(model: ModelUnderCheck) -> bool:
-    folders = (model.folder.entries, *map(model.folder.list, model.versions_to_load))
-    return any(
-        name == "model.py" or name.startswith("libtriton_") or name == model.config.runtime
-        for names in folders
-        for name in names
-    )
 
 
 @rule(

@@ -44,7 +44,7 @@ class Checked(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """The server in words, such as ``Triton 26.07 on a server``."""
+        """The server in words, such as ``Triton 26.08 on a server``."""
         version = self.target and self.target.image_version
         return f"Triton {version}{self.where}" if version else f"Triton{self.where}"
 

@@ -8,42 +8,59 @@ from functools import cache
 
 from constructs_triton_core.facts.versions import parse_version
 from triton_model_check.facts.published import load
+from triton_model_check.facts.releases import newest_known_release, release, releases
 
 __all__ = ["engine_arguments", "unsupported_xgboost"]
 
 _Constraints = Mapping[str, frozenset[str]]
-_FIRST_RELEASE = (1, 19)  # older ones were not asked; they have no kernels that it has not
+# The ONNX Runtimes that were asked for their kernels, which are the releases in the table. Older
+# ones have no kernels that the first one has not.
+_ASKED = ((1, 19), (1, 21), (1, 23), (1, 24), (1, 28))
 
 
 @dataclass(frozen=True, slots=True)
 class OnnxRuntime:
-    """One ONNX Runtime.
+    """The ONNX Runtime of one Triton release.
 
-    ``max_opset`` is of the domain ``ai.onnx``, ``max_ml_opset`` of ``ai.onnx.ml``. ``since`` is the
-    first Triton release with it. ``external_data_outside_folder`` is whether weights may be in a
-    file outside the model's folder.
+    ``max_opset`` is of the domain ``ai.onnx``, ``max_ml_opset`` of ``ai.onnx.ml``.
+    ``supports_bf16`` is whether Triton's backend has this type; ``None`` if it is not known.
+    ``external_data_outside_folder`` is whether weights may be in a file outside the model's folder.
     """
 
-    since: str
     version: str
     max_opset: int
     max_ml_opset: int
     max_ir_version: int
-    supports_bf16: bool
+    supports_bf16: bool | None
     external_data_outside_folder: bool
 
 
 @cache
-def onnx_runtime(image_version: str | None) -> OnnxRuntime:
-    """Return the ONNX Runtime of an image; of the newest release for ``None``.
+def onnx_runtime(image_version: str | None) -> OnnxRuntime | None:
+    """Return the ONNX Runtime of an image; of the newest known release for ``None``.
 
-    Releases before the first that is known get its limits, which are the least.
+    ``None`` if it is not known: limits of other releases would refuse models that it loads, or
+    accept models that it refuses.
     """
-    rows = [OnnxRuntime(**row) for row in load("onnxruntime")["releases"]]
-    if image_version is None:
-        return rows[-1]
-    wanted = parse_version(image_version)
-    return next((row for row in reversed(rows) if parse_version(row.since) <= wanted), rows[0])
+    row = newest_known_release() if image_version is None else release(image_version)
+    if row is None or row.onnxruntime is None:
+        return None
+    limits = load("releases")["onnxruntimes"].get(row.onnxruntime)
+    if limits is None:
+        return None
+    return OnnxRuntime(
+        version=row.onnxruntime,
+        max_opset=limits["max_opset"],
+        max_ml_opset=limits["max_ml_opset"],
+        max_ir_version=limits["max_ir_version"],
+        supports_bf16=row.supports_bf16,
+        external_data_outside_folder=limits["external_data_outside_folder"],
+    )
+
+
+def first_release_with_bf16() -> str:
+    """Return the first release whose ONNX Runtime backend has the data type BF16."""
+    return next(row.version for row in releases() if row.supports_bf16)
 
 
 @cache
@@ -75,7 +92,7 @@ def has_kernel(
 
 @cache
 def _kernels(domain: str, operator: str, since: int, release: str) -> tuple[_Constraints, ...]:
-    return tuple(_read(domain, operator, since, max(_number(release), _FIRST_RELEASE)))
+    return tuple(_read(domain, operator, since, max(_number(release), _ASKED[0])))
 
 
 def _read(
@@ -83,12 +100,22 @@ def _read(
 ) -> Iterator[_Constraints]:
     rows = load("onnx_kernels")["kernels"].get(domain, {}).get(operator, ())
     for first, last, added, removed, constraints in rows:
-        is_in_release = _number(added) <= release and (
+        is_in_release = _may_be_added(_number(added), release) and (
             removed is None or release < _number(removed)
         )
         # A kernel without a last operator set is only for the definition that it was written for.
         if is_in_release and (since == first or (last is not None and first < since <= last)):
             yield {name: frozenset(types.split()) for name, types in constraints.items()}
+
+
+def _may_be_added(added: tuple[int, ...], release: tuple[int, ...]) -> bool:
+    """Return whether the release may have a kernel that was first found in ``added``.
+
+    A release between two that were asked may have the kernels of the later one: 1.27 those that
+    1.28 has and 1.24 has not.
+    """
+    without = [asked for asked in _ASKED if asked < added]
+    return not without or release > without[-1]
 
 
 def _number(release: str) -> tuple[int, ...]:

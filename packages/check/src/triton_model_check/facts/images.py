@@ -17,6 +17,7 @@ from constructs_triton_core.errors import FactNotFoundError
 from constructs_triton_core.facts.versions import is_at_least, parse_version
 from constructs_triton_core.spelling import did_you_mean
 from triton_model_check.facts.published import load
+from triton_model_check.facts.releases import release
 
 __all__ = [
     "DEFAULT_VERSION",
@@ -25,6 +26,7 @@ __all__ = [
     "image_version",
     "newest_version",
     "published_versions",
+    "python_version",
     "version_of_image",
 ]
 
@@ -58,8 +60,8 @@ class ImageVersion:
         The newest GPU architecture that the release supports: 8 Ampere, 9 Hopper, 10 to 12
         Blackwell.
     ``backends``
-        Names of the backends in AWS's image. The server may also load a backend that a model folder
-        contains.
+        Names of the backends in the image of NVIDIA and of AWS. The server may also load a backend
+        that a model folder contains.
     ``removed_backends``
         Backends and legacy platform names that earlier releases had and this one does not.
     ``has_inference_type``
@@ -80,7 +82,7 @@ class ImageVersion:
     released_on: str | None
     min_compute_capability: str
     newest_compute_capability_major: int
-    backends: frozenset[str]
+    backends: frozenset[str] | None
     removed_backends: frozenset[str]
     has_inference_type: bool
     gpu_tag: str
@@ -109,9 +111,10 @@ def image_version(version: str) -> ImageVersion:
     facts, row = load("images"), load("images")["versions"].get(version)
     known: dict[str, Any] = row or {}
     legacy = not is_at_least(version, facts["first_version_in_accounts"])
+    content = release(version)
     return ImageVersion(
         version=version,
-        python=known.get("python"),
+        python=python_version(version),
         glibc=_in_force(facts["glibc"], version),
         cuda=known.get("cuda"),
         tensorrt=known.get("tensorrt"),
@@ -120,7 +123,7 @@ def image_version(version: str) -> ImageVersion:
         newest_compute_capability_major=_in_force(
             facts["newest_compute_capability_major"], version
         ),
-        backends=frozenset(_in_force(facts["backends"], version)),
+        backends=None if content is None else content.backends,
         removed_backends=_removed_backends(facts["removed_backends"], version),
         has_inference_type=is_at_least(version, facts["inference_type_since"]["since"]),
         gpu_tag=facts["gpu_tag"].format(version=version),
@@ -130,6 +133,19 @@ def image_version(version: str) -> ImageVersion:
         regions_are_known=row is not None and (legacy or known["regions_without"] is not None),
         regions_without=tuple(known.get("regions_without") or ()),
     )
+
+
+def python_version(image_version: str | None) -> str | None:
+    """Return the Python of an image, such as ``"3.12"``, or ``None`` if it is not known.
+
+    The images of NVIDIA and AWS of one release have the same Python. AWS's own list has it for
+    releases that are not in the table of releases.
+    """
+    content = release(image_version)
+    if content is not None and content.python is not None:
+        return content.python
+    row = load("images")["versions"].get(image_version) or {}
+    return row.get("python")
 
 
 def version_of_image(uri: str | None) -> str | None:
@@ -178,7 +194,7 @@ def newest_with(backend: str) -> str:
         FactNotFoundError: no version has the backend.
     """
     for version in published_versions():
-        if backend in image_version(version).backends:
+        if backend in (image_version(version).backends or ()):
             return version
     raise FactNotFoundError(f'backend: no image of AWS has it, got "{backend}"; use your own image')
 

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.spelling import did_you_mean, quoted
-from triton_model_check.facts.images import newest_release
 from triton_model_check.facts.published import load
+from triton_model_check.facts.releases import newest_known_release
 
 __all__ = [
     "ALL_MODELS",
@@ -178,14 +178,14 @@ class Target:
         """Return the target of a platform: what it is assumed to have, and what is ``known`` of it.
 
         A ``known`` field with the value ``None`` is not known. Outside of SageMaker the image is
-        NVIDIA's newest one, unless the platform has a default. ``instance_type`` adds its published
-        hardware.
+        NVIDIA's newest one whose content is known, unless the platform has a default.
+        ``instance_type`` adds its published hardware.
 
         Raises:
             InvalidValueError: ``instance_type`` is not an instance type.
         """
         assumed: dict[str, Any] = (
-            {} if platform in SAGEMAKER else {"image_version": newest_release()}
+            {} if platform in SAGEMAKER else {"image_version": newest_known_release().version}
         )
         assumed |= load("targets")["assumed"].get(platform, {})
         if instance_type is not None:

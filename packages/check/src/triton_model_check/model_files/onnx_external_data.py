@@ -32,13 +32,15 @@ def used_external_data(graph: OnnxGraph) -> Iterator[ExternalData]:
         )
 
 
-def external_data_faults(path: Path, graph: OnnxGraph, runtime: OnnxRuntime) -> Iterator[FileFault]:
+def external_data_faults(
+    path: Path, graph: OnnxGraph, runtime: OnnxRuntime | None
+) -> Iterator[FileFault]:
     """Yield why the runtime cannot read the data of the model in other files."""
     for external in used_external_data(graph):
         yield from _faults(path, external, runtime)
 
 
-def _faults(path: Path, external: ExternalData, runtime: OnnxRuntime) -> Iterator[FileFault]:
+def _faults(path: Path, external: ExternalData, runtime: OnnxRuntime | None) -> Iterator[FileFault]:
     in_container = f"{_MODEL_FOLDER}{path.parent.parent.name}/{path.parent.name}/"
     location = external.location
     is_absolute = location.startswith("/")
@@ -49,7 +51,7 @@ def _faults(path: Path, external: ExternalData, runtime: OnnxRuntime) -> Iterato
     elif external.wrong_entry:
         reason = f'has the entry "{external.wrong_entry}", which is empty or unknown'
         yield _external_fault(external, reason, _SAVE_AGAIN)
-    elif not runtime.external_data_outside_folder and is_outside:
+    elif runtime is not None and not runtime.external_data_outside_folder and is_outside:
         yield _external_fault(
             external, f'is in "{location}", outside the folder of the model', _SAVE_AGAIN
         )

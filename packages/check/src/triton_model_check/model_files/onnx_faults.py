@@ -32,13 +32,22 @@ _OTHER_LIMITS = dict.fromkeys((*_TRAINING, *_INTERNAL, "com.microsoft"), 1)
 
 
 def onnx_faults(
-    path: Path, model: OnnxModel, graph: OnnxGraph, runtime: OnnxRuntime, has_op_library: bool
+    path: Path,
+    model: OnnxModel,
+    graph: OnnxGraph,
+    runtime: OnnxRuntime | None,
+    has_op_library: bool,
 ) -> Iterator[FileFault]:
     """Yield why ``runtime`` does not load the model,
     as far as the file and its external data show.
+
+    ``None`` is a runtime that is not known: only what no runtime loads is a fault.
     """
-    yield from _version_faults(model, runtime)
-    if not has_op_library:
+    yield from _missing_version_faults(model)
+    if runtime is not None:
+        yield from _version_faults(model, runtime)
+    # A runtime that is not known may have operators that the known ones have not.
+    if not has_op_library and runtime is not None:
         yield from _operator_faults(model, graph)
     yield from _graph_faults(graph)
     yield from _initializer_faults(graph)
@@ -74,19 +83,22 @@ def no_kernel(reason: str) -> FileFault:
 # F5: versions.
 
 
-def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFault]:
-    name = f"ONNX Runtime {runtime.version} of the image"
+def _missing_version_faults(model: OnnxModel) -> Iterator[FileFault]:
     if model.ir_version is None:
         yield FileFault("onnx-version", "Missing model IR version", "export the model again")
-    elif model.ir_version > runtime.max_ir_version:
+    if not model.opsets:
+        message = "Missing opset in the model"
+        yield FileFault("onnx-version", message, "export the model with opset_version")
+
+
+def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFault]:
+    name = f"ONNX Runtime {runtime.version} of the image"
+    if model.ir_version is not None and model.ir_version > runtime.max_ir_version:
         message = f"Unsupported model IR version: {model.ir_version}"
         hint = "export the model with an older onnx package, or use a newer image"
         yield FileFault(
             "onnx-version", f"{message}; {name} reads up to {runtime.max_ir_version}", hint
         )
-    if not model.opsets:
-        message = "Missing opset in the model"
-        yield FileFault("onnx-version", message, "export the model with opset_version")
     limits = {
         **_OTHER_LIMITS,
         **dict.fromkeys(_FOLLOWERS, runtime.max_opset),

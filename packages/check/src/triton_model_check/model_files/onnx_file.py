@@ -49,7 +49,8 @@ def describe_onnx(
     """Describe an open ONNX file.
 
     ``image_version`` decides which operator sets and types the runtime supports; ``None`` is the
-    newest image. ``has_op_library`` is whether the configuration names a library of custom
+    newest known image. With an image whose runtime is not known, versions and operators are not
+    checked. ``has_op_library`` is whether the configuration names a library of custom
     operators, and ``on_cpu`` whether the model runs on the CPU only.
     """
     message = MessageFile(file).root()
@@ -66,8 +67,21 @@ def describe_onnx(
     described = _signature(path, model, model.graph)
     if faults:
         return replace(described, faults=faults)
-    release = runtime.version if on_cpu and not has_op_library else ""
-    return _with_inference(described, _inference(model, model.graph, message, release))
+    release = ""
+    if runtime is not None and on_cpu and not has_op_library:
+        release = runtime.version
+    inferred = _with_inference(described, _inference(model, model.graph, message, release))
+    if runtime is not None:
+        return inferred
+    return replace(inferred, not_checked=(*inferred.not_checked, _unknown_runtime(image_version)))
+
+
+def _unknown_runtime(image_version: str | None) -> str:
+    """Say what is not checked without the limits of the image's runtime."""
+    return (
+        "operator sets, IR version and operators not checked: "
+        f"the ONNX Runtime of image {image_version} is not known"
+    )
 
 
 def _not_a_model(path: Path, file: BinaryIO, message: str, reason: str = "") -> ModelFile:

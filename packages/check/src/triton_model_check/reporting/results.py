@@ -30,7 +30,7 @@ class Result:
 
     Args:
         report: The findings, and the folder.
-        subject: The server in words, such as ``Triton 26.07 on a server``.
+        subject: The server in words, such as ``Triton 26.08 on a server``.
         where: The target in words, such as ``on a server``.
         details: What JSON has of the target.
         answers: What a server says of each model. Default: none was asked.

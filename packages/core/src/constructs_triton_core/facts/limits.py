@@ -61,6 +61,8 @@ def _singular(unit: str) -> str:
 
 
 _HYPHENATED = r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}"
+# The same names; AWS writes the pattern of inference components in another way.
+_HYPHENATED_COMPONENT = r"[a-zA-Z0-9]([\-a-zA-Z0-9]*[a-zA-Z0-9])?"
 _HYPHENATED_WORDS = "letters, digits and hyphens, with a letter or digit at both ends"
 
 # Names.
@@ -111,7 +113,7 @@ ASYNC_CONCURRENCY_PER_INSTANCE = RangeLimit(
 # Inference components. The first copy cannot be left out: SageMaker refuses a copy count of 0 at
 # creation.
 INFERENCE_COMPONENT_NAME = TextLimit(
-    63, _HYPHENATED, _HYPHENATED_WORDS, 1, "InferenceComponentName"
+    63, _HYPHENATED_COMPONENT, _HYPHENATED_WORDS, 1, "InferenceComponentName"
 )
 COPY_COUNT = RangeLimit(1, None, "copies")
 MEMORY_MIB = RangeLimit(128, None, "MiB", "MemoryInMb")

@@ -1,0 +1,62 @@
+"""What the image of the target has for a model, and what of it is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from triton_model_check.facts.images import image_of_backend, image_version
+from triton_model_check.facts.releases import FIELDS, unknown_facts
+
+if TYPE_CHECKING:
+    from triton_model_check.checks.model_under_check import ModelUnderCheck
+
+__all__ = ["has_own_backend", "is_reported_as_absent", "may_have_others", "not_known_of_image"]
+
+
+def not_known_of_image(model: ModelUnderCheck) -> Iterator[str]:
+    """Yield what the checks skip for the model, because nobody has looked into the image.
+
+    The reader of an ONNX file says the same of ONNX Runtime.
+    """
+    version = model.target.image_version
+    unknown = () if version is None else unknown_facts(version)
+    if not unknown or version is None:
+        return
+    path = model.folder.path
+    if "backends" in unknown and _depends_on_backends(model, version):
+        yield f'{path}: not checked whether image {version} has the backend "{model.backend}"'
+    if "Python" in unknown and model.backend == "python" and model.image_python is None:
+        yield f"{path}: not checked for the Python of image {version}, which is not known"
+    if FIELDS in unknown and model.config is not None:
+        yield f"{path}: not checked whether image {version} knows all fields of config.pbtxt"
+
+
+def _depends_on_backends(model: ModelUnderCheck, version: str) -> bool:
+    """Whether the server has the backend only if the image has it, and no rule reports it."""
+    if not model.backend or model.folder.is_ensemble or model.backend == "ensemble":
+        return False
+    if may_have_others(model) or is_reported_as_absent(model, version):
+        return False
+    return model.config is None or not has_own_backend(model)
+
+
+def may_have_others(model: ModelUnderCheck) -> bool:
+    """Whether the server may have the backend of the model, whatever is known of the image."""
+    return not model.target.is_prebuilt_image or model.backend in model.target.backends
+
+
+def is_reported_as_absent(model: ModelUnderCheck, version: str) -> bool:
+    """Whether another rule reports that images of this release do not have the backend."""
+    is_removed = model.backend in image_version(version).removed_backends
+    return is_removed or image_of_backend(model.backend, version) is not None
+
+
+def has_own_backend(model: ModelUnderCheck) -> bool:
+    """Whether the model's folder contains the library of its backend."""
+    folders = (model.folder.entries, *map(model.folder.list, model.versions_to_load))
+    return any(
+        name == "model.py" or name.startswith("libtriton_") or name == model.config.runtime
+        for names in folders
+        for name in names
+    )
