@@ -60,8 +60,7 @@ class Sources:
 
     def _git(self, *arguments: str) -> str:
         command = ["git", "-C", str(self.folder), *arguments]
-        git = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8")
-        return git.stdout
+        return str(subprocess.check_output(command, encoding="utf-8"))
 
 
 def read_onnxruntime(build: str) -> str:

@@ -59,7 +59,7 @@ ADVICE = {
     Verdict.LOADS: "read the warnings and what was not checked, and deploy",
 }
 JSON = """
-The last line names the version and the target: "Triton 26.07 on a server loads it". If something
+The last line names the version and the target: "Triton 26.08 on a server loads it". If something
 was not checked, it has "accepts what was checked" in place of "loads it". In a script, use the exit
 code, or compare `verdict` with `loads`. The JSON has these fields:
 

@@ -161,6 +161,6 @@ def test_without_target_models_run_on_a_server(
     """A default model alone means SageMaker, because nothing else has one."""
     folder = _write(tmp_path / "models", MODEL)
     main([str(folder)])
-    assert "Triton 26.07 on a server" in capsys.readouterr().out
+    assert "Triton 26.08 on a server" in capsys.readouterr().out
     main([str(folder), "--default-model", "m"])
     assert 'on a SageMaker single-model endpoint of "m"' in capsys.readouterr().out

@@ -84,19 +84,17 @@ def test_limits_of_a_release_are_those_of_its_onnx_runtime(row: Release, tmp_pat
 
 def test_limits_only_grow() -> None:
     """No release has an older ONNX Runtime or lower limits than the one before."""
-    runtimes = [onnx_runtime(row.version) for row in KNOWN]
-    found = [
-        (
-            tuple(map(int, runtime.version.split("."))),
-            runtime.max_opset,
-            runtime.max_ml_opset,
-            runtime.max_ir_version,
-        )
-        for runtime in runtimes
-        if runtime is not None
-    ]
-    for before, after in pairwise(found):
-        assert all(old <= new for old, new in zip(before, after, strict=True))
+    runtimes = [runtime for row in KNOWN if (runtime := onnx_runtime(row.version)) is not None]
+    assert len(runtimes) == len(KNOWN)
+    for before, after in pairwise(runtimes):
+        assert _numbers(before.version) <= _numbers(after.version)
+        assert before.max_opset <= after.max_opset
+        assert before.max_ml_opset <= after.max_ml_opset
+        assert before.max_ir_version <= after.max_ir_version
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 @pytest.mark.parametrize("version", [*OUTSIDE, *map(_version, UNKNOWN)])

@@ -15,7 +15,7 @@ __all__ = ["has_own_backend", "is_reported_as_absent", "may_have_others", "not_k
 
 
 def not_known_of_image(model: ModelUnderCheck) -> Iterator[str]:
-    """Yield what the checks skip for the model, because nobody has looked into the image.
+    """Yield what the checks skip for the model, because the content of the image is not known.
 
     The reader of an ONNX file says the same of ONNX Runtime.
     """
