@@ -60,7 +60,7 @@ class Sources:
 
     def _git(self, *arguments: str) -> str:
         command = ["git", "-C", str(self.folder), *arguments]
-        return str(subprocess.check_output(command, encoding="utf-8"))
+        return subprocess.check_output(command, encoding="utf-8")
 
 
 def read_onnxruntime(build: str) -> str:
@@ -72,7 +72,7 @@ def read_onnxruntime(build: str) -> str:
     if named is not None:
         return str(named[1])
     table = build[build.index("TRITON_VERSION_MAP = ") :]
-    versions = re.findall(r"""^\s+['"]([\d.]+)['"],""", table, re.MULTILINE)
+    versions: list[str] = re.findall(r"""^\s+['"]([\d.]+)['"],""", table, re.MULTILINE)
     # The two versions of the container may be on one line; they have no third number.
     return next(version for version in versions if version.count(".") == 2)
 

@@ -73,6 +73,7 @@ def test_limits_of_a_release_are_those_of_its_onnx_runtime(row: Release, tmp_pat
     runtime = onnx_runtime(row.version)
     assert runtime is not None
     assert runtime.version == row.onnxruntime
+    assert runtime.supports_bf16 is (parse_version(row.version) >= (26, 3))
     limits = (runtime.max_opset, runtime.max_ir_version, runtime.max_ml_opset)
     assert _codes(_described(tmp_path, row.version, *limits)) == []
     for index in range(3):
@@ -108,10 +109,11 @@ def test_unknown_runtime_refuses_and_accepts_nothing(version: str, tmp_path: Pat
 
 @pytest.mark.parametrize("row", KNOWN, ids=_version)
 def test_known_release_leaves_nothing_open(row: Release, tmp_path: Path) -> None:
-    """A model in Python is checked completely for every known release."""
+    """A model in Python is checked completely, with the Python of the release."""
     found = _check(tmp_path, HEAD, row.version)
     assert (found.not_checked, found.errors) == ((), ())
     assert unknown_facts(row.version) == ()
+    assert python_version(row.version) == row.python
     assert row.backends is not None
     assert {"python", "onnxruntime", "tensorrt", "pytorch"} <= row.backends
     assert ("tensorflow" in row.backends) is (parse_version(row.version) < (25, 3))
