@@ -93,7 +93,8 @@ def _image(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Finding]
             "min_compute_capability",
         )
     }
-    answer["backends"] = sorted(held["backends"])
+    backends = held["backends"]
+    answer["backends"] = None if backends is None else sorted(backends)
     answer["removed_backends"] = sorted(held["removed_backends"])
     answer["newest_version_in_region"] = images.newest_version(arguments.region)
     uris = {
