@@ -58,6 +58,11 @@ EXAMPLES: dict[str, Example] = {
         'parameters { key: "path" value { string_value: "${path}" } }\n',
         'parameters { key: "path" value { string_value: "/opt/ml/model/m/1" } }\n',
     ),
+    "text-map-key-twice": added(
+        'parameters { key: "mode" value { string_value: "fast" } }\n'
+        'parameters { key: "mode" value { string_value: "slow" } }\n',
+        'parameters { key: "mode" value { string_value: "slow" } }\n',
+    ),
     "ignore-without-reason": added(
         f"# {IGNORE}[text-placeholder]\n{PLACEHOLDER}",
         f"# {IGNORE}[text-placeholder] set at start\n{PLACEHOLDER}",

@@ -34,6 +34,9 @@ CASES: dict[str, tuple[Step, ...]] = {
     "text-one-of": (config("sequence_batching { }\n", ""),),
     "text-template": (config("${batch}", "8"),),
     "text-placeholder": (config("${path}", "/opt/path"),),
+    "text-map-key-twice": (
+        config('parameters { key: "mode" value { string_value: "fast" } }\n', ""),
+    ),
     "ignore-without-reason": (config("der]", "der] set at start"),),
     "ignore-unknown-code": (config(", text-placehoder", ""),),
     "ignore-unknown-code: syntax": (config(", text-syntax", ""),),

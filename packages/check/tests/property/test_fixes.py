@@ -22,8 +22,14 @@ _MORE: dict[str, Files] = {
     "ensemble-unread: one of two": ensemble(
         ONE_STEP.replace("} }", _SECOND_OUTPUT), a=HEAD.replace(IO, TWO_OUTPUTS)
     ),
-    "ensemble-unknown-model: misspelled": ensemble(ONE_STEP.replace('"a"', '"aa"')),
+    "ensemble-unknown-model: misspelled": ensemble(ONE_STEP.replace('"a"', '"A"')),
     "ensemble-unknown-tensor: misspelled": ensemble(ONE_STEP.replace('key: "X"', 'key: "x"')),
+    "text-map-key-twice: the same value": EXAMPLES["text-map-key-twice"].failing
+    | {
+        name: content.replace('"fast"', '"slow"')
+        for name, content in EXAMPLES["text-map-key-twice"].failing.items()
+        if isinstance(content, str)
+    },
     "onnx-output-name: misspelled": {
         "m/config.pbtxt": ONNX.replace('"Y"', '"y"'),
         "m/1/model.onnx": relu(),

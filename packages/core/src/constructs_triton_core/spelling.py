@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 
-__all__ = ["closest", "did_you_mean", "limited_suggestions", "quoted"]
+__all__ = ["closest", "did_you_mean", "is_misspelling", "limited_suggestions", "quoted"]
 
 _CUTOFF = 0.6
 # Comparing two names takes quadratic time, and names come from files that other people wrote.
@@ -82,10 +83,61 @@ def _may_suggest() -> bool:
     return left is None or left[0] >= 0
 
 
-def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> str:
-    """Return a hint that names the closest candidate, or ``otherwise``."""
-    guess = closest(name, candidates)
+def did_you_mean(
+    name: str, candidates: Iterable[str], otherwise: str = "", *, used: Container[str] = ()
+) -> str:
+    """Return a hint that names the closest candidate, or ``otherwise``.
+
+    Args:
+        name: The name that does not exist.
+        candidates: The names that exist.
+        otherwise: The hint if no candidate is similar.
+        used: Candidates that are written elsewhere, where they mean something else. One of them is
+            named only if ``name`` is a misspelling of it: ``yolov4_post`` is another model than
+            ``yolov4``.
+    """
+    known = list(islice(candidates, _MOST_CANDIDATES))
+    misspelled = [candidate for candidate in known if is_misspelling(name, candidate)]
+    free = [candidate for candidate in known if candidate not in used]
+    guess = closest(name, misspelled) or closest(name, free)
     return f'did you mean "{guess}"?' if guess is not None else otherwise
+
+
+_SHORTEST_NAME = 4
+_BETWEEN_WORDS = re.compile(r"[\s_.-]+")
+
+
+def is_misspelling(name: str, known: str) -> bool:
+    """Whether a name is most likely another one with a typing error, and no name of its own.
+
+    The two differ in case, in what is between words, by one letter, or in the order of the letters.
+    Names with other numbers, such as ``model_1`` and ``model_2``, are two names.
+    """
+    if max(len(name), len(known)) > _LONGEST_NAME:
+        return False
+    one, other = (_BETWEEN_WORDS.sub("", each.lower()) for each in (name, known))
+    if one == other:
+        return True
+    if min(len(one), len(other)) < _SHORTEST_NAME or _numbers(one) != _numbers(other):
+        return False
+    return sorted(one) == sorted(other) or _differ_by_one(one, other)
+
+
+def _numbers(name: str) -> list[str]:
+    return re.findall(r"\d+", name)
+
+
+def _differ_by_one(one: str, other: str) -> bool:
+    """Whether one letter was added, removed or changed."""
+    start = next(
+        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
+    return (
+        one[start + 1 :] == other[start:]
+        or one[start:] == other[start + 1 :]
+        or one[start + 1 :] == other[start + 1 :]
+    )
 
 
 def quoted(names: Iterable[str], most: int = _MOST_QUOTED) -> str:

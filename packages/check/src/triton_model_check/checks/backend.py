@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
-from constructs_triton_core.spelling import closest, quoted
+from constructs_triton_core.spelling import closest, is_misspelling, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.steps import (
@@ -278,7 +278,7 @@ def misspelled(model: ModelUnderCheck) -> Iterator[Problem]:
         is_free = field == "backend" or not model.config.platform
         fix = unsafe(rename(field), put(value)) if is_free else None
         yield Problem(message, ("backend",), f"did you mean {field}: {value}?", fix=fix)
-    elif guess is not None and _distance_is_small(name.lower(), guess):
+    elif guess is not None and is_misspelling(name, guess):
         yield Problem(
             message, ("backend",), f'did you mean "{guess}"?', fix=unsafe(put(string(guess)))
         )
@@ -294,24 +294,6 @@ def _field_of_other_name(name: str) -> str:
         if is_default and not known.platform_required
         else f'platform: "{name}"'
     )
-
-
-def _distance_is_small(name: str, known: str) -> bool:
-    """Whether one letter was added, removed or changed, or the letters are in another order."""
-    if abs(len(name) - len(known)) > 1:
-        return False
-    if sorted(name) == sorted(known):
-        return True
-    prefix = next(
-        (i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b),
-        min(len(name), len(known)),
-    )
-    rests = {
-        (name[prefix + 1 :], known[prefix:]),
-        (name[prefix:], known[prefix + 1 :]),
-        (name[prefix + 1 :], known[prefix + 1 :]),
-    }
-    return any(a == b for a, b in rests)
 
 
 @rule(

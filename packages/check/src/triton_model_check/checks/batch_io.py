@@ -62,7 +62,8 @@ def _target_problems(
 ) -> Iterator[Problem]:
     for target in dict.fromkeys(targets):
         if target not in outputs:
-            hint = did_you_mean(target, outputs, f"write one of the outputs: {quoted(outputs)}")
+            free = [name for name in outputs if name not in targets]
+            hint = did_you_mean(target, free, f"write one of the outputs: {quoted(outputs)}")
             fix = meant(hint, targets.index(target))
             yield Problem(f'unknown target output name "{target}"', place, hint, fix=fix)
         elif targets.count(target) > 1:

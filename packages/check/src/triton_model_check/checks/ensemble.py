@@ -113,7 +113,8 @@ def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
         if tensor in reported:
             continue
         candidates = [unused[tensor]] if tensor in unused else known
-        hint = did_you_mean(tensor, candidates, "map an output of a step to it")
+        used = () if tensor in unused else known
+        hint = did_you_mean(tensor, candidates, "map an output of a step to it", used=used)
         if tensor in graph.outputs:
             place: tuple[str | int, ...] = ("output", graph.outputs.index(tensor))
             message = f'output "{tensor}" is not written, got tensors {quoted(known)}'
@@ -123,9 +124,8 @@ def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
             place = (*STEPS, step.index, "input_map", key)
             message = f'{step.title} input_map["{key}"]: nothing writes tensor "{tensor}"'
             message += f", got tensors {quoted(known)}"
-        yield Problem(
-            message, place, hint, fix=meant(hint, "name" if tensor in graph.outputs else "value")
-        )
+        field = "name" if tensor in graph.outputs else "value"
+        yield Problem(message, place, hint, fix=meant(hint, field, used=used))
 
 
 @ensemble_rule("ensemble-unread", source=_VALIDATE)

@@ -38,12 +38,12 @@ def unknown_model(model: ModelUnderCheck) -> Iterator[Problem]:
     for step in model.graph.steps:
         if step.model_name and step.model_name not in model.context.folders:
             others = [name for name in model.context.folders if name != model.name]
-            hint = did_you_mean(
-                step.model_name, others, "add its folder beside the folder of the ensemble"
-            )
+            otherwise = "add its folder beside the folder of the ensemble"
+            hint = did_you_mean(step.model_name, others, otherwise, used=others)
             message = f"step {step.index + 1}: ensemble contains models that are not available"
             message += f', got "{step.model_name}"'
-            yield Problem(message, (*STEPS, step.index, "model_name"), hint, fix=meant(hint))
+            fix = meant(hint, used=model.context.used_as_parts)
+            yield Problem(message, (*STEPS, step.index, "model_name"), hint, fix=fix)
 
 
 @ensemble_rule("ensemble-model-cycle", source="triton core CircularDependencyCheck")
@@ -140,7 +140,8 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
                 known = {*model.graph.inputs, *model.graph.outputs, *model.graph.tensors}
                 is_swapped = key in known and given[key] in names.keys() - given.keys()
                 swap = f'swap the two: key: "{given[key]}" value: "{key}"'
-                hint = swap if is_swapped else did_you_mean(key, names, listed)
+                free = [name for name in names if name not in given]
+                hint = swap if is_swapped else did_you_mean(key, free, listed)
                 place, fix = (
                     (*STEPS, step.index, f"{field}_map", key),
                     meant(hint, "key", used=given),

@@ -116,6 +116,15 @@ class RepositoryContext:
         return frozenset(found)
 
     @cached_property
+    def used_as_parts(self) -> frozenset[str]:
+        """The models that a step of an ensemble or a Python model names, so that a fix does not
+        give them a second use.
+        """
+        steps = (step for folder in self.folders.values() for step in folder.step_models)
+        called = (name for calls in self.calls.values() for name in calls.models)
+        return frozenset((*steps, *called))
+
+    @cached_property
     def ensemble_cycles(self) -> Mapping[str, Sequence[str]]:
         """Ensembles that are steps of each other or of themselves,
         by the first name of each cycle.

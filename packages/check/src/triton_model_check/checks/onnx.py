@@ -152,13 +152,22 @@ def output_name(model: ModelUnderCheck) -> Iterator[Problem]:
 def unexpected(config: Any, field: str, names: Sequence[str]) -> Iterator[Problem]:
     """Yield a problem for each tensor of the configuration that the model does not have."""
     known = frozenset(names)
+    written = {each.name for each in getattr(config, field)}
     for index, each in enumerate(getattr(config, field)):
         if each.name and each.name not in known:
             message = (
                 f'unexpected inference {field} "{each.name}", allowed {field}s are: {quoted(names)}'
             )
-            hint = did_you_mean(each.name, names, f"write one of {quoted(names)}")
+            free = [name for name in names if name not in written]
+            hint = did_you_mean(each.name, free, _otherwise(field, names, free))
             yield Problem(message, (field, index, "name"), hint, fix=meant(hint))
+
+
+def _otherwise(field: str, names: Sequence[str], free: Sequence[str]) -> str:
+    """The hint about a tensor of the configuration that is not similar to one of the model."""
+    if not free:
+        return f"remove it: config.pbtxt has every {field} of the model"
+    return f"write one of {quoted(free)}" if names else "remove it"
 
 
 @rule("onnx-optional-input", "onnxruntime", needs_files=True, source=_VALIDATE_INPUTS)

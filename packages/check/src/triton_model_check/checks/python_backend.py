@@ -224,12 +224,15 @@ def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
         each.output_name for each in sequence.state
     }
     for source in model.python_sources:
-        for each in find_tensors(source.tree) if source.tree else ():
+        tensors = list(find_tensors(source.tree)) if source.tree else []
+        for each in tensors:
             side, known = ("input", inputs) if each.is_input else ("output", outputs)
             if each.name not in known:
-                hint = did_you_mean(each.name, known, f"use one of {quoted(sorted(known))}")
+                used = {other.name for other in tensors if other.is_input == each.is_input}
+                otherwise = f"use one of {quoted(sorted(known))}, or add it to config.pbtxt"
+                hint = did_you_mean(each.name, sorted(known), otherwise, used=used)
                 message = f'config.pbtxt has no {side} "{each.name}"'
-                fix = string_meant(each.name, hint, each.line)
+                fix = string_meant(each.name, hint, each.line, used=used)
                 yield Problem(message, path=source.path, line=each.line, hint=hint, fix=fix)
 
 
@@ -250,9 +253,11 @@ def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
             others = [each for each in model.context.folders if each != model.name]
             site = calls.sites.get(name)
             where = "calls" if site is not None else "is declared in calls to call"
-            hint = did_you_mean(name, others, "add its folder beside the folder of this model")
+            otherwise = "add its folder beside the folder of this model"
+            hint = did_you_mean(name, others, otherwise, used=others)
             message = f'{where} "{name}", which the repository does not contain'
-            fix = string_meant(name, hint, site.line) if site else None
+            used = model.context.used_as_parts
+            fix = string_meant(name, hint, site.line, used=used) if site else None
             yield Problem(
                 message, path=site and site.path, line=site and site.line, hint=hint, fix=fix
             )

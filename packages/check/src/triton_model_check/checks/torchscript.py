@@ -82,7 +82,9 @@ def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
                 f'"{inputs[index].name}" is not an argument of forward, '
                 "so that all names are ignored"
             )
-            hint = did_you_mean(inputs[index].name, names, f"use the arguments {quoted(names)}")
+            written = {each.name for each in inputs}
+            free = [name for name in names if name not in written]
+            hint = did_you_mean(inputs[index].name, free, f"use the arguments {quoted(names)}")
             yield Problem(message, ("input", index, "name"), hint, fix=meant(hint))
 
 

@@ -65,7 +65,8 @@ def engine_argument(model: ModelUnderCheck) -> Iterator[Problem]:
         for key in sorted(arguments.values.keys() - engine_arguments()):
             otherwise = "remove it, or ignore this if the vLLM of your image has it"
             is_former = key in engine_arguments("former_engine_arguments")
-            hint = otherwise if is_former else did_you_mean(key, engine_arguments(), otherwise)
+            free = [name for name in engine_arguments() if name not in arguments.values]
+            hint = otherwise if is_former else did_you_mean(key, free, otherwise)
             message = (
                 f'vLLM {"no longer has the" if is_former else "has no"} engine argument "{key}"'
             )

@@ -201,16 +201,17 @@ def replace_word(old: str, new: str) -> Step:
     return _replace(rf"(?<![\w.]){re.escape(old)}(?!\w)", new)
 
 
-def string_meant(old: str, hint: str | None, line: int | None = None) -> Remedy | None:
-    """Write the name that a hint asks about into a string,
-    which occurs once in the file or in its line.
+def string_meant(
+    old: str, hint: str | None, line: int | None = None, *, used: Container[str] = ()
+) -> Remedy | None:
+    """Write the name that a hint asks about into a string, unless it is used already.
+
+    The string occurs once in the file or in its line.
     """
     name = suggested(hint)
-    return (
-        None
-        if name is None
-        else unsafe(_replace(rf"""(?<=["']){re.escape(old)}(?=["'])""", name, line))
-    )
+    if name is None or name in used:
+        return None
+    return unsafe(_replace(rf"""(?<=["']){re.escape(old)}(?=["'])""", name, line))
 
 
 def _replace(pattern: str, new: str, line: int | None = None) -> Step:

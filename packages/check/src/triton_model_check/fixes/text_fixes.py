@@ -1,9 +1,10 @@
-"""Fixes of a ``config.pbtxt`` that does not parse, at the place where the parser stopped."""
+"""Fixes of the text of a ``config.pbtxt``: of one that does not parse, and of repeated keys."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from triton_model_check.fixes.steps import (
     Remedy,
@@ -13,6 +14,9 @@ from triton_model_check.fixes.steps import (
     unsafe,
 )
 from triton_model_check.model_config.text import TextFault
+
+if TYPE_CHECKING:
+    from triton_model_check.model_config.locations import FieldSpans, Span
 
 _WORD = r"[A-Za-z_]\w*"
 _NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -70,3 +74,17 @@ def _fix_by_code(fault: TextFault, text: str, offset: int) -> Remedy | None:
         if spans.value[0] == offset and is_same:
             return safe(remove_statement(spans.statement))
     return None
+
+
+def fix_of_repeated_key(text: str, earlier: FieldSpans, later: FieldSpans) -> Remedy | None:
+    """Remove the earlier of two entries if both are equal.
+
+    Of two values, only the author knows what the first one was for.
+    """
+    is_same = _words(text, earlier.value) == _words(text, later.value)
+    return safe(remove_statement(earlier.statement)) if is_same else None
+
+
+def _words(text: str, span: Span) -> list[str]:
+    """The words of a value, to compare two that differ only in layout."""
+    return text[slice(*span)].split()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import NamedTuple
@@ -44,6 +45,14 @@ class FieldSpans(NamedTuple):
     value: Span
 
 
+class RepeatedKey(NamedTuple):
+    """Two entries of a map with one key: the places of both, in the order of the text."""
+
+    key: str
+    earlier: FieldPath
+    later: FieldPath
+
+
 class _Value(NamedTuple):
     """One value of a field, with its block if it is a message.
 
@@ -57,11 +66,16 @@ class _Value(NamedTuple):
 
 @dataclass(slots=True)
 class _Field:
-    """All values of one field of a block. ``keys`` has the index of each entry of a map."""
+    """All values of one field of a block.
+
+    ``keys`` has the index of each entry of a map, of several entries with one key the last one, as
+    protobuf. ``repeated`` has each key that was there before, with the indices of both entries.
+    """
 
     statements: list[FieldSpans] = dataclass_field(default_factory=list)
     values: list[_Value] = dataclass_field(default_factory=list)
     keys: dict[str, int] = dataclass_field(default_factory=dict)
+    repeated: list[tuple[str, int, int]] = dataclass_field(default_factory=list)
 
 
 class Locations:
@@ -95,6 +109,29 @@ class Locations:
                     return field.statements
                 blocks += [value.block for value in field.values if value.block]
         return []
+
+    def names_beside(self, offset: int) -> frozenset[str]:
+        """Return the names of all fields of the block that has a field's name at an offset."""
+        blocks = [self._root]
+        while blocks:
+            block = blocks.pop()
+            for field in block.values():
+                if any(each.name[0] == offset for each in field.statements):
+                    return frozenset(block)
+                blocks += [value.block for value in field.values if value.block]
+        return frozenset()
+
+    def repeated_keys(self) -> Iterator[RepeatedKey]:
+        """Yield every key that a map has twice, with the places of both entries."""
+        blocks: list[tuple[FieldPath, dict[str, _Field]]] = [((), self._root)]
+        while blocks:
+            path, block = blocks.pop()
+            for name, field in block.items():
+                for key, earlier, later in field.repeated:
+                    yield RepeatedKey(key, (*path, name, earlier), (*path, name, later))
+                for index, value in enumerate(field.values):
+                    if value.block:
+                        blocks.append(((*path, name, index), value.block))
 
     def _place(self, offset: int) -> tuple[int, int]:
         line = bisect_right(self._lines, offset)
@@ -211,12 +248,16 @@ class _Walker:
             return self._scalar(), None
         block, key = self.block()
         if key is not None:
-            field.keys[key] = len(field.values)
+            index = len(field.values)
+            if key in field.keys:
+                field.repeated.append((key, field.keys[key], index))
+            field.keys[key] = index
         return None, block
 
     def _scalar(self) -> str:
-        text = self._tokens.next()
-        if text[:1] in _QUOTES:
-            while self._tokens.token[:1] in _QUOTES:
-                self._tokens.next()
-        return text.strip("\"'")
+        token = self._tokens.next()
+        text = token.strip("\"'")
+        if token[:1] in _QUOTES:
+            while self._tokens.token[:1] in _QUOTES:  # adjacent strings are one
+                text += self._tokens.next().strip("\"'")
+        return text

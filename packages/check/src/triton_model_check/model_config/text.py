@@ -179,7 +179,7 @@ def _explain(text: str, error: Any) -> TextFault:
     for explain in (_unknown_field, _unknown_enum, _given_twice, _other_choice):
         fault = explain(said)
         if fault is not None:
-            return TextFault(*fault, line, column)
+            return _without_set_field(TextFault(*fault, line, column), text)
     said = _LINE_ECHO.sub("", said).strip().rstrip(".")
     message = f"syntax error: {said[:1].lower()}{said[1:]}"
     return TextFault("text-syntax", message, _syntax_hint(text, line, column, said), line, column)
@@ -196,6 +196,22 @@ def _template_fault(text: str) -> TextFault | None:
     message = f"the file is a template with an unfilled placeholder, got {hit.group()}"
     hint = "check the file that your script generates from this template"
     return TextFault("text-template", message, hint, *line_and_column(text, hit.start()))
+
+
+_MEANT_FIELD = re.compile(r'did you mean "(\w+)"\?')
+
+
+def _without_set_field(fault: TextFault, text: str) -> TextFault:
+    """Return the fault of an unknown field, whose hint does not ask for a field that is set."""
+    from triton_model_check.model_config.locations import Locations
+
+    meant = _MEANT_FIELD.fullmatch(fault.hint) if fault.code == "text-unknown-field" else None
+    if meant is None or fault.line is None or fault.column is None:
+        return fault
+    start = sum(len(line) + 1 for line in text.split("\n")[: fault.line - 1]) + fault.column - 1
+    if meant[1] not in Locations(text).names_beside(start):
+        return fault
+    return fault._replace(hint=f'remove it; "{meant[1]}" is set already')
 
 
 def _unknown_field(said: str) -> tuple[str, str, str] | None:

@@ -1,0 +1,139 @@
+"""Hints about mistakes of other people: each names the place, and no fix takes another's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from check_examples import Files, write
+from check_examples.repositories import CLASS, HEAD, ensemble, pipe, step
+
+from constructs_triton_core.findings import Finding
+from constructs_triton_core.spelling import did_you_mean, is_misspelling
+from triton_model_check.model_config.text import read_text_fault
+from triton_model_check.model_repository import ModelRepository
+
+
+_UTILS = "import triton_python_backend_utils as pb_utils\n"
+
+
+def _findings(files: Files, directory: Path) -> dict[str, Finding]:
+    """The findings of a repository by code, of several with one code the first."""
+    repository = ModelRepository.from_directory(write(files, directory / "models"))
+    found = repository.check(None, is_packed=False).findings
+    return {finding.code: finding for finding in reversed(found)}
+
+
+# --- keys of maps ---------------------------------------------------------------------------------
+
+
+def test_key_that_a_map_has_twice_is_a_warning_with_both_lines(tmp_path: Path) -> None:
+    """Every map of the schema is looked at, at any depth; the place is that of the earlier one."""
+    warmup = 'inputs { key: "X" value { data_type: TYPE_FP32 dims: [ 4 ] zero_data: true } }'
+    config = (
+        HEAD
+        + f'model_warmup [ {{ name: "w" batch_size: 1\n{warmup}\n'
+        + warmup.replace("zero_data", "random_data")
+        + "\n} ]\n"
+    )
+    found = _findings({"m/config.pbtxt": config, "m/1/model.py": CLASS}, tmp_path)
+    twice = found["text-map-key-twice"]
+    lines = config.splitlines()
+    assert twice.line == lines.index(warmup) + 1
+    assert twice.message == (
+        f'inputs: key "X" is given twice; Triton uses the last value, on line {twice.line + 1}'
+    )
+    assert twice.fix is None
+
+
+def test_same_key_in_two_maps_is_no_repetition(tmp_path: Path) -> None:
+    """Two steps map the same key, and adjacent strings are one key."""
+    two = pipe(step("a", "X", "T"), step("a", "T", "Y"))
+    tags = 'metric_tags { key: "a" "b" value: "1" }\nmetric_tags { key: "a" "c" value: "1" }\n'
+    assert "text-map-key-twice" not in _findings(ensemble(two + tags), tmp_path)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "is_one"),
+    [
+        ("resise", "resize", True),
+        ("Bert-onnx", "bert_onnx", True),
+        ("deteciton", "detection", True),
+        ("yolov4", "yolov4_post", False),
+        ("model_1", "model_2", False),
+        ("encoder", "decoder", False),
+        ("pre", "post", False),
+    ],
+)
+def test_misspelling_is_no_other_name(name: str, known: str, is_one: bool) -> None:
+    """A name with another number, word or prefix is a name of its own."""
+    assert is_misspelling(name, known) is is_one
+    assert (did_you_mean(name, [known], used=[known]) != "") is is_one
+
+
+def test_absent_step_does_not_become_another_model(tmp_path: Path) -> None:
+    """The hint is to add the folder, and no fix writes the name of a model with its own use."""
+    steps = pipe(step("yolov4", "X", "T"), step("yolov4_post", "T", "Y"))
+    files = ensemble(steps) | {"yolov4_post/config.pbtxt": HEAD, "yolov4_post/1/model.py": CLASS}
+    found = _findings(files, tmp_path)["ensemble-unknown-model"]
+    assert found.hint == "add its folder beside the folder of the ensemble"
+    assert found.fix is None
+
+
+def test_misspelled_step_that_is_used_elsewhere_is_a_question(tmp_path: Path) -> None:
+    """The hint asks about the model that another step names, and nothing writes its name."""
+    steps = pipe(step("resise", "X", "T"), step("resize", "T", "Y"))
+    files = ensemble(steps) | {"resize/config.pbtxt": HEAD, "resize/1/model.py": CLASS}
+    found = _findings(files, tmp_path)["ensemble-unknown-model"]
+    assert (found.hint, found.fix) == ('did you mean "resize"?', None)
+
+
+def test_absent_called_model_does_not_become_another_one(tmp_path: Path) -> None:
+    """The name of a called model is not replaced by that of a model with another suffix."""
+    call = 'pb_utils.InferenceRequest(model_name="bert", inputs=[], requested_output_names=[])'
+    code = _UTILS + CLASS.replace("...", call)
+    files: Files = {
+        "m/config.pbtxt": HEAD,
+        "m/1/model.py": code,
+        "bert_tokenizer/config.pbtxt": HEAD,
+        "bert_tokenizer/1/model.py": CLASS,
+    }
+    found = _findings(files, tmp_path)["python-called-model"]
+    assert found.hint == "add its folder beside the folder of this model"
+    assert found.fix is None
+
+
+def test_tensor_does_not_get_the_name_of_its_neighbour(tmp_path: Path) -> None:
+    """A tensor that ``model.py`` reads beside the declared one is not renamed to that one."""
+    read = "\n        ".join(
+        f'a{number} = pb_utils.get_input_tensor_by_name(requests[0], "{name}")'
+        for number, name in enumerate(("image", "image_size"))
+    )
+    code = "import triton_python_backend_utils as pb_utils\n" + CLASS.replace(
+        "...", f"\n        {read}"
+    )
+    config = HEAD.replace('"X"', '"image"')
+    found = _findings({"m/config.pbtxt": config, "m/1/model.py": code}, tmp_path)
+    wrong = found["python-tensor-name"]
+    assert wrong.hint == 'use one of "image", or add it to config.pbtxt'
+    assert wrong.fix is None
+
+
+def test_tensor_that_a_step_reads_is_not_guessed_twice(tmp_path: Path) -> None:
+    """A step reads a tensor that nothing writes; the one that has its readers is not suggested."""
+    steps = pipe(step("a", "X", "image"), step("a", "image", "Y"), step("a", "image_size", "Z"))
+    found = _findings(ensemble(steps), tmp_path)
+    unproduced = found["ensemble-unproduced"]
+    assert '"image_size"' in unproduced.message
+    assert unproduced.hint == "map an output of a step to it"
+    assert unproduced.fix is None
+
+
+def test_unknown_field_beside_the_right_one_is_to_be_removed() -> None:
+    """A misspelled field whose right name is set is not renamed, since a field is set once."""
+    _, fault = read_text_fault("max_batch_size: 8\nmax_batchsize: 4\n")
+    assert fault is not None
+    assert fault.hint == 'remove it; "max_batch_size" is set already'
