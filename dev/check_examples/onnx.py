@@ -5,7 +5,15 @@ from __future__ import annotations
 from onnx import TensorProto, external_data_helper, helper
 
 from check_examples.model_files import WEB_PAGE
-from check_examples.onnx_models import ModelBytes, model, node, relu, tensor, with_default
+from check_examples.onnx_models import (
+    ModelBytes,
+    model,
+    node,
+    relu,
+    tensor,
+    time_first,
+    with_default,
+)
 from check_examples.repositories import ONNX, Example, Files, X, Y
 from triton_model_check.model_config.target import Target
 
@@ -116,6 +124,9 @@ EXAMPLES: dict[str, Example] = {
     "backend-config-name": Example(
         {"m/config.pbtxt.txt": ONNX, "m/1/model.onnx": relu()}, onnx(ONNX)
     ),
+    "backend-config-name: by name": Example(
+        {"m/potato.pbtxt": ONNX, "m/1/model.onnx": relu()}, onnx(ONNX)
+    ),
     "model-file-missing": Example({"m/config.pbtxt": ONNX, "m/1": None}, onnx(ONNX)),
     "model-file-missing: another name": Example(
         {"m/config.pbtxt": ONNX, "m/1/resnet.onnx": relu()},
@@ -145,6 +156,16 @@ EXAMPLES: dict[str, Example] = {
     "onnx-batching": Example(
         onnx(BACKEND + "max_batch_size: 8\n", relu([4])),
         onnx(BACKEND + "max_batch_size: 0\n", relu([4])),
+    ),
+    "onnx-batch-axis": Example(
+        onnx(BACKEND + "max_batch_size: 8\n", time_first()),
+        onnx(
+            BACKEND
+            + "max_batch_size: 0\n"
+            + 'input [ { name: "X" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]\n'
+            + 'output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]\n',
+            time_first(),
+        ),
     ),
     "onnx-input-count": configs(
         BACKEND + f"max_batch_size: 8\ninput [ {X}, {X.replace('X', 'Z')} ]\noutput [ {Y} ]\n", ONNX

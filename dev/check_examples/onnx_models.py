@@ -49,6 +49,14 @@ def model(
     return content
 
 
+def time_first() -> ModelBytes:
+    """Y = Transpose(X). The batch is the second dimension of Y."""
+    nodes = [helper.make_node("Transpose", ["X"], ["Y"], perm=[1, 0])]
+    inputs = [tensor("X", dims=("batch", "time"))]
+    outputs = [tensor("Y", dims=("time", "batch"))]
+    return model('Y = Transpose(X), from ("batch", "time")', nodes, inputs, outputs)
+
+
 def relu(
     dims: Dims = ("batch", 4),
     data_type: int = TensorProto.FLOAT,

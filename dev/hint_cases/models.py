@@ -135,6 +135,15 @@ CASES: dict[str, tuple[Step, ...]] = {
         ),
     ),
     "backend-config-name": (move("m/config.pbtxt.txt", "m/config.pbtxt"),),
+    "backend-config-name: by name": (move("m/potato.pbtxt", "m/config.pbtxt"),),
+    "onnx-batch-axis": (
+        config(
+            "max_batch_size: 8\n",
+            "max_batch_size: 0\n"
+            'input [ { name: "X" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]\n'
+            'output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]\n',
+        ),
+    ),
     "model-file-missing": (add("m/1/model.onnx", relu()),),
     "model-file-missing: another name": (move("m/1/resnet.onnx", "m/1/model.onnx"),),
     "model-file-missing: default_model_filename": (move("m/1/resnet.onnx", "m/1/Resnet.onnx"),),

@@ -6,21 +6,23 @@ from pathlib import Path
 
 import pytest
 from check_examples import Files, write
-from check_examples.repositories import CLASS, HEAD, ensemble, pipe, step
+from check_examples.onnx_models import relu, time_first
+from check_examples.repositories import CLASS, HEAD, ONNX, ensemble, pipe, step
 
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.spelling import did_you_mean, is_misspelling
+from triton_model_check.builder.config import ModelConfig
+from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_config.text import read_text_fault
 from triton_model_check.model_repository import ModelRepository
-
 
 _UTILS = "import triton_python_backend_utils as pb_utils\n"
 
 
-def _findings(files: Files, directory: Path) -> dict[str, Finding]:
+def _findings(files: Files, directory: Path, target: Target | None = None) -> dict[str, Finding]:
     """The findings of a repository by code, of several with one code the first."""
     repository = ModelRepository.from_directory(write(files, directory / "models"))
-    found = repository.check(None, is_packed=False).findings
+    found = repository.check(target, is_packed=False).findings
     return {finding.code: finding for finding in reversed(found)}
 
 
@@ -137,3 +139,119 @@ def test_unknown_field_beside_the_right_one_is_to_be_removed() -> None:
     _, fault = read_text_fault("max_batch_size: 8\nmax_batchsize: 4\n")
     assert fault is not None
     assert fault.hint == 'remove it; "max_batch_size" is set already'
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+_HELPER = "def resize(image):\n    return image\n"
+_PIPELINE = "from nvidia.dali.plugin.triton import autoserialize\n\n\n@autoserialize\n"
+_DALI = HEAD.replace("python", "dali")
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "hint"),
+    [
+        (
+            {"m/config.pbtxt": _DALI, "m/1/pipeline.py": _PIPELINE},
+            "model-file-missing",
+            'rename "pipeline.py" to "dali.py", or set default_model_filename: "pipeline.py"',
+        ),
+        (
+            {"m/config.pbtxt": ONNX, "m/1/model.py": _HELPER},
+            "model-file-missing",
+            'copy the model to "1/model.onnx"',
+        ),
+        (
+            {"m/config.pbtxt": ONNX, "m/1/model.py": CLASS},
+            "model-file-missing",
+            'copy the model to "1/model.onnx"; or, since "model.py" is a model of the backend '
+            'python: write backend: "python" in place of backend: "onnxruntime"',
+        ),
+        (
+            {"m/config.pbtxt": ONNX, "m/1/a.onnx": relu(), "m/1/b.onnx": relu()},
+            "model-file-missing",
+            'set default_model_filename to the name of the model, one of "a.onnx" and "b.onnx", '
+            'or rename that one to "model.onnx"',
+        ),
+        (
+            {"m/config.pbtxt": ONNX, "m/1": None, "m/resnet.onnx": relu()},
+            "model-file-missing",
+            'move "resnet.onnx" to "1/model.onnx"',
+        ),
+        (
+            {"m/config.pbtxt": ONNX, "m/1/resnet/model.onnx": relu()},
+            "model-file-missing",
+            'move "1/resnet/model.onnx" to "1/model.onnx"',
+        ),
+        (
+            {"m/config.pbtxt": HEAD, "m/1/model_utils.py": _HELPER},
+            "python-model-file",
+            "add 1/model.py",
+        ),
+        (
+            {"m/config.pbtxt": HEAD, "m/1/scaler.py": CLASS},
+            "python-model-file",
+            'rename "scaler.py" to "model.py", or set default_model_filename: "scaler.py"',
+        ),
+        ({"m/model.onnx": relu()}, "layout-no-version", 'move "model.onnx" to "1/model.onnx"'),
+        ({"m/latest/model.onnx": relu()}, "layout-no-version", 'rename the folder "latest" to 1'),
+        (
+            {"model.onnx": relu()},
+            "layout-no-model",
+            'move "model.onnx" to "my_model/1/model.onnx", where "my_model" is the name of the '
+            "model; storageUri of the InferenceService names the folder above it",
+        ),
+    ],
+)
+def test_hint_names_the_file_and_its_place(
+    files: Files, code: str, hint: str, tmp_path: Path
+) -> None:
+    """A model's file that has another name or place is named; a module in Python is no model."""
+    platform: Platform = "kserve" if code == "layout-no-model" else "server"
+    assert _findings(files, tmp_path, Target.named(platform))[code].hint == hint
+
+
+def test_configuration_by_name_belongs_in_configs(tmp_path: Path) -> None:
+    """A configuration of another name beside the model is not read, as the server shows.
+
+    With ``--model-config-name`` the server reads it only in ``configs``.
+    """
+    files: Files = {"m/potato.pbtxt": HEAD, "m/1/model.py": CLASS}
+    found = _findings(files, tmp_path)["backend-config-name"]
+    assert found.path == "m/potato.pbtxt"
+    assert found.hint == (
+        "move it to configs/potato.pbtxt, which a server with --model-config-name=potato reads, "
+        'or rename it to "config.pbtxt"'
+    )
+    others: Files = {
+        "m/config.pbtxt": HEAD,
+        "m/config_gpu.pbtxt": HEAD,
+        "m/graph.pbtxt": "node { }",
+        "m/1/model.py": CLASS,
+    }
+    assert _findings(others, tmp_path / "others") == {}
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+def test_time_before_batch_is_not_batched(tmp_path: Path) -> None:
+    """A derived configuration has no batches if the names say that an output begins with time.
+
+    The user may still ask for batches, and the check then warns.
+    """
+    path = tmp_path / "turn.onnx"
+    path.write_bytes(time_first())
+    derived = ModelConfig.from_model_file(path)
+    assert derived.max_batch_size == 0
+    assert [list(output.dims) for output in derived.output] == [[-1, -1]]
+    asked = ModelConfig.from_model_file(path, max_batch_size=4)
+    assert asked.max_batch_size == 4
+    files: Files = {"turn/config.pbtxt": asked.to_text(), "turn/1/model.onnx": time_first()}
+    assert _findings(files, tmp_path)["onnx-batch-axis"].message == (
+        '"Y" begins with "time", and "batch" is its dimension 1, but max_batch_size is 4: '
+        "Triton takes the first dimension for the batch"
+    )
+    other = tmp_path / "relu.onnx"
+    other.write_bytes(relu(("batch", "time", 4)))
+    assert ModelConfig.from_model_file(other).max_batch_size > 0

@@ -17,7 +17,7 @@ from triton_model_check.builder.derived_warmup import TENSOR_EXAMPLE
 from triton_model_check.model.completion import complete_from_onnx
 from triton_model_check.model.loaded_files import tree_row_size
 from triton_model_check.model_config.schema import new_model_config
-from triton_model_check.model_files.model_file import ModelFile
+from triton_model_check.model_files.model_file import BatchAxis, ModelFile
 
 _TREE_MAX_BATCH_SIZE = 8192
 _MOST_NAMES = 3
@@ -29,7 +29,8 @@ class Derivation:
     """A configuration that is being derived; ``comments`` are the reasons of decisions, by field.
 
     ``message`` contains what the user has set, except for ``max_batch_size``. ``syntax`` is how the
-    user writes each of the options.
+    user writes each of the options. ``other_axis`` is the tensor because of which the model is not
+    batched, if the user has not asked for batching.
     """
 
     message: Any
@@ -37,6 +38,7 @@ class Derivation:
     max_batch_size: int | None
     syntax: Mapping[str, str]
     comments: dict[str, str] = field(default_factory=dict)
+    other_axis: BatchAxis | None = None
 
     def refuse_missing(self, what: str, missing: Iterable[str]) -> None:
         """Raise an error that names the options that are missing, if there are any."""
@@ -76,8 +78,12 @@ def _refuse_dynamic_batching(derivation: Derivation) -> None:
 
 
 def _derive_onnx(derivation: Derivation) -> None:
-    file, size = derivation.file, derivation.max_batch_size
     _refuse_batching(derivation)
+    axis = derivation.file.other_batch_axis
+    if derivation.max_batch_size is None and axis is not None:
+        derivation.max_batch_size = 0
+        derivation.other_axis = axis
+    file, size = derivation.file, derivation.max_batch_size
     if file.has_batch_dimension is None and size is None:
         _leave_to_backend(derivation)
         return
@@ -161,6 +167,13 @@ _DYNAMIC_BATCHING = "Triton combines requests that arrive at the same time into 
 
 def _batching_comment(derivation: Derivation) -> str:
     size, file = derivation.message.max_batch_size, derivation.file
+    axis = derivation.other_axis
+    if axis is not None:
+        return (
+            f'max_batch_size is 0: "{axis.tensor}" begins with "{axis.first}", and its dimension '
+            f'"{axis.name}" is not the first one. With batching, Triton would cut the first '
+            "dimension to the size of the request."
+        )
     if derivation.max_batch_size == 0:
         return "max_batch_size is 0, as requested: dims contain all dimensions of the model."
     if not file.has_batch_dimension:

@@ -23,7 +23,8 @@ from triton_model_check.model.backends import (
     MODEL_FILES,
     backend_of_file,
 )
-from triton_model_check.model.folder import CONFIG_FILE
+from triton_model_check.model.folder import CONFIG_FILE, CONFIGS
+from triton_model_check.model_config.text import read_text_fault
 
 _VALIDATE = "triton core ValidateModelConfig"
 _RUNTIMES = {
@@ -77,15 +78,56 @@ def no_backend(model: ModelUnderCheck) -> Iterator[Problem]:
 def config_name(model: ModelUnderCheck) -> Iterator[Problem]:
     """The configuration is called ``config.pbtxt``.
 
-    Triton does not read a file of another name, and uses defaults: no batches, or small ones.
+    Triton does not read a file of another name, and uses defaults: no batches, or small ones. A
+    configuration that ``--model-config-name`` chooses is in the folder ``configs``; the server
+    reads ``config.pbtxt`` where there is none.
     """
     if hint := _misnamed_config(model):
         yield Problem("a file of a similar name is not read", hint=hint, path=model.folder.path)
+        return
+    for name in _unread_configs(model):
+        path = f"{CONFIGS}/{name}"
+        chosen = name.removesuffix(_CONFIG_SUFFIX)
+        otherwise = "remove it" if model.folder.has_config else f'rename it to "{CONFIG_FILE}"'
+        hint = (
+            f"move it to {path}, which a server with --model-config-name={chosen} reads, "
+            f"or {otherwise}"
+        )
+        yield Problem(
+            f'"{name}" is a configuration that is not read',
+            hint=otherwise if model.target.is_sagemaker else hint,
+            path=model.folder.relative(name),
+        )
+
+
+_CONFIG_SUFFIX = ".pbtxt"
+_SOME_FIELDS = ("platform", "backend", "max_batch_size", "input", "output")
+
+
+def _unread_configs(model: ModelUnderCheck) -> Iterator[str]:
+    """Yield the files beside ``config.pbtxt`` that are configurations of another name.
+
+    Beside a ``config.pbtxt``, a name such as ``config_gpu.pbtxt`` is one that a script copies.
+    """
+    for name, is_folder in sorted(model.folder.entries.items()):
+        if is_folder or not name.endswith(_CONFIG_SUFFIX) or name == CONFIG_FILE:
+            continue
+        is_chosen = name == f"{model.target.model_config_name}{_CONFIG_SUFFIX}"
+        is_variant = model.target.is_sagemaker or name.startswith("config")
+        if model.folder.has_config and is_variant and not is_chosen:
+            continue
+        content = model.folder.read(name)
+        config = None if content is None else read_text_fault(content)[0]
+        if config is not None and any(getattr(config, field) for field in _SOME_FIELDS):
+            yield name
 
 
 def _misnamed_config(model: ModelUnderCheck) -> str | None:
     names = [name for name in model.folder.entries if name[-3:] == "txt" or "pbt" in name]
-    similar = None if model.folder.has_config else closest(CONFIG_FILE, names)
+    named = f"{model.target.model_config_name}{_CONFIG_SUFFIX}"
+    if model.folder.has_config or named in names:
+        return None
+    similar = closest(CONFIG_FILE, names)
     return f'rename "{similar}" to "{CONFIG_FILE}"' if similar is not None else None
 
 

@@ -9,6 +9,7 @@ from triton_model_check.checks.model_under_check import ModelUnderCheck, Reposit
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.steps import put, remove, string, unsafe
 from triton_model_check.model.folder import ModelFolder
+from triton_model_check.model.misplaced_files import hint_of_misplaced, hint_of_root
 
 _VERSIONS = "triton core VersionsToLoad"
 _PARENT_OF_STORAGE = (
@@ -40,8 +41,18 @@ def no_model(context: RepositoryContext) -> Iterator[Problem]:
         return
     others = (each for name, each in sorted(context.others.items()) if name[0] != ".")
     hint = next((_inner_hint(each) for each in others if each.inner_models), None)
+    if hint is None and context.root_files:
+        hint = _of_root_files(context)
     message = f"contains no model, got {_few(sorted(context.directories))}"
     yield Problem(message, hint=hint, rejects=_stops_the_server(context))
+
+
+def _of_root_files(context: RepositoryContext) -> str | None:
+    """Return the hint for a bare model file in the place of a repository."""
+    moved = hint_of_root(context.root_files)
+    if moved is None or context.target.platform != "kserve":
+        return moved
+    return f"{moved}; storageUri of the InferenceService names the folder above it"
 
 
 def _inner_hint(folder: ModelFolder) -> str:
@@ -125,7 +136,11 @@ def no_version(model: ModelUnderCheck) -> Iterator[Problem]:
     else:
         folders = [name for name, is_directory in folder.entries.items() if is_directory]
         got = f", got folders {quoted(sorted(folders))}" if folders else ""
-        hint = _inner_hint(folder) if folder.inner_models else hint
+        hint = (
+            _inner_hint(folder)
+            if folder.inner_models
+            else hint or hint_of_misplaced(folder, model.completed)
+        )
         message = f"at least one version must be available: no version directory{got}"
         yield Problem(message, path=folder.path, hint=hint)
 

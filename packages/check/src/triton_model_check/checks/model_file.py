@@ -18,6 +18,8 @@ from triton_model_check.checks.onnx import (
 from triton_model_check.checks.rules import Problem, reported, rule, warning
 from triton_model_check.fixes.steps import put, unsafe
 from triton_model_check.model.backends import fix_of_wrong_backend
+from triton_model_check.model.folder import ModelFolder
+from triton_model_check.model.misplaced_files import hint_of_misplaced, is_autoserialized
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.plan_manifest import PlanManifest, manifest_of, read_manifest
 
@@ -52,21 +54,38 @@ def missing(model: ModelUnderCheck) -> Iterator[Problem]:
             gpu = f"the {_host(model)}'s GPU ({_gpu(model.target.gpu_model, capability)})"
             hint = f"compile the model for {gpu}, and add its plan to cc_model_filenames"
             yield problem._replace(field=("cc_model_filenames",), path=None, hint=hint)
-        elif not is_named and (fix := _of_another_backend(model)):
-            yield problem._replace(hint=fix)
-        else:
-            yield (
-                problem._replace(field=("default_model_filename",), path=None)
-                if is_named
-                else problem
-            )
+            continue
+        place = (
+            problem._replace(field=("default_model_filename",), path=None) if is_named else problem
+        )
+        hint = problem.hint if chosen else _elsewhere(model, is_named, problem.hint or "")
+        yield place._replace(hint=hint)
 
 
-def _of_another_backend(model: ModelUnderCheck) -> str | None:
-    versions = (
-        fix_of_wrong_backend(model.folder, each, model.backend) for each in model.versions_to_load
-    )
-    return next(filter(None, versions), None)
+def _elsewhere(model: ModelUnderCheck, is_named: bool, otherwise: str) -> str:
+    """Return the hint about an absent file that has another name, or is at another place."""
+    folder = model.folder
+    versions = [version for version in model.versions_to_load if version.isdigit()]
+    for version in versions:
+        hint = hint_of_misplaced(folder, model.completed, version)
+        if model.backend == "dali":
+            hint = _pipeline(folder, version) or hint
+        if hint is None and not is_named:
+            hint = fix_of_wrong_backend(folder, version, model.backend)
+            if hint is not None and hint.startswith('"model.py"'):
+                hint = f"{otherwise}; or, since {hint}"
+        if hint is not None:
+            return hint
+    return otherwise
+
+
+def _pipeline(folder: ModelFolder, version: str) -> str | None:
+    """Source: dali_backend README, Autoserialization: dali.py, or default_model_filename."""
+    files = [name for name in sorted(folder.list(version)) if name.endswith(".py")]
+    found = [name for name in files if is_autoserialized(folder.read(version, name))]
+    if len(found) != 1:
+        return None
+    return f'rename "{found[0]}" to "dali.py", or set default_model_filename: "{found[0]}"'
 
 
 model_file_format = reported("model-file-format", _problems)

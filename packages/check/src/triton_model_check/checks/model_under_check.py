@@ -53,6 +53,8 @@ class RepositoryContext:
         complete.
     ``calls``
         The models that each Python model calls.
+    ``root_files``
+        The files beside the folders, if none of these is a model.
     ``others``, ``packed_files``
         The folders that are no models, and the files of each model that are packed, by name.
     """
@@ -70,6 +72,7 @@ class RepositoryContext:
     calls: Mapping[str, ModelCalls] = field(default_factory=dict)
     others: Mapping[str, ModelFolder] = field(default_factory=dict)
     packed_files: Mapping[str, PackedFiles] = field(default_factory=dict)
+    root_files: tuple[str, ...] = ()
 
     @cached_property
     def models(self) -> dict[str, ModelUnderCheck]:

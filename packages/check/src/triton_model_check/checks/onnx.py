@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
-from triton_model_check.checks.rules import Problem, rule
+from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.facts.backend_releases import first_release_with_bf16, onnx_runtime
 from triton_model_check.fixes.steps import meant, put, unsafe
 from triton_model_check.model_config.schema import data_type_name
@@ -81,6 +81,35 @@ def _contradicts_batching(model: ModelUnderCheck, file: ModelFile, config: Any) 
     return (
         model.is_auto_completed and file.has_batch_dimension is False and config.max_batch_size != 0
     )
+
+
+@warning(
+    "onnx-batch-axis",
+    "onnxruntime",
+    needs_files=True,
+    source="triton backend BackendOutputResponder::ProcessTensor",
+    hint=(
+        "set max_batch_size: 0, and write the inputs and outputs with all dims, "
+        "as `triton-model-check model new` does"
+    ),
+)
+def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
+    """With batching, the first dimension of every tensor is the batch.
+
+    Some models write time first: their input is ``(batch, time)``, and their output ``(time,
+    batch)``. Triton gives each request as many rows of the output as it has rows of the input, so
+    callers get the first time steps, without an error. The names of the dimensions in the file say
+    which one is the batch. This is a warning, because an exporter may give any names.
+    """
+    for file, config in model.completed_configs:
+        axis = file.other_batch_axis
+        if axis is not None and config.max_batch_size > 0:
+            message = (
+                f'"{axis.tensor}" begins with "{axis.first}", and "{axis.name}" is its dimension '
+                f"{axis.position}, but max_batch_size is {config.max_batch_size}: Triton takes the "
+                "first dimension for the batch"
+            )
+            yield Problem(message, ("max_batch_size",))
 
 
 # Names.

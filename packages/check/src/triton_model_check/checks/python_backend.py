@@ -17,7 +17,8 @@ from triton_model_check.fixes.steps import (
     string_meant,
     unsafe,
 )
-from triton_model_check.model.backends import fix_of_wrong_backend
+from triton_model_check.model.backends import fix_of_wrong_backend, is_python_model
+from triton_model_check.model.misplaced_files import hint_of_misplaced
 from triton_model_check.model.python_calls import find_tensors
 
 _LAUNCHER = "triton python_backend StubLauncher::ModelInstanceStubProcess"
@@ -43,14 +44,20 @@ def model_file(model: ModelUnderCheck) -> Iterator[Problem]:
         )  # layout-special-file reports it
         if is_special or model.folder.size_of(version, *file.split("/")) is not None:
             continue
-        existing = model.folder.list(version)
-        similar = closest(file, [name for name in existing if name.endswith(".py")])
-        hint = f'rename "{similar}" to "{file}"' if similar else f"add {version}/{file}"
-        hint = fix_of_wrong_backend(model.folder, version, model.backend) or hint
-        if file in model.folder.entries:
-            hint = f"move {file} into {version}/"
+        hint = hint_of_misplaced(model.folder, model.completed, version)
+        hint = hint or fix_of_wrong_backend(model.folder, version, model.backend)
+        hint = hint or _other_python_file(model, version, file)
         message = f'Python model file not found in "{version}/{file}"'
         yield Problem(message, path=model.folder.relative(version), hint=hint)
+
+
+def _other_python_file(model: ModelUnderCheck, version: str, file: str) -> str:
+    """Return the hint that names the only other file with the class, or that the file is absent."""
+    names = sorted(name for name in model.folder.list(version) if name.endswith(".py"))
+    found = [name for name in names if is_python_model(model.folder.read(version, name))]
+    if len(found) != 1:
+        return f"add {version}/{file}"
+    return f'rename "{found[0]}" to "{file}", or set default_model_filename: "{found[0]}"'
 
 
 @_rule("python-syntax", source="CPython compile()", hint="fix the syntax error")

@@ -84,12 +84,18 @@ def backend_of_file(model_file: str, platform: str = "ensemble") -> str:
     return "" if backend == "tensorflow" and platform else backend
 
 
+def is_python_model(content: bytes | None) -> bool:
+    """Whether a Python file is a model of Triton, and not a module that a model imports."""
+    return content is not None and b"TritonPythonModel" in content
+
+
 def fix_of_wrong_backend(model: ModelFolder, version: str, backend: str) -> str | None:
     """Return the hint for a version directory without a model of ``backend`` and
     with that of another one.
     """
     file_of = {PurePath(file).suffix: file for file in _BACKEND_OF_FILE if file != "model.py"}
-    files = sorted(model.list(version))
+    is_python = is_python_model(model.read(version, "model.py"))
+    files = sorted(name for name in model.list(version) if name != "model.py" or is_python)
     found = next(
         (each for each in files if each == "model.py" or PurePath(each).suffix in file_of), ""
     )

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from constructs_triton_core.spelling import quoted
 from triton_model_check.facts.published import load
 from triton_model_check.model_files.model_file import FaultCode, FileFault, ModelFile, ModelFormat
 from triton_model_check.model_files.wrong_content import pointer_fault
@@ -155,6 +156,11 @@ def _hint(path: Path, used_format: ModelFormat) -> str:
     if not others:
         return f'copy the model to "{path.parent.name}/{path.name}"'
     shown = next((name for name in others if name.lower() == path.name.lower()), others[0])
+    if len(others) > 1 and shown.lower() != path.name.lower() and used_format != "tree":
+        return (
+            f"set default_model_filename to the name of the model, one of {quoted(others)}, "
+            f'or rename that one to "{path.name}"'
+        )
     model_type = next((each for each, name in TREE_MODEL_FILES.items() if name == shown), None)
     if used_format == "tree" and model_type is not None:
         return f'write parameters {{ key: "model_type" value {{ string_value: "{model_type}" }} }}'

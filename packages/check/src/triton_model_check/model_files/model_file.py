@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 __all__ = ["ModelFile", "ModelTensor"]
 
@@ -61,6 +61,7 @@ class ModelTensor:
         is_optional: Whether the model has a default value for the input.
         profile: The smallest, the usual and the largest shape of an input that a TensorRT plan
             accepts; empty for other files.
+        axes: The names that an ONNX file gives the dimensions, "" for a size; empty if unknown.
     """
 
     name: str
@@ -68,11 +69,24 @@ class ModelTensor:
     shape: tuple[int, ...] | None
     is_optional: bool = False
     profile: tuple[tuple[int, ...], ...] = ()
+    axes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def is_batched(self) -> bool:
         """Whether it begins with a dimension of variable size."""
         return bool(self.shape) and self.shape is not None and self.shape[0] == -1
+
+
+class BatchAxis(NamedTuple):
+    """Where the batch of a tensor is: the name and the number of that dimension, from 0.
+
+    ``first`` is the name of the tensor's first dimension.
+    """
+
+    tensor: str
+    name: str
+    position: int
+    first: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +160,22 @@ class ModelFile:
     not_checked: tuple[str, ...] = ()
     data_files: tuple[str, ...] = ()
     has_manifest: bool = False
+
+    @property
+    def other_batch_axis(self) -> BatchAxis | None:
+        """The first tensor whose batch is not its first dimension, as the names of the file say.
+
+        The first dimension of an input is called like another dimension of the tensor, whose own
+        first dimension has another name. Names are no proof: an exporter may give any.
+        """
+        first = [each.axes[0] for each in self.inputs if each.axes and each.axes[0]]
+        for tensor in (*self.outputs, *self.inputs):
+            if not (tensor.axes and tensor.axes[0]):
+                continue
+            for name in first:
+                if name != tensor.axes[0] and name in tensor.axes[1:]:
+                    return BatchAxis(tensor.name, name, tensor.axes.index(name), tensor.axes[0])
+        return None
 
     @property
     def fixed_tensors(self) -> list[ModelTensor]:

@@ -114,7 +114,11 @@ def _signature(path: Path, model: OnnxModel, graph: OnnxGraph) -> ModelFile:
 
 def _tensor(value: OnnxValue, *, is_optional: bool = False) -> ModelTensor:
     return ModelTensor(
-        value.name, _DATA_TYPES.get(value.element_type, ""), value.shape, is_optional
+        value.name,
+        _DATA_TYPES.get(value.element_type, ""),
+        value.shape,
+        is_optional,
+        axes=value.axes,
     )
 
 
@@ -169,11 +173,10 @@ def _with_inference(described: ModelFile, inference: Inference) -> ModelFile:
     if shapes is not None:
         types = {name: _DATA_TYPES.get(number, "") for name, number in inference.types.items()}
         outputs = tuple(
-            ModelTensor(
-                each.name,
-                types.get(each.name, each.data_type),
-                shapes.get(each.name, each.shape),
-                each.is_optional,
+            replace(
+                each,
+                data_type=types.get(each.name, each.data_type),
+                shape=shapes.get(each.name, each.shape),
             )
             for each in outputs
         )

@@ -30,13 +30,14 @@ class OnnxValue(NamedTuple):
 
     ``type_name`` is ``"tensor"``, or a type that is not supported: ``"sequence"``, ``"map"``, …
     ``element_type`` is the number of ``TensorProto.DataType``. ``shape`` is ``None`` if the file
-    has none.
+    has none. ``axes`` has the name of each dim, and "" for a size.
     """
 
     name: str
     type_name: str
     element_type: int
     shape: tuple[int, ...] | None
+    axes: tuple[str, ...] = ()
 
 
 class OnnxNode(NamedTuple):
@@ -295,7 +296,14 @@ def _sparse_initializer(message: MessageReader, graph: OnnxGraph) -> None:
 _TYPES = {1: "tensor", 4: "sequence", 5: "map", 7: "opaque", 8: "sparse tensor", 9: "optional"}
 
 
-_Shape = tuple[int, ...] | None
+class _Axis(NamedTuple):
+    """A dim: its size, or -1 and its name."""
+
+    size: int
+    name: str
+
+
+_Shape = tuple[_Axis, ...] | None
 
 
 def _value(message: MessageReader) -> OnnxValue:
@@ -307,7 +315,9 @@ def _value(message: MessageReader) -> OnnxValue:
             type_name, element_type, shape = _type(
                 message.message(each), type_name, element_type, shape
             )
-    return OnnxValue(name, type_name, element_type, shape)
+    sizes = None if shape is None else tuple([axis.size for axis in shape])
+    axes = tuple([axis.name for axis in shape or ()])
+    return OnnxValue(name, type_name, element_type, sizes, axes)
 
 
 def _type(
@@ -330,12 +340,12 @@ def _tensor_type(message: MessageReader, element_type: int, shape: _Shape) -> tu
     return element_type, shape
 
 
-def _dimension(message: MessageReader) -> int:
+def _dimension(message: MessageReader) -> _Axis:
     """Return a fixed size, or -1 for a name, a negative number or nothing."""
-    size = -1
+    size, name = -1, ""
     for each in message:
         if each.number == 1:
-            size = signed(each.value)
+            size, name = signed(each.value), ""
         elif each.number == 2:
-            size = -1
-    return max(size, -1)
+            size, name = -1, message.text(each)
+    return _Axis(max(size, -1), name)

@@ -285,9 +285,14 @@ class ModelRepository:
             complete_bytes=self._complete_bytes,
             others={name: ModelFolder(name, self.path / name) for name in self.stray_directories},
             packed_files=self._packed_files(models, is_archive),
+            root_files=() if models else self._root_files(),
         )
         report = run_checks(context, str(self.path))
         return _with_places(report) if report.findings else report
+
+    def _root_files(self) -> tuple[str, ...]:
+        content = ModelFolder("", self.path, ".").entries
+        return tuple(sorted(name for name, is_folder in content.items() if not is_folder))
 
     def _packed_files(
         self, models: Mapping[str, ModelFolder], is_archive: bool
