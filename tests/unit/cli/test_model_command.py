@@ -156,7 +156,7 @@ def test_tensors_that_only_the_backend_knows(
         (["nothing.onnx"], "nothing.onnx: does not exist; pass the path of a model file"),
         (
             ["resnet"],
-            "error: resnet: is a folder; pass the model file in it, such as resnet/model.onnx\n",
+            "error: resnet: is a folder, and not a model itself; pass a model file\n",
         ),
     ],
 )

@@ -6,14 +6,18 @@ from pathlib import Path
 
 import pytest
 from check_examples import Files, write
+from check_examples.model_files import XGBOOST
 from check_examples.onnx_models import relu, time_first
 from check_examples.repositories import CLASS, HEAD, ONNX, ensemble, pipe, step
+from check_examples.torch_and_plan import torchscript
 
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.spelling import did_you_mean, is_misspelling
 from triton_model_check.builder.config import ModelConfig
 from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_config.text import read_text_fault
+from triton_model_check.model_files.unnamed_format import format_by_content
 from triton_model_check.model_repository import ModelRepository
 
 _UTILS = "import triton_python_backend_utils as pb_utils\n"
@@ -255,3 +259,38 @@ def test_time_before_batch_is_not_batched(tmp_path: Path) -> None:
     other = tmp_path / "relu.onnx"
     other.write_bytes(relu(("batch", "time", 4)))
     assert ModelConfig.from_model_file(other).max_batch_size > 0
+
+
+# --- files without a name that says the format ----------------------------------------------------
+
+
+def test_content_says_the_format_where_the_name_does_not(tmp_path: Path) -> None:
+    """TorchScript with another ending, a SavedModel and trees get their backend and file."""
+    script = tmp_path / "vad.jit"
+    script.write_bytes(torchscript("x: Tensor"))
+    assert format_by_content(script) == "torchscript"
+    trees = tmp_path / "fraud.bst"
+    trees.write_text(XGBOOST)
+    assert format_by_content(trees) == "tree"
+    saved = tmp_path / "basic"
+    saved.mkdir()
+    (saved / "saved_model.pb").write_bytes(b"\x08\x01")
+    assert ModelConfig.from_model_file(saved).platform == "tensorflow_savedmodel"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("numbers.json", "[1, 2, 3]", "is not a model of XGBoost or LightGBM"),
+        ("vocabulary.json", '{"a": 1}', "is not a model of XGBoost or LightGBM"),
+        ("notes.txt", "a list", "is not a model of XGBoost or LightGBM"),
+        ("weights.bin", "x", 'the format of the model is unknown, got ".bin"'),
+        ("folder/resnet.onnx", "x", r"pass a model in it, such as .*folder/resnet\.onnx"),
+        ("folder/notes.md", "x", "is a folder, and not a model itself; pass a model file"),
+    ],
+)
+def test_other_content_is_no_model(name: str, content: str, message: str, tmp_path: Path) -> None:
+    """A file of other content is refused, and a hint names no file that does not exist."""
+    write({name: content}, tmp_path)
+    with pytest.raises(InvalidValueError, match=message):
+        ModelConfig.from_model_file(tmp_path / name.split("/", maxsplit=1)[0])

@@ -30,7 +30,10 @@ from triton_model_check.model.backends import infer_backend
 from triton_model_check.model.loaded_files import file_to_load
 from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_files import describe
-from triton_model_check.model_files.model_file import TREE_MODEL_FILES, ModelFile
+from triton_model_check.model_files.description import format_of
+from triton_model_check.model_files.model_file import TREE_MODEL_FILES, ModelFile, ModelFormat
+from triton_model_check.model_files.trees import is_other_content
+from triton_model_check.model_files.unnamed_format import format_by_content, models_in
 
 __all__ = ["DerivedConfig", "derive"]
 
@@ -181,18 +184,30 @@ _ZEROS = (
 def _described(path: Path) -> ModelFile:
     if not os.path.lexists(path):
         raise InvalidValueError(f"{path}: does not exist; pass the path of a model file")
-    file = describe(path, model_format="onnx" if (path / "model.onnx").is_file() else None)
+    file = describe(path, model_format=_format_of(path))
     if file.format == "unknown" and path.is_dir():
-        raise InvalidValueError(
-            f"{path}: is a folder; pass the model file in it, such as {path}/model.onnx"
-        )
+        found = models_in(path)
+        hint = f"pass a model in it, such as {path / found[0]}" if found else "pass a model file"
+        raise InvalidValueError(f"{path}: is a folder, and not a model itself; {hint}")
     if file.format == "unknown":
         raise InvalidValueError(
             f'{path}: the format of the model is unknown, got "{path.suffix}"; known endings are '
             f"{_ENDINGS}; for code that runs the model, "
             "use `constructs-triton model new --backend python NAME`"
         )
+    if file.format == "tree" and not file.faults and is_other_content(file.path):
+        raise InvalidValueError(
+            f"{path}: is not a model of XGBoost or LightGBM, which this ending stands for; "
+            "pass the file that save_model of the booster wrote"
+        )
     return file
+
+
+def _format_of(path: Path) -> ModelFormat | None:
+    """The format by the content, or ``None`` if the name of the file says it."""
+    if (path / "model.onnx").is_file():
+        return "onnx"
+    return format_by_content(path) if format_of(path) == "unknown" else None
 
 
 def _default_name(file: Path, given: Path) -> str:
@@ -220,15 +235,15 @@ def _first_fields(file: ModelFile, given: Mapping[str, Any]) -> dict[str, Any]:
     if not values.get("backend") and not values.get("platform"):
         values["backend"] = _BACKENDS[file.format] if file.format != "tree" else FilBackend()
     if file.format == "tree":
-        values["parameters"] = {"model_type": _tree_type(file.path), **values.get("parameters", {})}
+        values["parameters"] = {"model_type": _tree_type(file), **values.get("parameters", {})}
     if file.format == "ort":
         values.setdefault("default_model_filename", "model.ort")
     return values
 
 
-def _tree_type(path: Path) -> str:
+def _tree_type(file: ModelFile) -> str:
     types = {Path(name).suffix: model_type for model_type, name in TREE_MODEL_FILES.items()}
-    return types[path.suffix]
+    return file.model_type or types[file.path.suffix]
 
 
 def _with_comments(text: str, title: str, comments: Mapping[str, str]) -> str:

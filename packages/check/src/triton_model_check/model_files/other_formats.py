@@ -71,7 +71,7 @@ def _has_constants(file: BinaryIO) -> bool:
     return False
 
 
-_SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")
+SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")
 
 
 def describe_saved_model(path: Path) -> ModelFile:
@@ -79,7 +79,7 @@ def describe_saved_model(path: Path) -> ModelFile:
     if not path.is_dir():
         hint = f'make "{path.name}" the folder that tf.saved_model.save wrote'
         return _faulty(path, "savedmodel", "is not a SavedModel: it is a file, not a folder", hint)
-    found = next((path / name for name in _SAVED_MODELS if (path / name).is_file()), None)
+    found = next((path / name for name in SAVED_MODELS if (path / name).is_file()), None)
     if found is None:
         hint = "copy the content of the folder that tf.saved_model.save wrote"
         return _faulty(path, "savedmodel", "the folder does not contain saved_model.pb", hint)

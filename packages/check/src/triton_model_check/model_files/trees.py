@@ -44,7 +44,7 @@ def describe_tree(path: Path, file: BinaryIO) -> ModelFile:
         return described
     file.seek(0)
     head = file.read(_HEAD_BYTES).lstrip()
-    model_type = _model_type(head)
+    model_type = proven_model_type(head)
     if model_type == "lightgbm":
         features, is_classifier = _read_lightgbm(head)
     elif model_type:
@@ -78,16 +78,33 @@ def _unpublished(versions: Mapping[str, str]) -> Iterator[str]:
         yield f"written by XGBoost {version}: which images read it is not published"
 
 
-def _model_type(head: bytes) -> str:
-    """Return the model type if the beginning proves it.
+def proven_model_type(head: bytes) -> str:
+    """Return the model type if the beginning proves it, or "".
 
     XGBoost's old binary format has no signature.
     """
+    head = head.lstrip()
     if head.startswith(b"{") and b'"learner"' in head[:64]:
         return "xgboost_json"
     if head.startswith(b"{L") and b"learner" in head[:64]:
         return "xgboost_ubj"
     return "lightgbm" if head.startswith((b"tree\n", b"tree\r\n")) else ""
+
+
+def is_other_content(path: Path) -> bool:
+    """Whether the content of a file with the name of a model of trees is something else.
+
+    XGBoost's JSON is an object with the key ``learner`` near its beginning or its end. The other
+    formats have signatures, apart from XGBoost's old binary format and Treelite's checkpoint.
+    """
+    if path.suffix not in (".json", ".ubj", ".txt"):
+        return False
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+        has_learner = b"learner" in head or b"learner" in _tail(file)
+    if path.suffix == ".txt":
+        return proven_model_type(head) == ""
+    return not head.lstrip().startswith(b"{") or not has_learner
 
 
 def _tail(file: BinaryIO) -> bytes:

@@ -32,7 +32,7 @@ _SIGNATURES = {
 }
 _PICKLE_BEGINNINGS = re.compile(rb"\x80[\x02\x03][\x8a(\]}cX]|\x80[\x04\x05]\x95")
 """Protocol and first operation, because two bytes alone may be those of a number."""
-_PLAN = b"ftrt"
+PLAN_BEGINNING = b"ftrt"
 _PLAN_HEADER_BYTES = 28
 
 
@@ -48,7 +48,7 @@ def recognize(file: BinaryIO) -> WrongContent | None:
         return WrongContent(
             "a web page", "download the file itself; the page may say why it was not sent"
         )
-    if head.startswith(_PLAN):
+    if head.startswith(PLAN_BEGINNING):
         return _plan(head)
     if _PICKLE_BEGINNINGS.match(head):
         return PICKLE
