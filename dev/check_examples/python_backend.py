@@ -15,6 +15,8 @@ from check_examples.repositories import (
     ENVIRONMENT_HERE,
     HEAD,
     HERE,
+    IO,
+    TWO_OUTPUTS,
     Example,
     Files,
     added,
@@ -254,6 +256,10 @@ EXAMPLES: dict[str, Example] = {
         _calling('"scale"'),
         Target("sagemaker-multi-model"),
         fixed_target=Target(default_model="m"),
+    ),
+    "python-output-absent": Example(
+        one(HEAD.replace(IO, TWO_OUTPUTS), **{"m/1/model.py": _TENSORS.format("X", "Y")}),
+        one(HEAD, **{"m/1/model.py": _TENSORS.format("X", "Y")}),
     ),
     "python-tensor-name": Example(
         one(HEAD, **{"m/1/model.py": _TENSORS.format("X", "id")}),

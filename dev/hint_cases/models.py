@@ -71,6 +71,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "python-called-model": (file("m/1/model.py", "scaled", "scale"),),
     "python-called-model-unknown": (file("m/1/model.py", "NAMES[0]", '"scale"'),),
     "python-calls-on-multi-model-endpoint": (endpoint(platform="sagemaker", default_model="m"),),
+    "python-output-absent": (config(', { name: "Z" data_type: TYPE_FP32 dims: [ 4 ] }', ""),),
     "python-tensor-name": (file("m/1/model.py", '"id"', '"Y"'),),
     "python-tensor-name: input": (file("m/1/model.py", '"image"', '"X"'),),
     "python-import": (

@@ -8,7 +8,7 @@ import pytest
 from check_examples import Files, write
 from check_examples.model_files import XGBOOST
 from check_examples.onnx_models import relu, time_first
-from check_examples.repositories import CLASS, HEAD, ONNX, ensemble, pipe, step
+from check_examples.repositories import CLASS, HEAD, IO, ONNX, TWO_OUTPUTS, ensemble, pipe, step
 from check_examples.torch_and_plan import torchscript
 
 from constructs_triton_core.errors import InvalidValueError
@@ -294,3 +294,39 @@ def test_other_content_is_no_model(name: str, content: str, message: str, tmp_pa
     write({name: content}, tmp_path)
     with pytest.raises(InvalidValueError, match=message):
         ModelConfig.from_model_file(tmp_path / name.split("/", maxsplit=1)[0])
+
+
+# --- outputs of a Python model --------------------------------------------------------------------
+
+_RETURNS = """import triton_python_backend_utils as pb_utils
+class TritonPythonModel:
+    def execute(self, requests):
+        tensors = [pb_utils.get_input_tensor_by_name(each, "X").as_numpy() for each in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", each)]) for each in tensors]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_absent"),
+    [
+        ("", "", True),
+        ('pb_utils.Tensor("Y"', "pb_utils.Tensor(self.name", False),
+        ("class TritonPythonModel:", "class TritonPythonModel(Base):", False),
+        ("return [", 'more = pb_utils.Tensor.from_dlpack("Z", None)\n        return [', False),
+        ("return [", "create = pb_utils.Tensor\n        return [", False),
+        ("import triton", "import parts\nimport triton", False),
+    ],
+)
+def test_output_that_no_code_creates(old: str, new: str, is_absent: bool, tmp_path: Path) -> None:
+    """The response does not contain it, as the server shows; other code may create it unseen."""
+    files: Files = {
+        "m/config.pbtxt": HEAD.replace(IO, TWO_OUTPUTS),
+        "m/1/model.py": _RETURNS.replace(old, new, 1),
+        "m/1/parts.py": "",
+    }
+    found = _findings(files, tmp_path)
+    assert ("python-output-absent" in found) is is_absent
+    if is_absent:
+        assert found["python-output-absent"].message == (
+            '1/model.py creates no tensor "Z", so no response contains this output'
+        )

@@ -19,7 +19,7 @@ from triton_model_check.fixes.steps import (
 )
 from triton_model_check.model.backends import fix_of_wrong_backend, is_python_model
 from triton_model_check.model.misplaced_files import hint_of_misplaced
-from triton_model_check.model.python_calls import find_tensors
+from triton_model_check.model.python_calls import created_tensors, find_tensors
 
 _LAUNCHER = "triton python_backend StubLauncher::ModelInstanceStubProcess"
 _README = 'triton python_backend README, "Business Logic Scripting"'
@@ -212,6 +212,12 @@ def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
         yield Problem(f"the model has no inputs and no outputs{missing}", hint=hint)
 
 
+_EFFECT = {
+    "input": ", so it is None",
+    "output": ", so the response does not contain it",
+}
+
+
 @_warning("python-tensor-name", source='triton python_backend README, "Using NumPy Arrays"')
 def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
     """The tensors that ``model.py`` names are inputs and outputs of ``config.pbtxt``.
@@ -238,9 +244,37 @@ def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
                 used = {other.name for other in tensors if other.is_input == each.is_input}
                 otherwise = f"use one of {quoted(sorted(known))}, or add it to config.pbtxt"
                 hint = did_you_mean(each.name, sorted(known), otherwise, used=used)
-                message = f'config.pbtxt has no {side} "{each.name}"'
+                message = f'config.pbtxt has no {side} "{each.name}"{_EFFECT[side]}'
                 fix = string_meant(each.name, hint, each.line, used=used)
                 yield Problem(message, path=source.path, line=each.line, hint=hint, fix=fix)
+
+
+@_warning(
+    "python-output-absent",
+    source="triton server 24.10: a response has the outputs that execute returns",
+    hint="return a pb_utils.Tensor of this name in each response, or remove the output",
+)
+def output_absent(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``model.py`` creates every output of ``config.pbtxt``.
+
+    Triton loads the model and answers without the output, also to a request that asks for it, and
+    reports no error. In an ensemble, no step gets the tensor. The rule applies if all names of
+    tensors are in ``model.py``, and skips models that call other models.
+    """
+    config = model.config
+    if config is None or model.completes_tensors or not (config.input and config.output):
+        return
+    declared = [tensor.name for tensor in config.output]
+    states = {state.output_name for state in config.sequence_batching.state}
+    for source in model.python_sources:
+        path = source.path.removeprefix(f"{model.folder.path}/")
+        created = created_tensors(model.folder, path, source.tree) if source.tree else None
+        if created is None or not created <= {*declared, *states}:
+            continue  # python-tensor-name reports a name that is not declared
+        for index, name in enumerate(declared):
+            if name not in created:
+                message = f'{path} creates no tensor "{name}", so no response contains this output'
+                yield Problem(message, ("output", index))
 
 
 # --- models that call other models ----------------------------------------------------------------

@@ -22,6 +22,7 @@ __all__ = ["CallSite", "ModelCalls", "find_calls"]
 
 _REQUEST = "InferenceRequest"
 _INPUT, _TENSOR = "get_input_tensor_by_name", "Tensor"
+_FROM_DLPACK = "from_dlpack"  # also creates a tensor
 _MODEL_NAME_POSITION = (
     4  # python_backend pb_stub.cc: request_id, correlation_id, inputs, outputs, model_name
 )
@@ -95,6 +96,34 @@ def find_tensors(tree: ast.Module) -> Iterator[NamedTensor]:
     for call in () if module.calls(_REQUEST) else module.calls(_TENSOR):
         for name in module.names(_argument(call, 0, "name")) or ():
             yield NamedTensor(False, name, call.lineno)
+
+
+def created_tensors(folder: ModelFolder, path: str, tree: ast.Module) -> frozenset[str] | None:
+    """Return the names of the tensors that a ``model.py`` creates; ``None`` if some are not known.
+
+    They are not known if a name is computed, or if the code is also in other files: in a module of
+    the folder, in a base class, or in a model that is called.
+
+    Args:
+        folder: The folder of the model.
+        path: Path of the file in the folder, such as ``1/model.py``.
+        tree: Its syntax tree.
+    """
+    version = path.partition("/")[0]
+    module = _Module(tree)
+    has_bases = any(isinstance(node, ast.ClassDef) and node.bases for node in tree.body)
+    if has_bases or module.calls(_REQUEST) or any(_imported(folder, path, version, tree)):
+        return None
+    calls = module.calls(_TENSOR)
+    if not calls or module.mentions(_TENSOR) != len(calls) or module.mentions(_FROM_DLPACK):
+        return None
+    found: set[str] = set()
+    for call in calls:
+        names = module.names(_argument(call, 0, "name"))
+        if names is None:
+            return None
+        found.update(names)
+    return frozenset(found)
 
 
 # Source files.
@@ -181,6 +210,10 @@ class _Module:
         calls = (node for node in self._nodes if isinstance(node, ast.Call))
         return [call for call in calls if _target(call.func).removeprefix(".") == name]
 
+    def mentions(self, name: str) -> int:
+        """Return how often a variable or an attribute of this name is written, called or not."""
+        return sum(_target(node).removeprefix(".") == name for node in self._nodes)
+
     def names(self, value: ast.expr | None) -> Iterable[str] | None:
         """Return the values that an expression can have, or ``None`` if they are not known."""
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
@@ -242,7 +275,7 @@ def _assigned(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, a
         yield _target(target), value
 
 
-def _target(node: ast.expr | None) -> str:
+def _target(node: ast.AST | None) -> str:
     """Return a name for a variable (``scale``) or an attribute (``.scale``);
     "" for anything else.
     """
