@@ -42,8 +42,14 @@ def _described(folder: Path, image_version: str, describe: Any) -> dict[str, Any
         model = describe(path, image_version, on_cpu=True)
         outputs = [[each.name, each.data_type, each.shape] for each in model.outputs]
         faults = [[fault.code, fault.message] for fault in model.faults]
-        shapes = {"faults": faults, "outputs": outputs, "not_checked": model.not_checked}
-        found[path.parent.name] = {**shapes, "is_inferred": model.has_inferred_shapes}
+        certain = [each.has_certain_shape for each in model.outputs]
+        found[path.parent.name] = {
+            "faults": faults,
+            "outputs": outputs,
+            "certain": certain,
+            "batched": model.has_batch_dimension,
+            "not_checked": model.not_checked,
+        }
     return found
 
 

@@ -43,6 +43,12 @@ def faults(description: dict[str, Any]) -> list[str]:
     return [message for code, message in description["faults"] if code != _NOT_THE_RUNTIME]
 
 
+def certain_outputs(description: dict[str, Any]) -> list[list[Any]]:
+    """Return the outputs whose shapes are certain."""
+    pairs = zip(description["outputs"], description["certain"], strict=True)
+    return [output for output, is_certain in pairs if is_certain]
+
+
 def is_refused(description: dict[str, Any]) -> bool:
     """Return whether Triton does not load the model, for any reason."""
     return bool(description["faults"])

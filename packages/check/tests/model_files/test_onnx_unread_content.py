@@ -34,18 +34,16 @@ def _described(
 def test_shape_is_read_from_a_list_of_integers(
     length: int, shape: tuple[int, ...] | None, tmp_path: Path
 ) -> None:
-    """A shape that is part of a list is known up to 64 KiB; above,
-    the result says that it is not.
-    """
-    table = np.full(length, 2)
-    table[0] = -1
-    nodes = [node("Gather", ["T", "P"], ["S"]), node("Reshape", ["X", "S"], ["Y"])]
-    found = _described(nodes, tmp_path, T=table, P=np.array([0, 1]))
-    assert (found.faults, found.outputs[0].shape, found.has_inferred_shapes) == (
-        (),
-        shape,
-        shape is not None,
-    )
+    """A shape is known from a list of up to 64 KiB; above, the result says that it is not."""
+    sizes = np.full(length, 1)
+    sizes[:2] = -1, 2
+    rank = len(shape or ())
+    nodes = [node("Reshape", ["X", "T"], ["Y"])]
+    found = _described(nodes, tmp_path, T=sizes)
+    certain = found.outputs[0].shape
+    assert found.faults == ()
+    assert (certain and certain[:rank]) == shape
+    assert found.has_inferred_shapes == (shape is not None)
     reason = "operators and output shapes not checked: they depend on weights, which are not read"
     assert found.not_checked == (() if shape else (reason,))
 

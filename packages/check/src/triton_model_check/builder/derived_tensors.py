@@ -88,16 +88,28 @@ def _derive_onnx(derivation: Derivation) -> None:
         _leave_to_backend(derivation)
         return
     completed = _completed(derivation)
-    if not file.has_inferred_shapes and size != 0 and not derivation.message.output:
+    # If no outputs are written, Triton replaces a max_batch_size of 0 where the model has batches.
+    is_kept = size != 0 or file.has_batch_dimension is False
+    if not file.has_inferred_shapes and is_kept and not derivation.message.output:
         del completed.output[:]
         reasons = ", ".join(file.not_checked) or "output shapes not known"
         derivation.comments["output"] = (
             f"output is left out, so that Triton completes it. Reason: {reasons}."
         )
+    elif not derivation.message.output:
+        _refuse_unknown_outputs(derivation)
     for side in ("input", "output"):
         _merge(derivation, side, completed)
     derivation.message.CopyFrom(completed)
     derivation.comments.update(_onnx_comments(derivation))
+
+
+def _refuse_unknown_outputs(derivation: Derivation) -> None:
+    outputs = derivation.file.outputs
+    unknown = [each for each in outputs if each.shape is None and not each.has_certain_shape]
+    if unknown:
+        names = _listed(each.name for each in unknown)
+        derivation.refuse_missing(f"the shape of {names} with certainty", ["output"])
 
 
 def _refuse_batching(derivation: Derivation) -> None:

@@ -285,7 +285,7 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
                     f'model {pair.field} "{pair.tensor.name}" dimension must be integer >= 1, got 0'
                 )
                 yield Problem(message, (pair.field,), "export the model with a size of at least 1")
-            is_exact = pair.field == "input" or file.has_inferred_shapes
+            is_exact = pair.field == "input" or pair.found.has_certain_shape
             problem = _dims_problem(pair, config.max_batch_size > 0, is_exact)
             if problem is not None:
                 yield dims_problem(pair, *problem)

@@ -59,6 +59,8 @@ class ModelTensor:
         shape: Sizes with the batch dimension; -1 is a variable size. ``None`` is a rank of 0 or an
             unknown rank.
         is_optional: Whether the model has a default value for the input.
+        has_certain_shape: Whether the runtime is known to give an output this shape. Otherwise the
+            file declares the shape, or it is ``None``.
         profile: The smallest, the usual and the largest shape of an input that a TensorRT plan
             accepts; empty for other files.
         axes: The names that an ONNX file gives the dimensions, "" for a size; empty if unknown.
@@ -70,6 +72,7 @@ class ModelTensor:
     is_optional: bool = False
     profile: tuple[tuple[int, ...], ...] = ()
     axes: tuple[str, ...] = field(default=(), compare=False)
+    has_certain_shape: bool = False
 
     @property
     def is_batched(self) -> bool:
@@ -130,8 +133,8 @@ class ModelFile:
     ``faults``
         Why the backend does not load the file; empty if nothing is known to be wrong.
     ``has_inferred_shapes``
-        Whether the shapes of the outputs are those that the runtime infers. Otherwise the file
-        declares them.
+        Whether the shapes of all outputs are those that the runtime infers. Each output has its own
+        ``has_certain_shape``, too.
     ``not_checked``
         What could not be checked, and why.
     ``data_files``

@@ -7,7 +7,7 @@ signature, A the completion of the configuration. Each rule was confirmed with t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from graphlib import CycleError
 from pathlib import Path
@@ -167,20 +167,8 @@ def _with_inference(described: ModelFile, inference: Inference) -> ModelFile:
         return replace(described, faults=(invalid_graph(inference.fault),))
     if inference.missing_kernel is not None:
         return replace(described, faults=(no_kernel(inference.missing_kernel),))
-    outputs, shapes = described.outputs, inference.shapes
-    unclear = frozenset(inference.unclear)
-    outputs = tuple(replace(each, shape=None) if each.name in unclear else each for each in outputs)
-    if shapes is not None:
-        types = {name: _DATA_TYPES.get(number, "") for name, number in inference.types.items()}
-        outputs = tuple(
-            replace(
-                each,
-                data_type=types.get(each.name, each.data_type),
-                shape=shapes.get(each.name, each.shape),
-            )
-            for each in outputs
-        )
-    has_batch = _has_batch_dimension(described.inputs, outputs, is_inferred=shapes is not None)
+    outputs = tuple(_with_shape(each, inference) for each in described.outputs)
+    has_batch = _has_batch_dimension(described.inputs, outputs, inference.batched)
     absolute = [name for name in described.data_files if name.startswith("/")]
     not_checked = tuple(
         f'the external data "{name}" is at an absolute path, not checked' for name in absolute
@@ -190,17 +178,41 @@ def _with_inference(described: ModelFile, inference: Inference) -> ModelFile:
         described,
         outputs=outputs,
         has_batch_dimension=has_batch,
-        has_inferred_shapes=shapes is not None,
+        has_inferred_shapes=all(each.has_certain_shape for each in outputs),
         not_checked=not_checked,
     )
 
 
+def _with_shape(output: ModelTensor, inference: Inference) -> ModelTensor:
+    """Return the output with what inference found of its shape and type."""
+    if output.name in inference.unclear:
+        return replace(output, shape=None)
+    if inference.shapes is None:
+        return output
+    number = inference.types.get(output.name)
+    return replace(
+        output,
+        data_type=output.data_type if number is None else _DATA_TYPES.get(number, ""),
+        shape=inference.shapes.get(output.name, output.shape),
+        has_certain_shape=True,
+    )
+
+
 def _has_batch_dimension(
-    inputs: tuple[ModelTensor, ...], outputs: tuple[ModelTensor, ...], *, is_inferred: bool
+    inputs: tuple[ModelTensor, ...], outputs: tuple[ModelTensor, ...], batched: Mapping[str, bool]
 ) -> bool | None:
-    """A2: every required input and every output begins with a dimension of variable size."""
+    """A2: every required input and every output begins with a dimension of variable size.
+
+    ``batched`` is whether outputs of unclear shapes do so, where it is certain.
+    """
     if not all(each.is_batched for each in inputs if not each.is_optional):
         return False
-    if not is_inferred and any(each.shape is None for each in outputs):
-        return None
-    return all(each.is_batched for each in outputs)
+    found = [batched.get(each.name, _is_batched_output(each)) for each in outputs]
+    if False in found:
+        return False
+    return None if None in found else True
+
+
+def _is_batched_output(output: ModelTensor) -> bool | None:
+    is_known = output.has_certain_shape or output.shape is not None
+    return output.is_batched if is_known else None

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from onnx import onnx_ml_pb2 as proto
 from onnx.onnx_cpp2py_export import checker, defs, shape_inference
 
+from triton_model_check.model_files.onnx_certainty import name_input_sizes, uncertain_sizes
 from triton_model_check.model_files.onnx_kernels import missing_kernel
 
 Shape = tuple[int, ...] | None
@@ -231,10 +232,29 @@ def _inferred(model: Any, release: str) -> dict[str, Any]:
         each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output
     }
     reason = _unclear(model, declared, shapes, doubt)
-    if reason is None:
-        return {**answer, "shapes": shapes}
-    unclear = [name for name in shapes if shapes[name] != declared[name]]
-    return {**answer, "not_checked": reason, "unclear": unclear}
+    if reason is not None:
+        unclear = [name for name in shapes if shapes[name] != declared[name]]
+        return {**answer, "not_checked": reason, "unclear": unclear}
+    uncertain = uncertain_sizes(inferred, lambda: _with_values(model))
+    return {**answer, "shapes": shapes, **_without(shapes, uncertain)}
+
+
+def _without(shapes: _Shapes, uncertain: Mapping[str, Collection[int] | None]) -> dict[str, Any]:
+    """Return the shapes that are certain, and of the others what is."""
+    if not uncertain:
+        return {}
+    first = {name: (shape or (0,))[0] for name, shape in shapes.items()}
+    batched = {
+        name: first[name] == -1
+        for name, axes in uncertain.items()
+        if axes is not None and 0 not in axes
+    }
+    return {
+        "shapes": {name: shape for name, shape in shapes.items() if name not in uncertain},
+        "unclear": list(uncertain),
+        "batched": batched,
+        "depend_on_values": list(uncertain),
+    }
 
 
 def _unclear(model: Any, declared: _Shapes, merged: _Shapes, doubt: str) -> str | None:
@@ -309,12 +329,28 @@ def _infer(model: Any) -> tuple[Any, str]:
     return _with_shapes(model, is_strict=False), doubt
 
 
-def _with_shapes(model: Any, *, is_strict: bool = True) -> Any:
+def _with_shapes(model: Any, *, is_strict: bool = True, follows_values: bool = False) -> Any:
+    """Infer the shapes.
+
+    The package follows values wrongly in some graphs, such as a column plus a row, so its errors
+    count only without ``follows_values``.
+    """
     content = model.SerializeToString()
     inferred = shape_inference.infer_shapes(
-        content, check_type=True, strict_mode=is_strict, data_prop=True
+        content, check_type=True, strict_mode=is_strict, data_prop=follows_values
     )
     return _parsed(inferred)
+
+
+def _with_values(model: Any) -> Any:
+    """Infer the shapes with values, and without the shapes that the file declares between
+    operators.
+    """
+    named = proto.ModelProto()
+    named.CopyFrom(model)
+    del named.graph.value_info[:]
+    name_input_sizes(named)
+    return _with_shapes(named, is_strict=False, follows_values=True)
 
 
 def _is_fault(text: str) -> bool:

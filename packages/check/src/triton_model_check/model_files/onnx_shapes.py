@@ -9,12 +9,13 @@ small file can make them take any time and memory, so they run in a process with
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton_core.spelling import quoted
 from constructs_triton_core.untrusted.budget import OverBudgetError
 from triton_model_check.model_files.protobuf_wire import Field, MessageReader
 from triton_model_check.model_files.varint import encode_varint
@@ -66,7 +67,9 @@ class Inference:
     ``fault`` is why the runtime refuses an operator or a type. A shape of ``None`` has rank 0 or is
     unknown. ``types`` are the data types of the outputs that the file gives no type.
     ``missing_kernel`` is which operator the runtime does not implement on the CPU. ``unclear`` are
-    the outputs that may have other shapes than the file declares.
+    the outputs that may have other shapes than the file declares; where some are unclear for their
+    values, ``shapes`` has the others. ``batched`` is whether an unclear output begins with a
+    variable size, if that is certain.
     """
 
     shapes: Mapping[str, Shape] | None = None
@@ -74,6 +77,7 @@ class Inference:
     fault: str | None = None
     missing_kernel: str | None = None
     unclear: Collection[str] = ()
+    batched: Mapping[str, bool] = field(default_factory=dict)
     not_checked: str = ""
 
 
@@ -118,8 +122,15 @@ def infer(message: MessageReader, cpu_release: str = "") -> Inference:
         answer.get("fault"),
         answer.get("missing_kernel"),
         answer.get("unclear", ()),
-        f"{_NOT_CHECKED}: {reason}" if reason else "",
+        answer.get("batched", {}),
+        f"{_NOT_CHECKED}: {reason}" if reason else _depending(answer.get("depend_on_values", ())),
     )
+
+
+def _depending(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    return f"output shapes not checked: ONNX Runtime computes values that {quoted(names)} depend on"
 
 
 @lru_cache(maxsize=16)  # many models of a repository often have the same graph, with other weights
