@@ -33,8 +33,8 @@ from onnx import TensorProto, helper
 from triton_model_check.model_config.schema import new_model_config, read_plain
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
-from triton_model_check.model_repository.cache_location import CACHE_DIRECTORY_VARIABLE
 from triton_model_check.model_repository.cached_repository import CachedRepository
+from triton_model_check.untrusted.cache_location import CACHE_DIRECTORY_VARIABLE
 
 SETTLING_SECONDS = 2.5  # nothing is cached of files that are younger
 

@@ -340,7 +340,7 @@ class RandomGraph:
     def model(self, output: str) -> Any:
         """Return the model with one output, whose declared shape may be unknown."""
         known = [None if each == BATCH else each for each in self.shapes[output]]
-        ways: list[Sequence[int | None] | None] = [None, [None] * len(known), known]
+        ways: list[Any] = [None, [None] * len(known), known]
         value = self._value(output, self.random.choice(ways))
         graph = helper.make_graph(
             self.nodes,

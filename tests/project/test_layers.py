@@ -46,6 +46,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "triton_model_check": (
         "untrusted",
         "facts",
+        "onnx_runtimes",
         "model_files",
         "model_config",
         "model",

@@ -21,7 +21,6 @@ from blake3 import blake3
 
 from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_repository.archive import count_workers
-from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.content_digest import ContentDigest, hash_files
 from triton_model_check.model_repository.digest_cache import DigestCache
 from triton_model_check.model_repository.members import (
@@ -37,6 +36,7 @@ from triton_model_check.model_repository.members import (
 from triton_model_check.model_repository.temporary_folders import output_folder, partial_folder
 from triton_model_check.model_repository.uncompressed.copying import share_blocks
 from triton_model_check.model_repository.uncompressed.names import KEEP_FILE
+from triton_model_check.untrusted.cache_location import cache_directory
 
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository

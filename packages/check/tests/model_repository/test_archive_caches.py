@@ -13,11 +13,11 @@ from sample_repositories import write_repository
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_repository import digest_cache
 from triton_model_check.model_repository.archive_cache import ArchiveCache, ArchiveKey
-from triton_model_check.model_repository.cache_location import cache_bytes, cache_directory
 from triton_model_check.model_repository.digest_cache import DigestCache
 from triton_model_check.model_repository.kept import report_cache
 from triton_model_check.model_repository.kept.report_cache import ReportCache
 from triton_model_check.model_repository.members import FileState, Member, collect_members
+from triton_model_check.untrusted.cache_location import cache_bytes, cache_directory
 
 MARK = b"a digest that no content has...."
 LATER_NS = 10**10

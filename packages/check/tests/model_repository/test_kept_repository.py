@@ -18,10 +18,10 @@ from constructs_triton_core.untrusted.cache_contract import SMALL_BYTES
 from triton_model_check.checks.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
-from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.kept import kept_answers
 from triton_model_check.model_repository.kept.kept_repository import KeptRepository
 from triton_model_check.untrusted import elsewhere
+from triton_model_check.untrusted.cache_location import cache_directory
 
 REAL_CLOCK = time.time_ns
 CONFIG = """

@@ -26,6 +26,7 @@ from triton_model_check.builder.checking import ModelInMemory, refuse_errors
 from triton_model_check.builder.derived_tensors import Derivation, derive_tensors
 from triton_model_check.builder.derived_warmup import warmup_requests
 from triton_model_check.builder.typed_message import TypedMessage
+from triton_model_check.facts.images import newest_release
 from triton_model_check.model.backends import infer_backend
 from triton_model_check.model.loaded_files import file_to_load
 from triton_model_check.model_config.text import format_model_config
@@ -34,6 +35,7 @@ from triton_model_check.model_files.description import format_of
 from triton_model_check.model_files.model_file import TREE_MODEL_FILES, ModelFile, ModelFormat
 from triton_model_check.model_files.trees import is_other_content
 from triton_model_check.model_files.unnamed_format import format_by_content, models_in
+from triton_model_check.onnx_runtimes.asking import Asking
 
 __all__ = ["DerivedConfig", "derive"]
 
@@ -136,20 +138,22 @@ def derive(
     warmup_dims: Mapping[str, Sequence[int]] | None = None,
     fields: Mapping[str, Any] | None = None,
     syntax: Mapping[str, str] = PYTHON_SYNTAX,
+    onnx_runtime: Asking = "never",
 ) -> DerivedConfig:
     """Derive the configuration of a model file; the arguments are those of
     ``ModelConfig.from_model_file``.
 
     ``draft`` is ``ModelConfig.draft``, which turns the fields that are known at first into a
     message. ``warmup_dims`` are dims of the warmup request, for inputs with dims of variable size.
-    ``syntax`` is how the user writes what is missing. Faults of the file are not raised; the result
+    ``syntax`` is how the user writes what is missing. ``onnx_runtime`` is whether ONNX Runtime is
+    asked about an ONNX model. Faults of the file are not raised; the result
     has them.
 
     Raises:
         InvalidValueError: there is no such file, its format is unknown, a field is missing, or
             Triton would reject the configuration.
     """
-    file = _described(Path(path))
+    file = _described(Path(path), onnx_runtime)
     given = {"name": checked_name(name or _default_name(file.path, Path(path))), **(fields or {})}
     derivation = Derivation(
         draft(**_first_fields(file, given)).to_message(), file, max_batch_size, syntax
@@ -181,10 +185,11 @@ _ZEROS = (
 )
 
 
-def _described(path: Path) -> ModelFile:
+def _described(path: Path, onnx_runtime: Asking) -> ModelFile:
     if not os.path.lexists(path):
         raise InvalidValueError(f"{path}: does not exist; pass the path of a model file")
-    file = describe(path, model_format=_format_of(path))
+    image = None if onnx_runtime == "never" else newest_release()
+    file = describe(path, image, model_format=_format_of(path), onnx_runtime=onnx_runtime)
     if file.format == "unknown" and path.is_dir():
         found = models_in(path)
         hint = f"pass a model in it, such as {path / found[0]}" if found else "pass a model file"

@@ -273,6 +273,7 @@ class ModelUnderCheck:
                 image,
                 complete_bytes,
                 gpu_count=self.target.gpu_count,
+                onnx_runtime=self.target.onnx_runtime,
             )
             for version in self.versions_to_load
             for file in self._files_to_load

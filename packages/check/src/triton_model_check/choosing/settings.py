@@ -22,6 +22,7 @@ from constructs_triton_core.program.argument_types import (
 from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.facts.published import load
 from triton_model_check.model_config.target import Platform, read_platform, read_size
+from triton_model_check.onnx_runtimes.asking import Asking, read_asking
 
 if TYPE_CHECKING:
     from triton_model_check.untrusted.toml_files import TomlFile
@@ -39,6 +40,7 @@ TYPES: dict[str, Callable[[str], Any]] = {
     "shm-size": argument_type(read_size),
     "backends": lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
     "gpus": whole_number(RangeLimit(0, None)),
+    "onnx-runtime": argument_type(read_asking),
 }
 """What reads an option that is not any string, as argparse's ``type``."""
 _WORDS = {
@@ -62,6 +64,7 @@ class Settings:
     shm_size: int | None = None
     backends: tuple[str, ...] | None = None
     gpus: int | None = None
+    onnx_runtime: Asking | None = None
     instance_type: str | None = None
     model_config_name: str | None = None
     load_model: tuple[str, ...] | None = None

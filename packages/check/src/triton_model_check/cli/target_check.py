@@ -139,6 +139,7 @@ def _known(arguments: argparse.Namespace, settings: Settings) -> dict[str, Any]:
             known[each["field"]] = getattr(settings, name) if given is None else given
     for field in ("backends", "load_models"):
         known[field] = tuple(known[field] or ())
+    known["onnx_runtime"] = known["onnx_runtime"] or "auto"
     return known
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from triton_model_check import model_files
 from triton_model_check.model.backends import Backend
 from triton_model_check.model_files.model_file import TREE_MODEL_FILES, ModelFile, ModelFormat
+from triton_model_check.onnx_runtimes.asking import Asking
 from triton_model_check.untrusted.budget import count_elements
 from triton_model_check.untrusted.elsewhere import note_path
 
@@ -139,6 +140,7 @@ def describe_file(
     complete_bytes: int | None,
     *,
     gpu_count: int | None = None,
+    onnx_runtime: Asking = "never",
 ) -> ModelFile:
     """Describe the file in the folder ``version``;
     ``complete_bytes`` as in ``RepositoryContext``.
@@ -162,6 +164,8 @@ def describe_file(
         model_format=file.format,
         has_op_library=has_library,
         on_cpu=gpu_count == 0 or _is_on_cpu(config),
+        graph_level=0 if config is None else config.optimization.graph.level,
+        onnx_runtime=onnx_runtime,
     )
 
 

@@ -16,6 +16,7 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.facts.published import load
 from triton_model_check.facts.releases import newest_known_release
+from triton_model_check.onnx_runtimes.asking import Asking
 
 __all__ = [
     "ALL_MODELS",
@@ -127,6 +128,10 @@ class Target:
         has it.
     ``load_models``
         The only models that the server loads, as ``--load-model`` has them; empty means all.
+    ``onnx_runtime``
+        Whether the ONNX Runtime of the image's release is asked about ONNX models: ``"auto"`` asks
+        it if it is installed or was fetched before, ``"fetch"`` fetches it from PyPI, and
+        ``"never"`` leaves the verdict to the checker's own rules.
     """
 
     platform: Platform = "sagemaker"
@@ -152,6 +157,7 @@ class Target:
     backends: tuple[str, ...] = ()
     model_config_name: str | None = None
     load_models: tuple[str, ...] = ()
+    onnx_runtime: Asking = "never"
 
     @property
     def is_sagemaker(self) -> bool:

@@ -9,12 +9,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from constructs_triton_core.spelling import quoted
 from triton_model_check.facts.published import load
 from triton_model_check.model_files.model_file import FaultCode, FileFault, ModelFile, ModelFormat
 from triton_model_check.model_files.wrong_content import pointer_fault
+from triton_model_check.onnx_runtimes.asking import Asking
 
 _ONNX_FILE = "model.onnx"
 _NOT_THE_FORMAT: dict[ModelFormat, FaultCode] = {
@@ -38,6 +39,8 @@ def describe(
     model_format: ModelFormat | None = None,
     has_op_library: bool = False,
     on_cpu: bool = False,
+    graph_level: int = 0,
+    onnx_runtime: Asking = "never",
 ) -> ModelFile:
     """Describe a model file, as an image loads it.
 
@@ -51,6 +54,9 @@ def describe(
             operators.
         on_cpu: Whether an ONNX model runs on the CPU only, which implements fewer operators than a
             GPU.
+        graph_level: ``optimization.graph.level`` of the configuration.
+        onnx_runtime: Whether the ONNX Runtime of the image's release is asked about an ONNX model:
+            ``"auto"`` asks it if it is installed or was fetched before, ``"fetch"`` fetches it.
     """
     used_format = model_format or format_of(path)
     if used_format == "savedmodel" and os.path.exists(path):
@@ -65,7 +71,15 @@ def describe(
         if pointer is not None:
             return ModelFile(file_path, used_format, faults=(pointer,))
         if used_format in ("onnx", "ort"):
-            return _describe_onnx(file_path, file, image_version, has_op_library, on_cpu)
+            return _describe_onnx(
+                file_path,
+                file,
+                image_version,
+                has_op_library=has_op_library,
+                on_cpu=on_cpu,
+                graph_level=graph_level,
+                asking=onnx_runtime,
+            )
         return _describe(file_path, file, used_format, image_version)
 
 
@@ -118,15 +132,13 @@ def _descriptor(path: Path) -> int | None:
 
 
 def _describe_onnx(
-    path: Path, file: BinaryIO, image_version: str | None, has_op_library: bool, on_cpu: bool
+    path: Path, file: BinaryIO, image_version: str | None, **options: Any
 ) -> ModelFile:
     """F3: the runtime reads a file with the suffix .ort in its own format, a flatbuffer."""
     if path.suffix != ".ort":
         from triton_model_check.model_files.onnx_file import describe_onnx
 
-        return describe_onnx(
-            path, file, image_version, has_op_library=has_op_library, on_cpu=on_cpu
-        )
+        return describe_onnx(path, file, image_version, **options)
     if file.read(8)[4:] == b"ORTM":
         return ModelFile(path, "ort", not_checked=("content not checked",))
     from triton_model_check.model_files.onnx_faults import not_a_model

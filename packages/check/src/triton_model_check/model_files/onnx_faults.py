@@ -31,15 +31,10 @@ _FOLLOWERS = ("", "ai.onnx", "com.ms.internal.nhwc")
 _OTHER_LIMITS = dict.fromkeys((*_TRAINING, *_INTERNAL, "com.microsoft"), 1)
 
 
-def onnx_faults(
-    path: Path,
-    model: OnnxModel,
-    graph: OnnxGraph,
-    runtime: OnnxRuntime | None,
-    has_op_library: bool,
+def runtime_faults(
+    model: OnnxModel, graph: OnnxGraph, runtime: OnnxRuntime | None, has_op_library: bool
 ) -> Iterator[FileFault]:
-    """Yield why ``runtime`` does not load the model,
-    as far as the file and its external data show.
+    """Yield why ``runtime`` does not load the graph, as far as its operators and names show.
 
     ``None`` is a runtime that is not known: only what no runtime loads is a fault.
     """
@@ -50,6 +45,15 @@ def onnx_faults(
     if not has_op_library and runtime is not None:
         yield from _operator_faults(model, graph)
     yield from _graph_faults(graph)
+
+
+def content_faults(
+    path: Path, graph: OnnxGraph, runtime: OnnxRuntime | None
+) -> Iterator[FileFault]:
+    """Yield what is wrong with the weights, which ``runtime`` would have to read.
+
+    The types of inputs and outputs are judged by Triton's backend.
+    """
     yield from _initializer_faults(graph)
     yield from _type_faults(graph)
     yield from external_data_faults(path, graph, runtime)
@@ -72,7 +76,11 @@ def no_kernel(reason: str) -> FileFault:
     """Return the fault of a model with an operator that the runtime does
     not implement on the CPU.
     """
-    message = f"{reason} on the CPU, for the types of its tensors"
+    return unsupported_operator(f"{reason} on the CPU, for the types of its tensors")
+
+
+def unsupported_operator(message: str) -> FileFault:
+    """Return the fault of a model with an operator that the runtime does not implement."""
     hint = (
         "export it with another type, such as FP32, or with a newer operator set; "
         "a GPU may implement it"
@@ -332,6 +340,12 @@ _NOT_TENSOR_HINTS = {
 }
 
 
+def not_a_tensor(reason: str, type_name: str = "sequence") -> FileFault:
+    """Return the fault of a model with an input or output of a type that Triton does not have."""
+    hint = _NOT_TENSOR_HINTS.get(type_name, "export it as a tensor")
+    return FileFault("onnx-not-a-tensor", f"Unsupported ONNX Type: {reason}", hint)
+
+
 def _type_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     for side, values in (("input", graph.inputs), ("output", graph.outputs)):
         for each in values:
@@ -341,6 +355,5 @@ def _type_faults(graph: OnnxGraph) -> Iterator[FileFault]:
                 )
             # The runtime infers the type of an output that has none.
             elif each.type_name != "tensor" and (side, each.type_name) != ("output", "untyped"):
-                message = f'Unsupported ONNX Type: the {side} "{each.name}" is a {each.type_name}'
-                hint = _NOT_TENSOR_HINTS.get(each.type_name, "export it as a tensor")
-                yield FileFault("onnx-not-a-tensor", message, hint)
+                reason = f'the {side} "{each.name}" is a {each.type_name}'
+                yield not_a_tensor(reason, each.type_name)

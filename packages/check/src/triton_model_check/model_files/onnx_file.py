@@ -14,20 +14,24 @@ from pathlib import Path
 from typing import BinaryIO
 
 from constructs_triton_core.untrusted.budget import OverBudgetError
-from triton_model_check.facts.backend_releases import onnx_runtime
+from triton_model_check.facts.backend_releases import OnnxRuntime, onnx_runtime
 from triton_model_check.facts.published import load
-from triton_model_check.model_files.model_file import ModelFile, ModelTensor
+from triton_model_check.model_files.model_file import FileFault, ModelFile, ModelTensor
 from triton_model_check.model_files.onnx_external_data import used_external_data
 from triton_model_check.model_files.onnx_faults import (
+    content_faults,
     invalid_graph,
     no_kernel,
     not_a_model,
-    onnx_faults,
+    runtime_faults,
 )
 from triton_model_check.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxValue, read_model
 from triton_model_check.model_files.onnx_shapes import Inference, infer
+from triton_model_check.model_files.onnx_verdict import as_judged, described_by, judged, refusal
 from triton_model_check.model_files.protobuf_wire import MessageFile, MessageReader, WireError
 from triton_model_check.model_files.wrong_content import recognize
+from triton_model_check.onnx_runtimes.asking import Asking, minor_release
+from triton_model_check.onnx_runtimes.judge import Judgement, NotAsked, find_judge
 
 _DATA_TYPES: dict[int, str] = {
     int(each): name for each, name in load("names")["onnx_data_types"].items()
@@ -45,35 +49,49 @@ def describe_onnx(
     *,
     has_op_library: bool = False,
     on_cpu: bool = False,
+    graph_level: int = 0,
+    asking: Asking = "never",
 ) -> ModelFile:
     """Describe an open ONNX file.
 
     ``image_version`` decides which operator sets and types the runtime supports; ``None`` is the
     newest known image. With an image whose runtime is not known, versions and operators are not
-    checked. ``has_op_library`` is whether the configuration names a library of custom
-    operators, and ``on_cpu`` whether the model runs on the CPU only.
+    checked. ``has_op_library`` is whether the configuration names a library of custom operators,
+    and ``on_cpu`` whether the model runs on the CPU only. ``graph_level`` is
+    ``optimization.graph.level``, and ``asking`` whether ONNX Runtime itself is asked.
     """
-    message = MessageFile(file).root()
+    message, runtime = MessageFile(file).root(), onnx_runtime(image_version)
     try:
         model = read_model(message)
     except WireError as error:
         return _not_a_model(path, file, "Protobuf parsing failed", str(error))
     except OverBudgetError as error:
-        return ModelFile(path, "onnx", not_checked=(f"content not checked: {error}",))
+        described = ModelFile(path, "onnx", not_checked=(f"content not checked: {error}",))
+        return described if has_op_library else _read_by_runtime(described, runtime, asking)
     if model.graph is None:
         return _not_a_model(path, file, "ModelProto does not have a graph")
-    runtime = onnx_runtime(image_version)
-    faults = tuple(onnx_faults(path, model, model.graph, runtime, has_op_library))
+    graph_faults = tuple(runtime_faults(model, model.graph, runtime, has_op_library))
+    other_faults = tuple(content_faults(path, model.graph, runtime))
     described = _signature(path, model, model.graph)
-    if faults:
-        return replace(described, faults=faults)
+    lines: tuple[str, ...] = ()
+    if runtime is None:
+        lines = (_unknown_runtime(image_version),)
+    elif not other_faults and not has_op_library and asking != "never":
+        verdict = _verdict(described, file, minor_release(runtime.version), graph_level, asking)
+        if isinstance(verdict, NotAsked):
+            lines = (verdict.reason,)
+        elif verdict.is_not_implemented and not on_cpu:
+            lines = (f"operators not checked on a GPU: ONNX Runtime on the CPU: {verdict.error}",)
+        else:
+            return _decided(described, graph_faults, verdict)
+
+    if graph_faults or other_faults:
+        return replace(described, faults=(*graph_faults, *other_faults))
     release = ""
     if runtime is not None and on_cpu and not has_op_library:
         release = runtime.version
-    inferred = _with_inference(described, _inference(model, model.graph, message, release))
-    if runtime is not None:
-        return inferred
-    return replace(inferred, not_checked=(*inferred.not_checked, _unknown_runtime(image_version)))
+    inference = _inference(model, model.graph, message, release)
+    return _with_lines(_with_inference(described, inference), lines, asking)
 
 
 def _unknown_runtime(image_version: str | None) -> str:
@@ -82,6 +100,53 @@ def _unknown_runtime(image_version: str | None) -> str:
         "operator sets, IR version and operators not checked: "
         f"the ONNX Runtime of image {image_version} is not known"
     )
+
+
+def _read_by_runtime(
+    described: ModelFile, runtime: OnnxRuntime | None, asking: Asking
+) -> ModelFile:
+    """Describe a file with more values than are read here, such as one of many trees."""
+    if runtime is None:
+        return described
+    judge = find_judge(minor_release(runtime.version), asking)
+    if isinstance(judge, NotAsked):
+        return described
+    answer = judge.ask_about_file(described.path, described.path.stat().st_size)
+    return described if isinstance(answer, NotAsked) else described_by(described.path, answer)
+
+
+def _decided(
+    described: ModelFile, graph_faults: tuple[FileFault, ...], verdict: Judgement
+) -> ModelFile:
+    """Return the description by the runtime's verdict; for a refusal our own words are clearer."""
+    if verdict.error:
+        return replace(described, faults=graph_faults or (refusal(verdict),))
+    return as_judged(_with_notes(described), verdict)
+
+
+def _verdict(
+    described: ModelFile, file: BinaryIO, release: str, level: int, asking: Asking
+) -> Judgement | NotAsked:
+    """Return what the ONNX Runtime of the image says, or why it was not asked."""
+    judge = find_judge(release, asking)
+    name = f"ONNX Runtime {release}"
+    if isinstance(judge, NotAsked):
+        return NotAsked(f"{name} was not asked: {judge.reason}")
+    answer = judged(judge, described.path, file, described, level)
+    if isinstance(answer, NotAsked):
+        return NotAsked(f"{name} has not answered: {answer.reason}")
+    return answer
+
+
+def _with_lines(described: ModelFile, lines: tuple[str, ...], asking: Asking) -> ModelFile:
+    """Add why the runtime has not decided.
+
+    By default this is said only where something else is not checked: what the checker finds itself
+    is as reliable for the other models.
+    """
+    if asking == "auto" and not described.not_checked and not described.faults:
+        lines = tuple(line for line in lines if "was not asked" not in line)
+    return replace(described, not_checked=(*described.not_checked, *lines))
 
 
 def _not_a_model(path: Path, file: BinaryIO, message: str, reason: str = "") -> ModelFile:
@@ -169,10 +234,8 @@ def _with_inference(described: ModelFile, inference: Inference) -> ModelFile:
         return replace(described, faults=(no_kernel(inference.missing_kernel),))
     outputs = tuple(_with_shape(each, inference) for each in described.outputs)
     has_batch = _has_batch_dimension(described.inputs, outputs, inference.batched)
-    absolute = [name for name in described.data_files if name.startswith("/")]
-    not_checked = tuple(
-        f'the external data "{name}" is at an absolute path, not checked' for name in absolute
-    )
+    described = _with_notes(described)
+    not_checked = described.not_checked
     not_checked += (inference.not_checked,) if inference.not_checked else ()
     return replace(
         described,
@@ -181,6 +244,14 @@ def _with_inference(described: ModelFile, inference: Inference) -> ModelFile:
         has_inferred_shapes=all(each.has_certain_shape for each in outputs),
         not_checked=not_checked,
     )
+
+
+def _with_notes(described: ModelFile) -> ModelFile:
+    absolute = [name for name in described.data_files if name.startswith("/")]
+    not_checked = tuple(
+        f'the external data "{name}" is at an absolute path, not checked' for name in absolute
+    )
+    return replace(described, not_checked=not_checked)
 
 
 def _with_shape(output: ModelTensor, inference: Inference) -> ModelTensor:

@@ -31,7 +31,6 @@ from triton_model_check.model_repository.archive_inspection import (
     InspectedArchive,
     inspect_archive,
 )
-from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.members import FileState
 from triton_model_check.model_repository.repository import ModelRepository
 from triton_model_check.model_repository.temporary_folders import (
@@ -39,6 +38,7 @@ from triton_model_check.model_repository.temporary_folders import (
     remove_abandoned,
     scratch_directory,
 )
+from triton_model_check.untrusted.cache_location import cache_directory
 
 __all__ = ["ArchiveOutline", "outline_archive"]
 

@@ -16,11 +16,11 @@ from triton_model_check.model_repository.archive import (
     write_archive,
 )
 from triton_model_check.model_repository.archive_cache import ArchiveCache, ArchiveKey
-from triton_model_check.model_repository.cache_location import cache_bytes, cache_directory
 from triton_model_check.model_repository.content_digest import ContentDigest, digest_of, hash_files
 from triton_model_check.model_repository.digest_cache import DigestCache
 from triton_model_check.model_repository.members import Member, collect_members, members_of
 from triton_model_check.model_repository.temporary_folders import output_folder, partial_folder
+from triton_model_check.untrusted.cache_location import cache_bytes, cache_directory
 
 if TYPE_CHECKING:
     from triton_model_check.model_repository.repository import ModelRepository

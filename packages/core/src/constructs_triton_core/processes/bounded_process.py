@@ -38,6 +38,7 @@ class BoundedProcess:
         environment: Returns the variables of the process. Default: those for foreign data.
         bare_packages: Packages of which the function uses only modules, so that their ``__init__``
             is not run. A package follows the one that contains it.
+        first_paths: Folders whose packages the process imports before those of this Python.
     """
 
     def __init__(
@@ -46,9 +47,11 @@ class BoundedProcess:
         environment: Callable[[], Mapping[str, str]] = foreign_environment,
         *,
         bare_packages: tuple[str, ...] = (),
+        first_paths: tuple[str, ...] = (),
     ) -> None:
         self._arguments = (function, ",".join(bare_packages))
         self._environment = environment
+        self._first_paths = first_paths
         self._forget()
         atexit.register(self.close)
         if hasattr(os, "register_at_fork"):  # a forked process must not talk to the same one
@@ -128,6 +131,7 @@ class BoundedProcess:
                 "-I",
                 bounded_server.__file__,
                 *self._arguments,
+                *self._first_paths,
                 *import_path(),
             ]
             self._process = Child(command, environment=environment, stdin=PIPE, stdout=PIPE)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.cache_contract import Seal, own_folder
-from triton_model_check.model_repository.cache_location import (
+from triton_model_check.untrusted.cache_location import (
     CACHE_DIRECTORY_VARIABLE,
     cache_directory,
 )

@@ -11,6 +11,7 @@ from typing import Any
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, whole_number
+from triton_model_check.choosing.settings import OPTIONS, TYPES
 from triton_model_check.cli.tensor_options import read_tensor
 from triton_model_check.model_config import (
     ModelDynamicBatching,
@@ -76,6 +77,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_execution(new)
     _add_tensors(new)
     _add_warmup(new)
+    new.add_argument(
+        "--onnx-runtime",
+        type=TYPES["onnx-runtime"],
+        default="auto",
+        metavar="WHEN",
+        help=OPTIONS["onnx-runtime"]["help"],
+    )
     add_common(new, "--json")
 
 

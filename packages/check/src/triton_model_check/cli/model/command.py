@@ -113,6 +113,7 @@ def _model_of_file(arguments: argparse.Namespace) -> _Plan:
         warmup_dims=read_shapes(arguments.shapes),
         fields=dict(config_fields(arguments)),
         syntax=SYNTAX,
+        onnx_runtime=arguments.onnx_runtime,
     )
     _refuse_faults(derived)
     return _Plan(

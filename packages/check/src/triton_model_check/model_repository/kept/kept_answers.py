@@ -18,9 +18,9 @@ from blake3 import blake3
 
 from constructs_triton_core.untrusted.cache_contract import is_settled
 from triton_model_check import __version__
-from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.kept.folder_state import folder_state
 from triton_model_check.model_repository.kept.report_cache import ReportCache
+from triton_model_check.untrusted.cache_location import cache_directory
 from triton_model_check.untrusted.elsewhere import limits_exceeded, looked_elsewhere
 from triton_model_check.untrusted.limits import UNPACK_BYTES_VARIABLE
 from triton_model_check.untrusted.rare_collections import rare_collections

@@ -6,9 +6,13 @@ import os
 from typing import Any
 
 from triton_model_check.checks.report import Report
+from triton_model_check.facts.backend_releases import onnx_runtime
+from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.kept.kept_answers import KeptAnswers
 from triton_model_check.model_repository.kept.report_cache import as_json, finding_of
 from triton_model_check.model_repository.repository import ModelRepository
+from triton_model_check.onnx_runtimes.asking import minor_release
+from triton_model_check.onnx_runtimes.judge import judge_identity
 
 __all__ = ["KeptRepository"]
 
@@ -37,7 +41,8 @@ class KeptRepository(ModelRepository):
             report = super(KeptRepository, self).check(*arguments, **options)
             return as_json(report.findings), report.not_checked, as_json(report.ignored)
 
-        kept = self._answers.answer(self._asked("check", *arguments, options), checked)
+        question = self._asked("check", *arguments, options, _judge_for(*arguments))
+        kept = self._answers.answer(question, checked)
         findings, ignored = (tuple(map(finding_of, rows)) for rows in (kept[0], kept[2]))
         return Report(str(self.path), findings, tuple(kept[1]), ignored)
 
@@ -55,3 +60,11 @@ class KeptRepository(ModelRepository):
     def _asked(self, *question: Any) -> str:
         """A question with all that was declared about the repository."""
         return repr((*question, self.composition, self._complete_bytes, sorted(self.linked_files)))
+
+
+def _judge_for(target: Target | None = None, *_: Any) -> str:
+    """Return which ONNX Runtime decides about ONNX models; "" if none is asked."""
+    if target is None or target.onnx_runtime == "never":
+        return ""
+    release = minor_release(onnx_runtime(target.image_version).version)
+    return judge_identity(release, target.onnx_runtime)

@@ -14,8 +14,8 @@ from triton_model_check.artifacts.environments.cache import (
     find_entry,
     own_cache,
 )
-from triton_model_check.model_repository.cache_location import cache_bytes
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
+from triton_model_check.untrusted.cache_location import cache_bytes
 
 _LOCK = ".lock"
 

@@ -23,8 +23,8 @@ from constructs_triton_core.untrusted.cache_contract import (
 )
 from triton_model_check.model_files import describe
 from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, PlanManifest, read_manifest
-from triton_model_check.model_repository.cache_location import cache_directory
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
+from triton_model_check.untrusted.cache_location import cache_directory
 
 PLAN_FILE, LOG_FILE = "model.plan", "trtexec.log"
 _FOLDER, _SEAL = "plans", "seal.json"

@@ -13,6 +13,7 @@ from constructs_triton_tools.local.sources.assembly import read_endpoints
 from constructs_triton_tools.local.sources.inference_type import INFERENCE_TYPE, is_decoupled
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 from triton_model_check.artifacts.environments.placement import with_environments
+from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.archive_inspection import inspect_archive
 from triton_model_check.model_repository.composition import CompositionOptions
@@ -155,7 +156,7 @@ def _checked(path: Path, calls: Mapping[str, Sequence[str]]) -> ModelRepository:
         )
     repository.compose(CompositionOptions.of(calls))
     placed = with_environments(repository)
-    errors = placed.errors_after_packing(placed.check())
+    errors = placed.errors_after_packing(placed.check(Target(onnx_runtime="auto")))
     if errors:
         raise RepositoryError(str(path), errors)
     return placed
