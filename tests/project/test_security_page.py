@@ -62,6 +62,10 @@ TESTS: Mapping[str, Mapping[str, str]] = {
             "test_limits_end_a_request test_many_hostile_files_do_not_take_many_limits"
         ),
     },
+    "ONNX models in ONNX Runtime itself (`--onnx-runtime`)": {
+        "test_runtime.py": "test_model_that_takes_too_much_memory_has_no_verdict",
+        "test_onnx_declared_weights.py": "test_large_weights_become_inputs",
+    },
     "TorchScript archives": {
         "test_hostile_model_files.py": (
             "test_list_of_many_members_is_not_read test_code_of_all_members_together_is_bounded "

@@ -2,7 +2,7 @@
 say.
 
 ``make onnx-corpus`` writes them. We are asked in a process in which ONNX Runtime cannot be
-imported.
+imported, unless it was fetched.
 """
 
 from __future__ import annotations
@@ -23,16 +23,19 @@ _NOT_THE_RUNTIME = (
 )
 
 
-def said(folder: Path, image: str, *hidden: str) -> dict[str, Any]:
-    """Return what ``describe`` finds in each model of a folder, without the ``hidden`` packages."""
-    return _said(folder, *hidden)[image]
+def said(folder: Path, image: str, *hidden: str, asking: str = "never") -> dict[str, Any]:
+    """Return what ``describe`` finds in each model of a folder, without the ``hidden`` packages.
+
+    ``asking`` is whether the ONNX Runtime of the image decides.
+    """
+    return _said(folder, asking, *hidden)[image]
 
 
 @cache
-def _said(folder: Path, *hidden: str) -> dict[str, dict[str, Any]]:
+def _said(folder: Path, asking: str, *hidden: str) -> dict[str, dict[str, Any]]:
     """Return the findings for all images from one process."""
     program = PROJECT / "dev" / "onnx_corpus" / "checker.py"
-    hides = ["never", "onnxruntime", *hidden]
+    hides = [asking, "onnxruntime", *hidden]
     command = [sys.executable, str(program), str(folder), ",".join(IMAGES), *hides]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, dict[str, Any]] = json.loads(done.stdout)

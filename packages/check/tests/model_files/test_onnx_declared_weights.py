@@ -13,7 +13,7 @@ from onnx import TensorProto, external_data_helper, helper, numpy_helper
 
 from triton_model_check.model_files.onnx_declared_weights import without_weights
 from triton_model_check.model_files.protobuf_wire import MessageFile
-from triton_model_check.onnx_runtimes.judge_process import load_model
+from triton_model_check.onnx_runtimes.loading_process import load_model
 
 UNKNOWN = [helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)]
 

@@ -1,7 +1,7 @@
 """Copies an ONNX model without its weights: each large constant becomes an input of the graph.
 
 ONNX Runtime needs the type and the shape of a weight to load a model, and not its elements. So a
-model of gigabytes is judged as fast as its graph. Integers are kept where they may be part of a
+model of gigabytes is loaded as fast as its graph. Integers are kept where they may be part of a
 shape.
 """
 

@@ -23,6 +23,8 @@ _INTERNAL = ("com.microsoft.nchwc", "com.microsoft.experimental")
 # Built into the runtime, but not in the list of its operators.
 _UNLISTED_DOMAINS = frozenset({*_TRAINING, *_INTERNAL, "com.ms.internal.nhwc", "org.pytorch.aten"})
 _STRING = 8
+# The runtime has definitions of its own of these, and ignores attributes that it does not know.
+_ANY_ATTRIBUTE = frozenset({"LayerNormalization"})
 _RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 _DATA_TYPES_END = 64  # more than any version of ONNX has
 _NEWEST_OPSET = 1_000
@@ -52,7 +54,7 @@ def content_faults(
 ) -> Iterator[FileFault]:
     """Yield what is wrong with the weights, which ``runtime`` would have to read.
 
-    The types of inputs and outputs are judged by Triton's backend.
+    The types of inputs and outputs are compared by Triton's backend.
     """
     yield from _initializer_faults(graph)
     yield from _type_faults(graph)
@@ -205,7 +207,7 @@ def _operator_fault(node: OnnxNode, domain: str, opsets: Mapping[str, int]) -> F
         )
         return FileFault("onnx-operator", message, hint)
     unknown = [name for name in node.attributes if name not in known]
-    if unknown:
+    if unknown and node.operator not in _ANY_ATTRIBUTE:
         return invalid_graph(f"Unrecognized attribute: {unknown[0]} for operator {node.operator}")
     if node.operator in _RECURRENT and "hidden_size" not in node.attributes:
         return invalid_graph(f"the operator {node.operator} has no attribute hidden_size")

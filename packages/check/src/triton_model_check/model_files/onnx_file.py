@@ -27,11 +27,11 @@ from triton_model_check.model_files.onnx_faults import (
 )
 from triton_model_check.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxValue, read_model
 from triton_model_check.model_files.onnx_shapes import Inference, infer
-from triton_model_check.model_files.onnx_verdict import as_judged, described_by, judged, refusal
+from triton_model_check.model_files.onnx_verdict import as_loaded, ask_about, described_by, refusal
 from triton_model_check.model_files.protobuf_wire import MessageFile, MessageReader, WireError
 from triton_model_check.model_files.wrong_content import recognize
 from triton_model_check.onnx_runtimes.asking import Asking, minor_release
-from triton_model_check.onnx_runtimes.judge import Judgement, NotAsked, find_judge
+from triton_model_check.onnx_runtimes.runtime import NotAsked, RuntimeVerdict, find_runtime
 
 _DATA_TYPES: dict[int, str] = {
     int(each): name for each, name in load("names")["onnx_data_types"].items()
@@ -108,31 +108,31 @@ def _read_by_runtime(
     """Describe a file with more values than are read here, such as one of many trees."""
     if runtime is None:
         return described
-    judge = find_judge(minor_release(runtime.version), asking)
-    if isinstance(judge, NotAsked):
+    asked = find_runtime(minor_release(runtime.version), asking)
+    if isinstance(asked, NotAsked):
         return described
-    answer = judge.ask_about_file(described.path, described.path.stat().st_size)
+    answer = asked.ask_about_file(described.path, described.path.stat().st_size)
     return described if isinstance(answer, NotAsked) else described_by(described.path, answer)
 
 
 def _decided(
-    described: ModelFile, graph_faults: tuple[FileFault, ...], verdict: Judgement
+    described: ModelFile, graph_faults: tuple[FileFault, ...], verdict: RuntimeVerdict
 ) -> ModelFile:
     """Return the description by the runtime's verdict; for a refusal our own words are clearer."""
     if verdict.error:
         return replace(described, faults=graph_faults or (refusal(verdict),))
-    return as_judged(_with_notes(described), verdict)
+    return as_loaded(_with_notes(described), verdict)
 
 
 def _verdict(
     described: ModelFile, file: BinaryIO, release: str, level: int, asking: Asking
-) -> Judgement | NotAsked:
+) -> RuntimeVerdict | NotAsked:
     """Return what the ONNX Runtime of the image says, or why it was not asked."""
-    judge = find_judge(release, asking)
+    asked = find_runtime(release, asking)
     name = f"ONNX Runtime {release}"
-    if isinstance(judge, NotAsked):
-        return NotAsked(f"{name} was not asked: {judge.reason}")
-    answer = judged(judge, described.path, file, described, level)
+    if isinstance(asked, NotAsked):
+        return NotAsked(f"{name} was not asked: {asked.reason}")
+    answer = ask_about(asked, described.path, file, described, level)
     if isinstance(answer, NotAsked):
         return NotAsked(f"{name} has not answered: {answer.reason}")
     return answer

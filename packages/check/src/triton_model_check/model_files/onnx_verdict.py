@@ -21,26 +21,31 @@ from triton_model_check.model_files.onnx_faults import (
     unsupported_operator,
 )
 from triton_model_check.model_files.protobuf_wire import MessageFile
-from triton_model_check.onnx_runtimes.judge import Judge, JudgedTensor, Judgement, NotAsked
+from triton_model_check.onnx_runtimes.runtime import (
+    NotAsked,
+    Runtime,
+    RuntimeVerdict,
+    SessionTensor,
+)
 
-__all__ = ["as_judged", "described_by", "judged", "refusal"]
+__all__ = ["as_loaded", "ask_about", "described_by", "refusal"]
 
 
-def judged(
-    judge: Judge, path: Path, file: BinaryIO, described: ModelFile, level: int
-) -> Judgement | NotAsked:
+def ask_about(
+    runtime: Runtime, path: Path, file: BinaryIO, described: ModelFile, level: int
+) -> RuntimeVerdict | NotAsked:
     """Ask about a model file. ``level`` is ``optimization.graph.level`` of the configuration."""
     has_declared = False
-    answer: Judgement | NotAsked
+    answer: RuntimeVerdict | NotAsked
     try:
         content, has_declared = without_weights(MessageFile(file).root(), path.parent)
-        answer = judge.ask(content, level)
+        answer = runtime.ask(content, level)
     except (OverBudgetError, OSError) as error:
         answer = NotAsked(str(error))
-    if isinstance(answer, Judgement) and not (answer.error and has_declared):
+    if isinstance(answer, RuntimeVerdict) and not (answer.error and has_declared):
         return answer
 
-    confirmed = judge.ask_about_file(path, _size(path, described), level)
+    confirmed = runtime.ask_about_file(path, _size(path, described), level)
     return answer if isinstance(confirmed, NotAsked) else confirmed
 
 
@@ -50,37 +55,37 @@ def _size(path: Path, described: ModelFile) -> int:
     return sum(each.stat().st_size for each in paths if each.is_file())
 
 
-def refusal(judgement: Judgement) -> FileFault:
+def refusal(verdict: RuntimeVerdict) -> FileFault:
     """Return the fault of a model that the runtime does not load, with the runtime's message."""
-    if judgement.is_not_implemented:
-        return unsupported_operator(f"ONNX Runtime {judgement.version}: {judgement.error}")
-    return invalid_graph(f"ONNX Runtime {judgement.version} refuses it: {judgement.error}")
+    if verdict.is_not_implemented:
+        return unsupported_operator(f"ONNX Runtime {verdict.version}: {verdict.error}")
+    return invalid_graph(f"ONNX Runtime {verdict.version} refuses it: {verdict.error}")
 
 
-def as_judged(described: ModelFile, judgement: Judgement) -> ModelFile:
+def as_loaded(described: ModelFile, verdict: RuntimeVerdict) -> ModelFile:
     """Return the description with the outputs that the runtime infers."""
-    by_name = {each.name: each for each in judgement.outputs}
+    by_name = {each.name: each for each in verdict.outputs}
     outputs = tuple(_tensor(by_name[each.name]) for each in described.outputs)
     return _complete(replace(described, outputs=outputs))
 
 
-def described_by(path: Path, judgement: Judgement) -> ModelFile:
+def described_by(path: Path, verdict: RuntimeVerdict) -> ModelFile:
     """Return the description of a file that only the runtime has read."""
-    if judgement.error:
-        return ModelFile(path, "onnx", faults=(refusal(judgement),))
-    tensors = (*judgement.inputs, *judgement.optional_inputs, *judgement.outputs)
+    if verdict.error:
+        return ModelFile(path, "onnx", faults=(refusal(verdict),))
+    tensors = (*verdict.inputs, *verdict.optional_inputs, *verdict.outputs)
     others = [each for each in tensors if not each.kind.startswith("tensor(")]
     if others:
         name, kind = others[0].name, others[0].kind
         return ModelFile(path, "onnx", faults=(not_a_tensor(f'the tensor "{name}" is a {kind}'),))
-    inputs = tuple(_tensor(each) for each in judgement.inputs)
-    optional = tuple(replace(_tensor(each), is_optional=True) for each in judgement.optional_inputs)
-    outputs = tuple(_tensor(each) for each in judgement.outputs)
+    inputs = tuple(_tensor(each) for each in verdict.inputs)
+    optional = tuple(replace(_tensor(each), is_optional=True) for each in verdict.optional_inputs)
+    outputs = tuple(_tensor(each) for each in verdict.outputs)
     return _complete(ModelFile(path, "onnx", (*inputs, *optional), outputs))
 
 
-def _tensor(judged: JudgedTensor) -> ModelTensor:
-    return ModelTensor(judged.name, judged.data_type, judged.dims, has_certain_shape=True)
+def _tensor(found: SessionTensor) -> ModelTensor:
+    return ModelTensor(found.name, found.data_type, found.dims, has_certain_shape=True)
 
 
 def _complete(described: ModelFile) -> ModelFile:

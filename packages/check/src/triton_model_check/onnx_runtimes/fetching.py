@@ -69,7 +69,7 @@ def _installed(release: str, number: tuple[int, ...]) -> Environment:
         # What is there has no seal that fits it. A rename of a folder replaces empty ones only.
         seal_path.unlink(missing_ok=True)
         shutil.rmtree(path, ignore_errors=True)
-        os.replace(draft, path)  # noqa: PTH105 - the draft is gone if this succeeds
+        os.replace(draft, path)  # noqa: PTH105 - the draft has this name if it succeeds
     Seal.of(path.name, sealed_files(path), note=version).write(seal_path)
     return Environment(version, path)
 

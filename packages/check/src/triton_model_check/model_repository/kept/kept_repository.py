@@ -12,7 +12,7 @@ from triton_model_check.model_repository.kept.kept_answers import KeptAnswers
 from triton_model_check.model_repository.kept.report_cache import as_json, finding_of
 from triton_model_check.model_repository.repository import ModelRepository
 from triton_model_check.onnx_runtimes.asking import minor_release
-from triton_model_check.onnx_runtimes.judge import judge_identity
+from triton_model_check.onnx_runtimes.runtime import runtime_identity
 
 __all__ = ["KeptRepository"]
 
@@ -41,7 +41,7 @@ class KeptRepository(ModelRepository):
             report = super(KeptRepository, self).check(*arguments, **options)
             return as_json(report.findings), report.not_checked, as_json(report.ignored)
 
-        question = self._asked("check", *arguments, options, _judge_for(*arguments))
+        question = self._asked("check", *arguments, options, _runtime_for(*arguments))
         kept = self._answers.answer(question, checked)
         findings, ignored = (tuple(map(finding_of, rows)) for rows in (kept[0], kept[2]))
         return Report(str(self.path), findings, tuple(kept[1]), ignored)
@@ -62,9 +62,9 @@ class KeptRepository(ModelRepository):
         return repr((*question, self.composition, self._complete_bytes, sorted(self.linked_files)))
 
 
-def _judge_for(target: Target | None = None, *_: Any) -> str:
+def _runtime_for(target: Target | None = None, *_: Any) -> str:
     """Return which ONNX Runtime decides about ONNX models; "" if none is asked."""
     if target is None or target.onnx_runtime == "never":
         return ""
     release = minor_release(onnx_runtime(target.image_version).version)
-    return judge_identity(release, target.onnx_runtime)
+    return runtime_identity(release, target.onnx_runtime)

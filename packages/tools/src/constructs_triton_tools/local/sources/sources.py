@@ -156,7 +156,7 @@ def _checked(path: Path, calls: Mapping[str, Sequence[str]]) -> ModelRepository:
         )
     repository.compose(CompositionOptions.of(calls))
     placed = with_environments(repository)
-    errors = placed.errors_after_packing(placed.check(Target(onnx_runtime="auto")))
+    errors = placed.errors_after_packing(placed.check(Target("server", onnx_runtime="auto")))
     if errors:
         raise RepositoryError(str(path), errors)
     return placed

@@ -16,7 +16,7 @@ from triton_model_check.model_files import describe
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.kept.kept_repository import KeptRepository
 from triton_model_check.onnx_runtimes.asking import minor_release
-from triton_model_check.onnx_runtimes.judge import Judge, NotAsked, find_judge
+from triton_model_check.onnx_runtimes.runtime import NotAsked, Runtime, find_runtime
 
 VERSION = onnxruntime.__version__
 X, Y = [tensor("X")], [tensor("Y")]
@@ -51,9 +51,9 @@ def written(folder: Path, content: bytes) -> Path:
     return path
 
 
-def judge() -> Judge:
-    found = find_judge(minor_release(VERSION), "auto")
-    assert isinstance(found, Judge)
+def runtime() -> Runtime:
+    found = find_runtime(minor_release(VERSION), "auto")
+    assert isinstance(found, Runtime)
     return found
 
 
@@ -126,7 +126,7 @@ def test_operator_that_only_a_gpu_may_have_is_an_error_on_the_cpu_only(
 
 
 def test_library_of_operators_is_not_asked_about(tmp_path: Path) -> None:
-    """A model with a library of custom operators is not judged without the library."""
+    """A model with a library of custom operators is not decided without the library."""
     own = helper.make_node("Own", ["X"], ["Y"], domain="mine")
     path = written(tmp_path, model("", [own], X, Y, opsets={"": 17, "mine": 1}))
     found = describe(path, has_op_library=True, onnx_runtime="auto")
@@ -169,15 +169,15 @@ def test_model_with_more_values_than_are_read_is_described_by_the_runtime(tmp_pa
 
 
 def test_model_that_takes_too_much_memory_has_no_verdict() -> None:
-    """A graph that fills the memory ends its process and is not refused; the next is judged."""
+    """A graph that fills the memory ends its process and is not refused; the next has an answer."""
     sizes = numpy_helper.from_array(np.array([1 << 20, 1 << 20]), "S")
     zeros = [node("ConstantOfShape", ["S"], ["Z"]), node("ReduceMax", ["Z"], ["M"])]
     total = node("Add", ["X", "M"], ["Y"])
     output = [helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)]
     hostile = model("", [*zeros, total], X, output, initializers=[sizes])
-    found = judge().ask(hostile)
+    found = runtime().ask(hostile)
     assert isinstance(found, NotAsked) or not found.error
-    loaded = judge().ask(RELU)
+    loaded = runtime().ask(RELU)
     assert not isinstance(loaded, NotAsked)
     assert loaded.outputs[0].dims == (-1, 4)
 

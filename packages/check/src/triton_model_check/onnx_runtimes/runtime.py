@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from constructs_triton_core.processes.bounded_process import BoundedProcess
     from triton_model_check.onnx_runtimes.environments import Environment
 
-__all__ = ["Judge", "JudgedTensor", "Judgement", "NotAsked", "find_judge", "judge_identity"]
+__all__ = [
+    "NotAsked",
+    "Runtime",
+    "RuntimeVerdict",
+    "SessionTensor",
+    "find_runtime",
+    "runtime_identity",
+]
 
 _NOT_IMPLEMENTED = 9
 _TYPES = {
@@ -39,7 +46,7 @@ _MOST_BYTES_WITH_WEIGHTS = 2 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedTensor:
+class SessionTensor:
     """An input or an output as ONNX Runtime has it.
 
     ``data_type`` is Triton's name, or "" without one. A variable size is -1. ``kind`` is ONNX
@@ -53,7 +60,7 @@ class JudgedTensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class RuntimeVerdict:
     """What ONNX Runtime says of a model; ``error`` is its message if it does not load the model.
 
     Weights that became inputs of a copy are among the ``inputs``.
@@ -62,9 +69,9 @@ class Judgement:
     version: str
     error: str = ""
     is_not_implemented: bool = False
-    inputs: tuple[JudgedTensor, ...] = ()
-    optional_inputs: tuple[JudgedTensor, ...] = ()
-    outputs: tuple[JudgedTensor, ...] = ()
+    inputs: tuple[SessionTensor, ...] = ()
+    optional_inputs: tuple[SessionTensor, ...] = ()
+    outputs: tuple[SessionTensor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +82,12 @@ class NotAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class Runtime:
     """An ONNX Runtime that can be asked."""
 
     environment: Environment
 
-    def ask(self, content: bytes, level: int = 0) -> Judgement | NotAsked:
+    def ask(self, content: bytes, level: int = 0) -> RuntimeVerdict | NotAsked:
         """Return what it says of a model without weights.
 
         ``level`` is ``optimization.graph.level`` of the configuration: it changes shapes.
@@ -89,7 +96,7 @@ class Judge:
         memory_bytes = _MEMORY_BYTES + _MEMORY_PER_BYTE * len(content)
         return self._call({"path": "", "level": level}, content, seconds, memory_bytes)
 
-    def ask_about_file(self, path: Path, size: int, level: int = 0) -> Judgement | NotAsked:
+    def ask_about_file(self, path: Path, size: int, level: int = 0) -> RuntimeVerdict | NotAsked:
         """Return what it says of a model that it reads itself, whose files have ``size`` bytes."""
         if size > _MOST_BYTES_WITH_WEIGHTS:
             return NotAsked(f"the model has more than {_MOST_BYTES_WITH_WEIGHTS >> 30} GiB")
@@ -99,7 +106,7 @@ class Judge:
 
     def _call(
         self, settings: Mapping[str, object], content: bytes, seconds: float, memory_bytes: int
-    ) -> Judgement | NotAsked:
+    ) -> RuntimeVerdict | NotAsked:
         request = json.dumps(settings).encode() + b"\n" + content
         process = _process(self.environment)
         try:
@@ -109,8 +116,8 @@ class Judge:
             return NotAsked(str(error))
         if "error" in answer:
             is_not_implemented = answer["code"] == _NOT_IMPLEMENTED
-            return Judgement(answer["version"], answer["error"], is_not_implemented)
-        return Judgement(
+            return RuntimeVerdict(answer["version"], answer["error"], is_not_implemented)
+        return RuntimeVerdict(
             answer["version"],
             inputs=_tensors(answer["inputs"]),
             optional_inputs=_tensors(answer["optional_inputs"]),
@@ -118,9 +125,9 @@ class Judge:
         )
 
 
-def _tensors(rows: list[tuple[str, str, list[int]]]) -> tuple[JudgedTensor, ...]:
+def _tensors(rows: list[tuple[str, str, list[int]]]) -> tuple[SessionTensor, ...]:
     return tuple(
-        JudgedTensor(name, _data_type(kind), tuple(dims), kind) for name, kind, dims in rows
+        SessionTensor(name, _data_type(kind), tuple(dims), kind) for name, kind, dims in rows
     )
 
 
@@ -134,13 +141,13 @@ def _process(environment: Environment) -> BoundedProcess:
     from constructs_triton_core.processes.bounded_process import BoundedProcess
 
     return BoundedProcess(
-        "triton_model_check.onnx_runtimes.judge_process:load_model",
+        "triton_model_check.onnx_runtimes.loading_process:load_model",
         bare_packages=("triton_model_check", "triton_model_check.onnx_runtimes"),
         first_paths=() if environment.path is None else (str(environment.path),),
     )
 
 
-def find_judge(release: str, asking: Asking) -> Judge | NotAsked:
+def find_runtime(release: str, asking: Asking) -> Runtime | NotAsked:
     """Return the ONNX Runtime of a release such as ``"1.23"``, or why it is not asked."""
     if asking == "never":
         return NotAsked("")
@@ -149,7 +156,7 @@ def find_judge(release: str, asking: Asking) -> Judge | NotAsked:
         return _fetched(release)
     if environment is None:
         return NotAsked("it is not installed; set --onnx-runtime fetch to fetch it from PyPI")
-    return Judge(environment)
+    return Runtime(environment)
 
 
 @cache  # many models of a repository have the same image
@@ -160,18 +167,18 @@ def _found(release: str) -> Environment | None:
 
 
 @cache
-def _fetched(release: str) -> Judge | NotAsked:
+def _fetched(release: str) -> Runtime | NotAsked:
     from triton_model_check.onnx_runtimes.fetching import fetch_environment
 
     try:
-        return Judge(fetch_environment(release))
+        return Runtime(fetch_environment(release))
     except InvalidValueError as error:
         note_limit()  # it may work the next time
         return NotAsked(str(error))
 
 
-def judge_identity(release: str, asking: Asking) -> str:
-    """Return what identifies the judge that would be asked without fetching anything; "" for none.
+def runtime_identity(release: str, asking: Asking) -> str:
+    """Return what identifies the runtime that would be asked without a fetch; "" for none.
 
     What is kept of a check depends on it.
     """
