@@ -14,6 +14,8 @@ from triton_model_check.model_repository.kept import kept_repository
 
 def use_runtime(patch: pytest.MonkeyPatch, version: str = onnxruntime.__version__) -> None:
     """Let every image have the ONNX Runtime of a version."""
-    runtime = replace(backend_releases.onnx_runtime(None), version=version)
+    newest = backend_releases.onnx_runtime(None)
+    assert newest is not None
+    runtime = replace(newest, version=version)
     for module in (onnx_file, kept_repository):
         patch.setattr(module, "onnx_runtime", lambda _: runtime)

@@ -66,5 +66,7 @@ def _runtime_for(target: Target | None = None, *_: Any) -> str:
     """Return which ONNX Runtime decides about ONNX models; "" if none is asked."""
     if target is None or target.onnx_runtime == "never":
         return ""
-    release = minor_release(onnx_runtime(target.image_version).version)
-    return runtime_identity(release, target.onnx_runtime)
+    runtime = onnx_runtime(target.image_version)
+    if runtime is None:
+        return ""
+    return runtime_identity(minor_release(runtime.version), target.onnx_runtime)
