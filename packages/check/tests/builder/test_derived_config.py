@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from check_examples.onnx_models import model, node, relu, tensor, with_default
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.builder.derived_config import DerivedConfig, derive
@@ -155,6 +156,39 @@ def test_outputs_of_unknown_shape_are_left_to_triton(
     unknown = _derive(write(without_output_shape()))
     assert (_config(unknown).input, _config(unknown).max_batch_size) == ((), 0)
     assert _config(_derive(write(relu()), max_batch_size=0)).output[0].dims == (-1, 4)
+
+
+def _computed(sliced: str) -> bytes:
+    """Return a product of X and W, of which one has a computed number of columns or rows."""
+    values = {"Z": [0], "S": [-2], "A": [int(sliced == "W")]}
+    constants = [numpy_helper.from_array(np.array(each), name) for name, each in values.items()]
+    constants.append(numpy_helper.from_array(np.ones((4, 4), np.float32), "W"))
+    factors = {"X": "X", "W": "W", sliced: "part"}
+    nodes = [
+        node("Sub", ["Z", "S"], ["end"]),
+        node("Slice", [sliced, "Z", "end", "A"], ["part"]),
+        node("MatMul", list(factors.values()), ["Y"]),
+    ]
+    output = helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)
+    return model("", nodes, [tensor("X")], [output], initializers=constants)
+
+
+def test_outputs_that_are_not_certain_are_left_to_triton(write: Write) -> None:
+    """An output is left out if ONNX Runtime may compute its dims, unlike the batch of an input."""
+    config = _config(_derive(write(_computed("W"))))
+    assert (len(config.input), config.output, config.max_batch_size) == (1, (), 4)
+    config = _config(_derive(write(_computed("X"))))
+    assert (config.input, config.output, config.max_batch_size) == ((), (), 0)
+
+
+def test_output_that_is_not_certain_is_required_for_no_batches(write: Write) -> None:
+    """With max_batch_size 0, Triton would batch if outputs were left out, so they are required."""
+    path = write(_computed("W"))
+    with pytest.raises(InvalidValueError, match=r'the shape of "Y" with certainty; set output='):
+        _derive(path, max_batch_size=0)
+    output = [ModelOutput(name="Y", data_type="TYPE_FP32", dims=[-1, 2])]
+    config = _config(_derive(path, max_batch_size=0, fields={"output": output}))
+    assert (config.max_batch_size, config.output[0].dims) == (0, (-1, 2))
 
 
 def test_warmup_has_zeros_for_every_input(write: Write) -> None:
