@@ -83,7 +83,7 @@ def test_misspelling_is_no_other_name(name: str, known: str, is_one: bool) -> No
 def test_absent_step_does_not_become_another_model(tmp_path: Path) -> None:
     """The hint is to add the folder, and no fix writes the name of a model with its own use."""
     steps = pipe(step("yolov4", "X", "T"), step("yolov4_post", "T", "Y"))
-    files = ensemble(steps) | {"yolov4_post/config.pbtxt": HEAD, "yolov4_post/1/model.py": CLASS}
+    files = {**ensemble(steps), "yolov4_post/config.pbtxt": HEAD, "yolov4_post/1/model.py": CLASS}
     found = _findings(files, tmp_path)["ensemble-unknown-model"]
     assert found.hint == "add its folder beside the folder of the ensemble"
     assert found.fix is None
@@ -92,7 +92,7 @@ def test_absent_step_does_not_become_another_model(tmp_path: Path) -> None:
 def test_misspelled_step_that_is_used_elsewhere_is_a_question(tmp_path: Path) -> None:
     """The hint asks about the model that another step names, and nothing writes its name."""
     steps = pipe(step("resise", "X", "T"), step("resize", "T", "Y"))
-    files = ensemble(steps) | {"resize/config.pbtxt": HEAD, "resize/1/model.py": CLASS}
+    files = {**ensemble(steps), "resize/config.pbtxt": HEAD, "resize/1/model.py": CLASS}
     found = _findings(files, tmp_path)["ensemble-unknown-model"]
     assert (found.hint, found.fix) == ('did you mean "resize"?', None)
 

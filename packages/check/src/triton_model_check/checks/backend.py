@@ -113,7 +113,7 @@ def _unread_configs(model: ModelUnderCheck) -> Iterator[str]:
         if is_folder or not name.endswith(_CONFIG_SUFFIX) or name == CONFIG_FILE:
             continue
         is_chosen = name == f"{model.target.model_config_name}{_CONFIG_SUFFIX}"
-        is_variant = model.target.is_sagemaker or name.startswith("config")
+        is_variant = model.target.is_sagemaker or "config" in name
         if model.folder.has_config and is_variant and not is_chosen:
             continue
         content = model.folder.read(name)

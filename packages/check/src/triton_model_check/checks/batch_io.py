@@ -64,7 +64,7 @@ def _target_problems(
         if target not in outputs:
             free = [name for name in outputs if name not in targets]
             hint = did_you_mean(target, free, f"write one of the outputs: {quoted(outputs)}")
-            fix = meant(hint, targets.index(target))
+            fix = meant(hint, targets.index(target), instead_of=target)
             yield Problem(f'unknown target output name "{target}"', place, hint, fix=fix)
         elif targets.count(target) > 1:
             message = f'target output name "{target}" can only be specified once'
@@ -83,4 +83,4 @@ def _source_problems(
         if source not in inputs and not model.completes_tensors:
             hint = did_you_mean(source, inputs, f"write one of the inputs: {quoted(inputs)}")
             message, field = f'unknown source input name "{source}"', (*place, "source_input")
-            yield Problem(message, field, hint, fix=meant(hint, index))
+            yield Problem(message, field, hint, fix=meant(hint, index, instead_of=source))

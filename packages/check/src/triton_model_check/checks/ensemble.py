@@ -125,7 +125,7 @@ def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
             message = f'{step.title} input_map["{key}"]: nothing writes tensor "{tensor}"'
             message += f", got tensors {quoted(known)}"
         field = "name" if tensor in graph.outputs else "value"
-        yield Problem(message, place, hint, fix=meant(hint, field, used=used))
+        yield Problem(message, place, hint, fix=meant(hint, field, instead_of=tensor, used=used))
 
 
 @ensemble_rule("ensemble-unread", source=_VALIDATE)
@@ -149,7 +149,9 @@ def unread(model: ModelUnderCheck) -> Iterator[Problem]:
         )
         hint = f'did you mean "{similar[tensor]}"?' if tensor in similar else otherwise
         message = f'{step.title} output_map["{key}"]: ensemble tensor "{tensor}" is unused'
-        fix = meant(hint, "value") or (None if is_only else unsafe(remove()))
+        fix = meant(hint, "value", instead_of=tensor)
+        if fix is None and not is_only and tensor not in similar:
+            fix = unsafe(remove())
         yield Problem(message, (*STEPS, step.index, "output_map", key), hint, fix=fix)
 
 

@@ -42,7 +42,8 @@ def unknown_model(model: ModelUnderCheck) -> Iterator[Problem]:
             hint = did_you_mean(step.model_name, others, otherwise, used=others)
             message = f"step {step.index + 1}: ensemble contains models that are not available"
             message += f', got "{step.model_name}"'
-            fix = meant(hint, used=model.context.used_as_parts)
+            used = model.context.used_as_parts
+            fix = meant(hint, instead_of=step.model_name, used=used)
             yield Problem(message, (*STEPS, step.index, "model_name"), hint, fix=fix)
 
 
@@ -144,7 +145,7 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
                 hint = swap if is_swapped else did_you_mean(key, free, listed)
                 place, fix = (
                     (*STEPS, step.index, f"{field}_map", key),
-                    meant(hint, "key", used=given),
+                    meant(hint, "key", instead_of=key, used=given),
                 )
                 yield Problem(f"{step.title} {field}_map: {mapped}", place, hint, fix=fix)
 

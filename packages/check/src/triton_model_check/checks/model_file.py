@@ -58,8 +58,10 @@ def missing(model: ModelUnderCheck) -> Iterator[Problem]:
         place = (
             problem._replace(field=("default_model_filename",), path=None) if is_named else problem
         )
-        hint = problem.hint if chosen else _elsewhere(model, is_named, problem.hint or "")
-        yield place._replace(hint=hint)
+        if chosen:
+            yield place
+        else:
+            yield place._replace(hint=_elsewhere(model, is_named, problem.hint or ""))
 
 
 def _elsewhere(model: ModelUnderCheck, is_named: bool, otherwise: str) -> str:

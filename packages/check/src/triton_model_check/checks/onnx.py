@@ -189,7 +189,9 @@ def unexpected(config: Any, field: str, names: Sequence[str]) -> Iterator[Proble
             )
             free = [name for name in names if name not in written]
             hint = did_you_mean(each.name, free, _otherwise(field, names, free))
-            yield Problem(message, (field, index, "name"), hint, fix=meant(hint))
+            yield Problem(
+                message, (field, index, "name"), hint, fix=meant(hint, instead_of=each.name)
+            )
 
 
 def _otherwise(field: str, names: Sequence[str], free: Sequence[str]) -> str:

@@ -85,7 +85,8 @@ def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
             written = {each.name for each in inputs}
             free = [name for name in names if name not in written]
             hint = did_you_mean(inputs[index].name, free, f"use the arguments {quoted(names)}")
-            yield Problem(message, ("input", index, "name"), hint, fix=meant(hint))
+            fix = meant(hint, instead_of=inputs[index].name)
+            yield Problem(message, ("input", index, "name"), hint, fix=fix)
 
 
 @warning(

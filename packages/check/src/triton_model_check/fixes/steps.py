@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from constructs_triton_core.findings import Edit, Fix
+from constructs_triton_core.spelling import is_misspelling
 from triton_model_check.model_config.text import decode
 
 if TYPE_CHECKING:
@@ -70,10 +71,18 @@ def suggested(hint: str | None) -> str | None:
     return match and match[1]
 
 
-def meant(hint: str | None, *below: str | int, used: Container[str] = ()) -> Remedy | None:
-    """Write the name that a hint asks about into a string, unless it is used already."""
+def meant(
+    hint: str | None, *below: str | int, instead_of: str = "", used: Container[str] = ()
+) -> Remedy | None:
+    """Write the name that a hint asks about into a string, unless it is used already.
+
+    Where the name that is written could be one of its own, it is ``instead_of``: then only a typing
+    error is corrected.
+    """
     name = suggested(hint)
-    return None if name is None or name in used else unsafe(put(string(name), *below))
+    if name is None or name in used or (instead_of and not is_misspelling(instead_of, name)):
+        return None
+    return unsafe(put(string(name), *below))
 
 
 def string(value: str) -> str:
@@ -204,12 +213,12 @@ def replace_word(old: str, new: str) -> Step:
 def string_meant(
     old: str, hint: str | None, line: int | None = None, *, used: Container[str] = ()
 ) -> Remedy | None:
-    """Write the name that a hint asks about into a string, unless it is used already.
+    """Correct a typing error in a string, which occurs once in the file or in its line.
 
-    The string occurs once in the file or in its line.
+    The name that the hint asks about must not be used already.
     """
     name = suggested(hint)
-    if name is None or name in used:
+    if name is None or name in used or not is_misspelling(old, name):
         return None
     return unsafe(_replace(rf"""(?<=["']){re.escape(old)}(?=["'])""", name, line))
 

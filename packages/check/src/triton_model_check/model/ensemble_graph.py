@@ -153,9 +153,21 @@ class EnsembleGraph:
         pairs: dict[str, str] = {}
         for tensor in missing if unused else ():
             name = closest(tensor, unused)
-            if name is not None and name not in pairs.values():
-                pairs[tensor] = name
+            if name is None or name in pairs.values() or self._depends_on(name, tensor):
+                continue
+            pairs[tensor] = name
         return pairs
+
+    def _depends_on(self, tensor: str, source: str) -> bool:
+        """Whether a tensor is computed from another one, so that it cannot take its place."""
+        reached = {source}
+        waiting = [source]
+        while waiting:
+            for step in self.readers.get(waiting.pop(), ()):
+                written = [name for name in step.output_map.values() if name not in reached]
+                reached.update(written)
+                waiting += written
+        return tensor in reached
 
     @cached_property
     def in_cycle(self) -> tuple[str, ...]:
