@@ -114,7 +114,7 @@ class _Answers:
         self.found: dict[str, dict[str, Any]] = {}
         folder.mkdir(parents=True)
         run = CheckRun.prepare(ModelRepository.from_directory(root), folder)
-        # A note says that an empty backend replaces the model's own, so the server is no judge.
+        # A note says that an empty backend replaces the model's own, so the server says nothing.
         for name in [name for name, note in run.models.items() if not note]:
             # Some models end the server, which is the verdict that they do not load.
             with run.server() as server, suppress(_NoAnswerError):

@@ -81,9 +81,13 @@ class ModelTensor:
 
 
 class BatchAxis(NamedTuple):
-    """Where the batch of a tensor is: the name and the number of that dimension, from 0.
+    """Where the batch of a tensor is.
 
-    ``first`` is the name of the tensor's first dimension.
+    Args:
+        tensor: Name of the tensor.
+        name: Name of the dimension that is the batch.
+        position: Number of that dimension, from 0.
+        first: Name of the tensor's first dimension.
     """
 
     tensor: str
