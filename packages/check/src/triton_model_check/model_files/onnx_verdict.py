@@ -65,7 +65,9 @@ def refusal(verdict: RuntimeVerdict) -> FileFault:
 def as_loaded(described: ModelFile, verdict: RuntimeVerdict) -> ModelFile:
     """Return the description with the outputs that the runtime infers."""
     by_name = {each.name: each for each in verdict.outputs}
-    outputs = tuple(_tensor(by_name[each.name]) for each in described.outputs)
+    outputs = tuple(
+        replace(_tensor(by_name[each.name]), axes=each.axes) for each in described.outputs
+    )
     return _complete(replace(described, outputs=outputs))
 
 
