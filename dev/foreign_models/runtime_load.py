@@ -1,0 +1,45 @@
+"""Loads one model with ONNX Runtime and prints what it says as JSON.
+
+It runs in an environment that has ONNX Runtime and nothing of this project. Its memory is bounded,
+because the file comes from somebody else.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from typing import Any
+
+import onnxruntime  # type: ignore[import-untyped]
+
+_LARGEST_MEMORY = 8 << 30
+
+
+def loaded(path: str) -> dict[str, Any]:
+    """Return the error of a model, or its signature."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    try:
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        lines = str(error).replace(path, "FILE").splitlines() or [type(error).__name__]
+        return {"error": lines[0][:300]}
+    return {
+        "inputs": _signature(session.get_inputs()),
+        "outputs": _signature(session.get_outputs()),
+    }
+
+
+def _signature(values: Any) -> list[list[Any]]:
+    """Return name, type and dims of each value; a dim without a number is -1."""
+    return [
+        [each.name, each.type, [dim if isinstance(dim, int) else -1 for dim in each.shape]]
+        for each in values
+    ]
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (_LARGEST_MEMORY, _LARGEST_MEMORY))
+    print(json.dumps(loaded(sys.argv[1])))
