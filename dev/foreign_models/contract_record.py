@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from enum import Enum
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from foreign_models.contract_cases import ContractCase
+from foreign_models.verdicts import Truth
 
 RECORD = Path(__file__).with_name("contract_verdicts.json")
 IMAGE = "24.10"
-
-
-class Truth(Enum):
-    """What the real program does with a model."""
-
-    VALID = "valid"
-    #: It loads, and the request gets an error, no answer, or an end of the server.
-    CANNOT_BE_SERVED = "cannot-be-served"
-    REJECTED = "rejected"
-    #: It answers, but with other outputs than config.pbtxt says, or nobody can say why it fails.
-    DOUBTFUL = "doubtful"
 
 
 def recorded() -> dict[str, dict[str, Any]]:
@@ -33,28 +23,30 @@ def recorded() -> dict[str, dict[str, Any]]:
 
 def outdated(cases: Iterable[ContractCase], verdicts: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the cases that the server was not asked about as they are now."""
-    return [
-        case.name
-        for case in cases
-        if verdicts.get(case.name, {}).get("digest") != case.digest
-    ]
+    return [case.name for case in cases if verdicts.get(case.name, {}).get("digest") != case.digest]
 
 
-def truth_of(verdict: Mapping[str, Any], signatures: Iterable[str]) -> Truth:
-    """Return the truth about a model; ``signatures`` are those of the outputs of config.pbtxt."""
+def truth_of(name: str, verdicts: Mapping[str, Mapping[str, Any]]) -> Truth:
+    """Return the truth about a case.
+
+    A case whose answer has outputs that the unchanged model does not have, or the other way round,
+    is served, but nobody would call it right.
+    """
+    verdict = verdicts[name]
     if verdict["load"] != "loads":
         return Truth.REJECTED
-    if verdict.get("status") != 200:
+    if verdict.get("status") != HTTPStatus.OK:
         return Truth.CANNOT_BE_SERVED
-    if signature(verdict) not in signatures:
-        return Truth.DOUBTFUL
-    return Truth.VALID
+    whole = next(each for other, each in verdicts.items() if _is_whole(other, name))
+    has_stream = "outputs" not in verdict or "outputs" not in whole
+    if has_stream or sorted(verdict["outputs"]) == sorted(whole["outputs"]):
+        return Truth.VALID
+    return Truth.DOUBTFUL
 
 
-def signature(verdict: Mapping[str, Any]) -> str:
-    """Return names, types and shapes of the outputs of an answer; a stream has none."""
-    outputs = verdict.get("outputs", [])
-    return json.dumps(sorted(outputs))
+def _is_whole(other: str, name: str) -> bool:
+    """Whether the other case is the model that this case changes."""
+    return other.endswith("_as_it_is") and name.startswith(other.removesuffix("as_it_is"))
 
 
 def write(verdicts: Mapping[str, Mapping[str, Any]]) -> None:

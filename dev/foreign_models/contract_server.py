@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,9 @@ from constructs_triton_tools.local.server.installation import (
 )
 from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
 from constructs_triton_tools.local.server_check import CheckRun, CheckServer
-from triton_model_check.model_repository import ModelRepository
-
 from foreign_models.contract_cases import ContractCase
 from foreign_models.pythons import environment
+from triton_model_check.model_repository import ModelRepository
 
 #: Python and NumPy of NVIDIA's image 24.10.
 IMAGE_PYTHON, IMAGE_NUMPY = "3.10", "1.26.4"
@@ -181,10 +181,8 @@ def _post(server: CheckServer, path: str, body: object, seconds: float) -> tuple
 
 def _plain(text: str) -> str:
     """Return a message on one line, without what differs from run to run."""
-    try:
+    with suppress(ValueError, KeyError, TypeError):
         text = str(json.loads(text)["error"])
-    except (ValueError, KeyError, TypeError):
-        pass
     text = re.sub(r"/[^\s'\"]*contract-cases-[^/\s]+/run", "", text)
     text = re.sub(r"/[^\s'\"]*/(lib/python3)", r"\1", text)
     text = re.sub(r"0x[0-9a-f]{6,}", "0x…", text)

@@ -26,8 +26,15 @@ COLUMNS = ("registry", "package", "version", "path", "served_by", "bytes", "sha2
 _DOWNLOAD_SECONDS = 600
 
 
+#: What pip and npm print if there is no way to the registry. pip then knows no version at all.
+_NO_WAY = (
+    *("from versions: none", "ConnectionError", "ConnectTimeout", "Name or service not known"),
+    *("ProxyError", "Temporary failure", "ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN"),
+)
+
+
 class UnreachableError(Exception):
-    """A registry did not give a package."""
+    """A registry cannot be reached."""
 
 
 @dataclass(frozen=True, order=True)
@@ -70,8 +77,8 @@ def fetch(files: Iterable[ForeignFile]) -> None:
     """Download the packages of the files that the cache lacks.
 
     Raises:
-        UnreachableError: a package cannot be downloaded.
-        ValueError: a file is another one than the table says.
+        UnreachableError: a registry cannot be reached.
+        ValueError: a package is gone, or a file is another one than the table says.
     """
     missing = [file for file in sorted(files) if not file.cached.exists()]
     for (registry, package, version), of_package in groupby(missing, lambda file: file.archive):
@@ -86,7 +93,8 @@ def download(registry: str, package: str, version: str, folder: Path) -> Path:
     """Download an archive with the registry's own client, and return its path.
 
     Raises:
-        UnreachableError: the client failed.
+        UnreachableError: the registry cannot be reached.
+        ValueError: the registry does not have the package.
     """
     commands = {
         "pypi": [
@@ -94,7 +102,7 @@ def download(registry: str, package: str, version: str, folder: Path) -> Path:
             # A source archive would run code of the package.
             *("--only-binary=:all:", "--dest", str(folder), f"{package}=={version}"),
         ],
-        "npm": ["npm", "pack", "--silent", "--ignore-scripts", f"{package}@{version}"],
+        "npm": ["npm", "pack", "--loglevel=error", "--ignore-scripts", f"{package}@{version}"],
     }
     done = subprocess.run(
         commands[registry],
@@ -106,8 +114,10 @@ def download(registry: str, package: str, version: str, folder: Path) -> Path:
     )
     archives = list(folder.iterdir())
     if done.returncode or len(archives) != 1:
-        reason = (done.stderr.strip().splitlines() or ["no archive"])[-1]
-        raise UnreachableError(f"{registry}: {package} {version}: {reason}")
+        message = f"{registry}: {package} {version}: {done.stderr.strip()[-300:]}"
+        if any(text in done.stderr for text in _NO_WAY):
+            raise UnreachableError(message)
+        raise ValueError(message)
     return archives[0]
 
 

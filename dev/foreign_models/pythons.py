@@ -15,7 +15,7 @@ from foreign_models.cache import CACHE
 def find_python(version: str) -> Path | None:
     """Return an interpreter of a version such as "3.10", or ``None`` if there is none."""
     for candidate in _candidates(version):
-        probe = [candidate, "-c", "import sys; print('{}.{}'.format(*sys.version_info))"]
+        probe = [str(candidate), "-c", "import sys; print('{}.{}'.format(*sys.version_info))"]
         try:
             done = subprocess.run(probe, capture_output=True, text=True, timeout=30, check=False)
         except OSError:

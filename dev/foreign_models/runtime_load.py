@@ -11,9 +11,10 @@ import resource
 import sys
 from typing import Any
 
-import onnxruntime  # type: ignore[import-untyped]
+import onnxruntime
 
 _LARGEST_MEMORY = 8 << 30
+_LONGEST = 300
 
 
 def loaded(path: str) -> dict[str, Any]:
@@ -25,11 +26,16 @@ def loaded(path: str) -> dict[str, Any]:
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         lines = str(error).replace(path, "FILE").splitlines() or [type(error).__name__]
-        return {"error": lines[0][:300]}
+        return {"error": _short(lines[0])}
     return {
         "inputs": _signature(session.get_inputs()),
         "outputs": _signature(session.get_outputs()),
     }
+
+
+def _short(line: str) -> str:
+    """Return a line without its middle, where ONNX Runtime writes signatures of C++ functions."""
+    return line if len(line) <= _LONGEST else f"{line[:100]} … {line[-190:]}"
 
 
 def _signature(values: Any) -> list[list[Any]]:

@@ -19,9 +19,15 @@ from foreign_models.pythons import environment
 RECORD = Path(__file__).with_name("runtime_verdicts.json")
 #: The newest Python for which all five have wheels.
 PYTHON = "3.11"
-#: Each runtime with a release whose image has it: TRITON_VERSION_MAP in build.py of server's r23.05,
-#: r24.04, r24.10, r25.03 and r26.03. The wheels of 1.15.0 and 1.21.0 have a newer patch release.
-RUNTIMES = {"1.15.1": "23.05", "1.17.3": "24.04", "1.19.2": "24.10", "1.21.1": "25.03", "1.24.2": "26.03"}
+#: Each runtime with a release whose image has it: TRITON_VERSION_MAP in build.py of the server's
+#: r23.05, r24.04, r24.10, r25.03 and r26.03. The images of 23.05 and 25.03 have patch release 0.
+RUNTIMES = {
+    "1.15.1": "23.05",
+    "1.17.3": "24.04",
+    "1.19.2": "24.10",
+    "1.21.1": "25.03",
+    "1.24.2": "26.03",
+}
 _LOAD_SECONDS = 120.0
 _PROCESSES = 2
 
@@ -60,7 +66,8 @@ def record(files: Sequence[ForeignFile]) -> None:
 
 
 def _loaded(python: Path, file: ForeignFile) -> Verdict:
-    command = [python, "-I", Path(__file__).with_name("runtime_load.py"), file.cached]
+    program = Path(__file__).with_name("runtime_load.py")
+    command = [str(python), "-I", str(program), str(file.cached)]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_LOAD_SECONDS, check=False
