@@ -46,8 +46,9 @@ reason and the source.
 
 ## The verdict
 
-The worst finding decides the verdict on the repository. The last line of `constructs-triton check`,
-its JSON and the message of `RepositoryError` at synth all have the same verdict:
+The worst finding decides the verdict on the repository. Without an error, the verdict is `unknown`
+if something that decides was not checked. The last line of `constructs-triton check`, its JSON,
+SARIF, and `check_repository` have the same verdict. At synth, only errors stop the deployment.
 
 | `verdict` of `--json` | last line | exit code | what to do |
 |---|---|---|---|
@@ -56,26 +57,42 @@ its JSON and the message of `RepositoryError` at synth all have the same verdict
 ADVICE = {
     Verdict.REJECTED: "fix the errors: the container does not start, or the model does not load",
     Verdict.CANNOT_BE_SERVED: "fix the errors: the deployment may succeed, but requests will fail",
-    Verdict.LOADS: "read the warnings and what was not checked, and deploy",
+    Verdict.UNKNOWN: "read what was not checked, and find it out before you deploy: the lines "
+    "say what and why",
+    Verdict.LOADS: "read the warnings, and deploy",
 }
 JSON = """
-The last line names the version and the target: "Triton 26.08 on a server loads it". If something
-was not checked, it has "accepts what was checked" in place of "loads it". In a script, use the exit
-code, or compare `verdict` with `loads`. The JSON has these fields:
+The last line names the version and the target: "Triton 26.08 on a server loads it". For the folder
+of one model it names the model: "Triton 26.07 on a server loads the model "bert"". Below it is
+every thing that was not checked, with the reason. With `--fail-on-unknown`, or `fail-on-unknown =
+true` in the settings, the exit code of `unknown` is 1.
+
+Without `--image-version`, the check is for the image that the construct would take on SageMaker,
+and for NVIDIA's newest image whose content is known elsewhere (KServe: its own default).
+
+`constructs-triton check --server` also loads the models in a Triton server on your machine. A model
+that this server refuses is the error
+[`server-refused`](checks/real_server.md#server-refused), and the verdict is `rejected`. `--ignore`
+and `--select` change that only if they name this code. A model that a server of the image's release
+loads with its own backend is no longer unknown because of its files.
+
+The JSON has these fields:
 
 | field | content |
 |---|---|
-| `version` | of the form of this JSON: 1. New fields do not change it |
+| `version` | of the form of this JSON: 2. New fields do not change it |
 | `target` | what the check is for, as `--target` has it; `null` if the folder fits no endpoint |
-| `image_version` | version of the Triton image, given or assumed; `null` if it is not known |
+| `image_version` | version of the Triton image, given or assumed; `null` if the folder fits no \
+endpoint |
 | `default_models` | models of single-model endpoints |
+| `models` | the models that PATH names; empty if the verdict is on the whole repository |
 | `verdict` | as above |
 | `findings` | `code`, `severity`, `path`, `line`, `column`, `message`, `hint`, `source`, \
 `fix`, `place` |
-| `not_checked` | what was not checked, each with the reason |
+| `not_checked` | what decides and was not checked: `model`, `path` and `reason` of each |
 | `ignored` | the findings that comments, options or settings ignore; \
 they do not change the verdict |
-| `server` | with `--server`, what the server says of each model; it does not change the verdict |
+| `server` | with `--server`, what the server says of each model |
 
 `place` is where an editor can show the finding, also if it has no line: `file`, `line`, `column`,
 `end_line` and `end_column`. The file exists; for a folder or a model file, it is the `config.pbtxt`
@@ -87,7 +104,9 @@ of the model.
 `sarif` (code scanning of GitHub, and viewers of SARIF 2.1.0), `github` (annotations of a pull
 request) or `gitlab` (a Code Quality report). `--output-file FILE` writes it to a file instead.
 Paths are relative to PATH in `text` and `json`, and to the working folder in the others: run these
-in the root of the checkout.
+in the root of the checkout. SARIF has the verdicts in `properties` of the run, and a notification
+for what was not checked. That is a notice in `github`, and an issue of the severity "info" in
+`gitlab`.
 """
 CHOICE = """
 ## Choose what is reported
@@ -172,6 +191,7 @@ CHAPTERS = {
     "sagemaker": "SageMaker's front end",
     "target": "Image and instance type",
     "server": "How a server is started",
+    "real_server": "What a Triton server on your machine says",
 }
 
 
@@ -195,7 +215,7 @@ def examples() -> dict[str, dict[str, list[str]]]:
 
 def _contents(groups: Mapping[str, Sequence[Rule]]) -> str:
     verdicts = (
-        f"| `{each}` | {each.words} | {int(each != 'loads')} | {ADVICE[each]} |\n"
+        f"| `{each}` | {each.words} | {int(each not in ('loads', 'unknown'))} | {ADVICE[each]} |\n"
         for each in ADVICE
     )
     parts = [HEAD + "".join(verdicts) + JSON + CHOICE]
@@ -261,7 +281,8 @@ def _example(code: str) -> dict[str, list[str]]:
         each if len(each) < 200 else f"{each[:SHORT]} ..." for each in _changes(example, printed[0])
     ]
     if example.fixed_target is not None:
-        changes += [f"-{_target(example.target or Target())}", f"+{_target(example.fixed_target)}"]
+        before, after = _target(example.target or Target()), _target(example.fixed_target)
+        changes += [f"-{before}", f"+{after}"] if before != after else []
     return {"printed": printed, "changes": changes}
 
 
@@ -337,7 +358,10 @@ def _target(target: Target) -> str:
     default = Target()
     given = {name: getattr(target, name) for name in Target.__dataclass_fields__}
     changed = [
-        f"{name}={value!r}" for name, value in given.items() if value != getattr(default, name)
+        f"{name}={value!r}"
+        for name, value in given.items()
+        # What a server said is in the message, and no user writes it.
+        if value != getattr(default, name) and name != "answers"
     ]
     return f"Target({', '.join(changed)})"
 

@@ -4,11 +4,31 @@ from __future__ import annotations
 
 from check_examples.onnx_models import relu
 from check_examples.repositories import CLASS, HEAD, IO, ONNX, Example, one
+from triton_model_check.model_config.server_answer import Outcome, ServerAnswer
 from triton_model_check.model_config.target import Target
 
 KSERVE = Target.named("kserve")
 DOCKER = Target.named("docker", image_version="24.10")
 _PYTHON = {"n/config.pbtxt": HEAD, "n/1/model.py": CLASS}
+_READING = """from pathlib import Path
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.words = {path}.read_text().split()
+
+    def execute(self, requests): ...
+"""
+_REFUSAL = (
+    "load failed for model 'm': version 1 is at UNAVAILABLE state: Internal: FileNotFoundError: "
+    "[Errno 2] No such file or directory: 'words.txt' At: m/1/model.py(6): initialize"
+)
+
+
+def _answered(outcome: Outcome, reason: str = "") -> Target:
+    answer = ServerAnswer("m", outcome, reason, release="24.10")
+    return Target.named("server", image_version="24.10", answers=(answer,))
+
 
 EXAMPLES: dict[str, Example] = {
     "server-shm-size": Example(one(HEAD, **_PYTHON), one(HEAD), KSERVE),
@@ -48,5 +68,19 @@ EXAMPLES: dict[str, Example] = {
         {"m/config.pbtxt": HEAD.replace("python", "my_backend"), "m/1/model.pkl": "..."},
         one(HEAD),
         Target.named("server"),
+    ),
+    "server-refused": Example(
+        {
+            "m/config.pbtxt": HEAD,
+            "m/1/model.py": _READING.format(path='Path("words.txt")'),
+            "m/1/words.txt": "yes no",
+        },
+        {
+            "m/config.pbtxt": HEAD,
+            "m/1/model.py": _READING.format(path='Path(__file__).with_name("words.txt")'),
+            "m/1/words.txt": "yes no",
+        },
+        _answered("rejected", _REFUSAL),
+        _answered("loads"),
     ),
 }

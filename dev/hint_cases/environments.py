@@ -120,6 +120,7 @@ REASONS: dict[str, str] = {
     "plan-version": COMPILED,
     "target-plan-of-several-gpus": COMPILED,
     "target-image-unknown": "a newer version of this package does not exist yet",
+    "server-refused": "a server has to be asked again; tests/e2e/test_check_server.py does it",
     "torchscript-device": "the model is traced on a GPU",
 }
 """The checks without any case, and why their hints cannot be followed on a

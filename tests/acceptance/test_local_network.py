@@ -133,7 +133,7 @@ def test_the_server_of_a_check_has_no_port(tmp_path: Path) -> None:
     with CheckRun.prepare(repository, tmp_path / "private").server() as server:
         answer = server.load("m", 30)
         processes = processes_in(server.folder)
-        assert (answer, len(processes) > 1, listening(processes)) == ("loads", True, set())
+        assert (answer.outcome, len(processes) > 1, listening(processes)) == ("loads", True, set())
 
 
 class _WithoutSeccomp(LocalEndpoint):

@@ -61,9 +61,7 @@ def test_the_server_has_the_verdicts_of_the_real_backend(tmp_path: Path) -> None
             model.rename(repository / name)
     answers = ask_server(repository)
     assert len(answers) > 50
-    verdicts = {
-        name: answer.partition(":")[0].partition(" ")[0] for name, answer in answers.items()
-    }
+    verdicts = {name: answer.outcome for name, answer in answers.items()}
     expected = {name: VERDICTS[name]["verdict"] for name in answers}
     different = {name for name in answers if verdicts[name] != expected[name] != "unverifiable"}
     known = OTHERWISE.keys() & answers.keys()

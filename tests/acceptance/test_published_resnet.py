@@ -44,7 +44,7 @@ def test_server_accepts_both_configurations(assembly: Path) -> None:
     """
     for folder in ("resnet50_pt", "resnet50_trt"):
         (answer,) = ask_server(assembly.parent / "build" / folder).values()
-        assert answer.startswith("loads (an empty backend")
+        assert str(answer).startswith("loads (an empty backend")
 
 
 def test_answers_equal_the_network_itself(endpoint: LocalEndpoint, pixels: Any) -> None:

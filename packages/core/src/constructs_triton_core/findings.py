@@ -4,7 +4,7 @@ a model configuration or a construct's properties.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -125,20 +125,34 @@ class Verdict(StrEnum):
     """What becomes of a model repository; the value of ``verdict`` in ``check --json``.
 
     Everything that says whether a repository can be deployed takes it from here: the text and the
-    JSON of ``check``, its exit code, and the message of ``RepositoryError``.
+    JSON of ``check``, its exit code, and the message of ``RepositoryError``. An error decides
+    before what is not known, because nothing that is looked at later makes it right.
+
+    ``LOADS``: everything that decides was looked at, and there is no error.
+    ``UNKNOWN``: there is no error, but something that decides was not looked at.
+    ``CANNOT_BE_SERVED``: Triton loads the models, and no endpoint can answer with them.
+    ``REJECTED``: Triton refuses to load a model.
     """
 
     LOADS = "loads"
+    UNKNOWN = "unknown"
     CANNOT_BE_SERVED = "cannot-be-served"
     REJECTED = "rejected"
 
     @classmethod
-    def of(cls, findings: Iterable[Finding]) -> Verdict:
-        """Return the verdict on a repository with these findings."""
+    def of(cls, findings: Iterable[Finding], not_checked: Collection[str] = ()) -> Verdict:
+        """Return the verdict on a repository with these findings.
+
+        Args:
+            findings: What was found.
+            not_checked: What was not looked at. Default: nothing was left out.
+        """
         errors = [finding for finding in findings if finding.severity is Severity.ERROR]
         if any(finding.rejects for finding in errors):
             return cls.REJECTED
-        return cls.CANNOT_BE_SERVED if errors else cls.LOADS
+        if errors:
+            return cls.CANNOT_BE_SERVED
+        return cls.UNKNOWN if not_checked else cls.LOADS
 
     @property
     def words(self) -> str:
@@ -148,6 +162,7 @@ class Verdict(StrEnum):
 
 _WORDS = {
     Verdict.LOADS: "Triton loads it",
+    Verdict.UNKNOWN: "unknown: Triton accepts what was checked",
     Verdict.CANNOT_BE_SERVED: "it cannot be served",
     Verdict.REJECTED: "Triton rejects it",
 }

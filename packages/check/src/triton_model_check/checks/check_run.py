@@ -13,7 +13,7 @@ from triton_model_check.checks.chapters import RULES, rules_for
 from triton_model_check.checks.files import POINTER_CODE, pointers_of
 from triton_model_check.checks.image_content import not_known_of_image
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
-from triton_model_check.checks.report import Report
+from triton_model_check.checks.report import Report, lines_of_open_findings
 from triton_model_check.checks.rules import IGNORE_MARK, Problem, Rule
 from triton_model_check.model_config.target import Target
 
@@ -56,11 +56,11 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
     findings.sort(
         key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code)
     )
+    kept = tuple(dict.fromkeys(findings))
     loaded = sorted(context.loaded & context.models.keys())
-    not_checked = tuple(line for name in loaded for line in context.models[name].not_checked)
-    return Report(
-        repository, tuple(dict.fromkeys(findings)), not_checked, tuple(dict.fromkeys(ignored))
-    )
+    not_checked = [line for name in loaded for line in context.models[name].not_checked]
+    not_checked += lines_of_open_findings(kept)
+    return Report(repository, kept, tuple(not_checked), tuple(dict.fromkeys(ignored)))
 
 
 def _with_comments(
@@ -90,7 +90,7 @@ def _expected_codes(context: RepositoryContext) -> Collection[str]:
     return {
         code
         for code, rule in RULES.items()
-        if rule.group not in ("server", "target")
+        if rule.group not in ("server", "real_server", "target")
         and (target.local_files or not rule.needs_files)
         and rule.holds_for(target)
     }
@@ -123,9 +123,22 @@ def _limited_model_findings(model: ModelUnderCheck, comments: list[IgnoreComment
     with limited_suggestions():
         found = list(_model_findings(model))
     comments += _comments_of(model)
-    model.not_checked += (*_imports_not_checked(model), *not_known_of_image(model))
+    model.not_checked = (
+        *_still_open(model),
+        *_imports_not_checked(model),
+        *not_known_of_image(model),
+    )
     model.forget_sources()
     return found
+
+
+def _still_open(model: ModelUnderCheck) -> tuple[str, ...]:
+    """Return what is not known of the model files, after what a real server said of the model."""
+    if not model.target.answers:
+        return model.not_checked
+    from triton_model_check.checks.real_server import is_looked_at, open_lines
+
+    return (*(() if is_looked_at(model) else model.not_checked), *open_lines(model))
 
 
 def _comments_of(model: ModelUnderCheck) -> Iterable[IgnoreComment]:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from constructs_triton_core.errors import RepositoryError
 from constructs_triton_core.findings import Finding, Severity, Verdict
 
-__all__ = ["Report"]
+__all__ = ["Report", "lines_of_open_findings"]
+
+#: Warnings about models that load only in an image that contains more than AWS's. AWS does not
+#: publish the packages of its images, so whether these models load is not known.
+_DEPENDS_ON_IMAGE = ("python-import-missing", "python-environment-elsewhere")
+
+
+def lines_of_open_findings(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """Return the lines of ``not_checked`` of the findings that depend on the image."""
+    return tuple(
+        f"{finding.path}: it depends on the image: {finding.message}"
+        for finding in findings
+        if finding.code in _DEPENDS_ON_IMAGE
+    )
 
 
 @dataclass(frozen=True)
@@ -19,7 +33,10 @@ class Report:
         repository: Path of the repository, for messages.
         findings: Errors and warnings. A model that loads but can never serve on SageMaker is an
             error too.
-        not_checked: Model files whose content was not checked, each with the reason.
+        not_checked: What decides and was not looked at, each as ``path: reason``. The path begins
+            with the folder of the model. This is the only thing that makes a verdict unknown: a
+            check that cannot look at something adds a line here, and a line here is never about
+            what does not decide.
         ignored: Findings that comments, options or settings ignore. They do not count.
     """
 
@@ -31,7 +48,7 @@ class Report:
     @property
     def verdict(self) -> Verdict:
         """Whether Triton loads the repository, and whether SageMaker can serve it."""
-        return Verdict.of(self.findings)
+        return Verdict.of(self.findings, self.not_checked)
 
     @cached_property
     def errors(self) -> tuple[Finding, ...]:
@@ -42,6 +59,13 @@ class Report:
     def warnings(self) -> tuple[Finding, ...]:
         """The findings that load and serve, but cause trouble later."""
         return tuple(finding for finding in self.findings if finding.severity is Severity.WARNING)
+
+    def with_findings(self, kept: Iterable[Finding], ignored: Iterable[Finding]) -> Report:
+        """Return the report with other findings; what is ignored is not open any more."""
+        chosen = tuple(kept)
+        dropped = {*lines_of_open_findings(self.findings)} - {*lines_of_open_findings(chosen)}
+        not_checked = tuple(line for line in self.not_checked if line not in dropped)
+        return Report(self.repository, chosen, not_checked, tuple(ignored))
 
     def raise_for_errors(self) -> None:
         """Raise one exception for all errors.

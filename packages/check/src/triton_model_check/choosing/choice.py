@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from constructs_triton_core.errors import InvalidValueError
@@ -12,6 +12,8 @@ from constructs_triton_core.spelling import did_you_mean
 from triton_model_check.checks.chapters import RULES
 from triton_model_check.checks.report import Report
 
+#: What a real server says is reported unless it is ignored by its code, because it was asked for.
+_OF_A_SERVER = frozenset({"server-refused"})
 Patterns = Sequence[tuple[str, frozenset[str]]]
 """Patterns of names, each with the codes that are ignored there."""
 
@@ -20,7 +22,8 @@ Patterns = Sequence[tuple[str, frozenset[str]]]
 class Choice:
     """The codes to report and to ignore; create one with :meth:`of`.
 
-    Errors of the syntax are always reported, because nothing else of their file is checked.
+    Errors of the syntax are always reported, because nothing else of their file is checked. What a
+    real server refuses is reported unless its code is ignored by name.
     """
 
     select: frozenset[str] = frozenset()
@@ -61,10 +64,11 @@ class Choice:
         ignored = [each for each in report.ignored if self._is_chosen(each)]
         for each in filter(self._is_chosen, report.findings):
             (ignored if self._ignores(each) else kept).append(each)
-        return replace(report, findings=tuple(kept), ignored=tuple(ignored))
+        return report.with_findings(kept, ignored)
 
     def _is_chosen(self, finding: Finding) -> bool:
-        return not self.select or finding.code in self.select or _is_syntax(finding.code)
+        is_always = _is_syntax(finding.code) or finding.code in _OF_A_SERVER
+        return not self.select or finding.code in self.select or is_always
 
     def _ignores(self, finding: Finding) -> bool:
         model, path = finding.path.partition("/")[0], finding.path
@@ -89,7 +93,12 @@ def _ignored_codes(names: Iterable[str], keyword: str) -> frozenset[str]:
                 f"{keyword}: errors of the syntax cannot be ignored, "
                 f'got "{name}"; fix what it reports'
             )
-    return frozenset(code for code in codes_of(listed, keyword) if not _is_syntax(code))
+    codes: set[str] = set()
+    for name in listed:
+        named = codes_of([name], keyword)
+        # A group that has other codes too, such as "server", is not about what a server refused.
+        codes |= named if named == _OF_A_SERVER else named - _OF_A_SERVER
+    return frozenset(code for code in codes if not _is_syntax(code))
 
 
 def _is_syntax(code: str) -> bool:

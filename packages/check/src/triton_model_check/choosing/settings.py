@@ -46,6 +46,7 @@ TYPES: dict[str, Callable[[str], Any]] = {
 _WORDS = {
     str: "a string",
     int: "a whole number",
+    bool: "true or false",
     list: "a list of strings",
     dict: "a table of lists",
 }
@@ -68,6 +69,7 @@ class Settings:
     instance_type: str | None = None
     model_config_name: str | None = None
     load_model: tuple[str, ...] | None = None
+    fail_on_unknown: bool = False
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     per_model_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from constructs_triton_core.findings import Verdict
@@ -14,12 +14,13 @@ from triton_model_check.cli.check_paths import NamedModels, find_repositories, o
 from triton_model_check.cli.chosen import add_choice, choose, listed
 from triton_model_check.cli.target_check import Checked, add_target_arguments, check_for_target
 from triton_model_check.cli.tensor_options import add_called_models
+from triton_model_check.model_config.server_answer import ServerAnswer
 from triton_model_check.model_config.target import Platform
 from triton_model_check.reporting.formats import add_format, print_results
 from triton_model_check.reporting.results import Result
 
-AskServer = Callable[[Path], dict[str, str]]
-"""Returns what a Triton server says of each model of a folder."""
+AskServer = Callable[[Path, Collection[str]], Mapping[str, ServerAnswer]]
+"""Returns what a Triton server says of models of a folder; no names mean all models."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "server") -> None:
@@ -28,8 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
     """
     parser.description = (
         "Check a model repository by the rules of Triton and of where it will run. Prints every "
-        "error with its file, line and fix. Exit code 1 if there are errors; warnings do not "
-        "count. What triton-models.toml in PATH declares about the models applies too."
+        "error with its file, line and fix. Exit code 1 if there are errors, and with "
+        "--fail-on-unknown if something was not checked; warnings do not count. "
+        "What triton-models.toml in PATH declares about the models applies too."
     )
     parser.add_argument(
         "paths",
@@ -56,6 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
         action="store_true",
         help="PATH is the content of one archive, not a repository that becomes several archives",
     )
+    parser.add_argument(
+        "--fail-on-unknown",
+        action="store_true",
+        help="exit with 1 also if something that decides was not checked (verdict unknown)",
+    )
     _add_fixes(parser)
     add_called_models(parser)
     add_format(parser)
@@ -80,37 +87,39 @@ def _add_fixes(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, ask_server: AskServer | None = None) -> int:
     """Check and print; return 1 if there are errors, else 0.
 
-    ``ask_server`` loads the models of a folder in a server. By default no server is asked.
+    ``ask_server`` loads models in a server, whose refusals are errors. By default no server is
+    asked.
     """
-    named = _repositories(arguments)
-    checks = [(_check_of(each, arguments), each.repository) for each in named]
+    return check_and_print(arguments, ask_server)[0]
+
+
+def check_and_print(
+    arguments: argparse.Namespace, ask_server: AskServer | None = None
+) -> tuple[int, list[Checked]]:
+    """Check and print, as :func:`run`; return the exit code, and what was found in each repository.
+
+    Nothing is found with ``--diff``, which prints what could be changed.
+    """
+    found = [_Repository(each, arguments) for each in _repositories(arguments)]
     if arguments.diff:
         from triton_model_check.cli.fixing import print_differences
 
-        differ = [print_differences(check, root, arguments) for check, root in checks]
-        return EXIT_WRONG if any(differ) else EXIT_SUCCESS
-    if arguments.fix:
-        from triton_model_check.cli.fixing import with_fixes
+        differ = [print_differences(each.check, each.path, arguments) for each in found]
+        return (EXIT_WRONG if any(differ) else EXIT_SUCCESS), []
 
-        checked = [
-            with_fixes(check, root, is_unsafe=arguments.unsafe_fixes) for check, root in checks
-        ]
-    else:
-        checked = [check(root) for check, root in checks]
-    answers = [None if ask_server is None else ask_server(each.repository) for each in named]
-    results = [
-        _result(*each, is_counted=arguments.statistics)
-        for each in zip(checked, answers, strict=True)
-    ]
+    checked: list[Checked] = []
+    results: list[Result] = []
+    for repository in found:
+        answers = repository.fix_and_ask(ask_server)
+        checked.append(repository.check(repository.path, tuple((answers or {}).values())))
+        results.append(_result(checked[-1], answers, is_counted=arguments.statistics))
     print_results(results, arguments.output_format, arguments.output_file)
-    loads = all(each.report.verdict is Verdict.LOADS for each in checked)
-    return EXIT_SUCCESS if loads else EXIT_WRONG
 
-
-def only_repository(arguments: argparse.Namespace) -> Path | None:
-    """Return the repository if the arguments are the path of one, and not of models in it."""
-    named = _repositories(arguments)
-    return named[0].repository if len(named) == 1 and not named[0].models else None
+    is_wrong = any(
+        repository.fails_with(each.report.verdict)
+        for repository, each in zip(found, checked, strict=True)
+    )
+    return (EXIT_WRONG if is_wrong else EXIT_SUCCESS), checked
 
 
 def _repositories(arguments: argparse.Namespace) -> list[NamedModels]:
@@ -119,25 +128,54 @@ def _repositories(arguments: argparse.Namespace) -> list[NamedModels]:
     return find_repositories(arguments.paths)
 
 
-def _check_of(named: NamedModels, arguments: argparse.Namespace) -> Callable[[Path], Checked]:
-    """Return what checks a repository, or a copy of it, by the settings of its project."""
-    settings = Settings.of(named.repository)
-    options = listed(arguments.select), listed(arguments.ignore)
+class _Repository:
+    """One repository of the arguments, which is checked by the settings of its project."""
 
-    def check(path: Path) -> Checked:
-        with show_work(f"checking {named.repository}"):
-            checked = check_for_target(path, arguments, settings)
-        report = of_named_models(checked.report, named._replace(repository=path))
-        return checked._replace(report=choose(report, settings, *options))
+    def __init__(self, named: NamedModels, arguments: argparse.Namespace) -> None:
+        self.path = named.repository
+        self._named = named
+        self._arguments = arguments
+        self._settings = Settings.of(named.repository)
 
-    return check
+    def check(self, path: Path, answers: Sequence[ServerAnswer] = ()) -> Checked:
+        """Check the repository, or the copy of it at ``path``, with what a server says of it."""
+        with show_work(f"checking {self.path}"):
+            checked = check_for_target(
+                path, self._arguments, self._settings, self._named.models, answers
+            )
+        report = of_named_models(checked.report, self._named._replace(repository=path))
+        options = listed(self._arguments.select), listed(self._arguments.ignore)
+        return checked._replace(report=choose(report, self._settings, *options))
+
+    def fix_and_ask(self, ask_server: AskServer | None) -> Mapping[str, ServerAnswer] | None:
+        """Correct the files if ``--fix`` is given; return what the server says of the models then.
+
+        ``None`` if no server is asked.
+        """
+        if self._arguments.fix:
+            from triton_model_check.cli.fixing import with_fixes
+
+            with_fixes(self.check, self.path, is_unsafe=self._arguments.unsafe_fixes)
+        return None if ask_server is None else ask_server(self.path, self._named.models)
+
+    def fails_with(self, verdict: Verdict) -> bool:
+        """Return whether a verdict makes the command exit with 1."""
+        if verdict is Verdict.UNKNOWN:
+            return self._arguments.fail_on_unknown or self._settings.fail_on_unknown
+        return verdict is not Verdict.LOADS
 
 
-def _result(checked: Checked, answers: dict[str, str] | None, *, is_counted: bool) -> Result:
+def _result(
+    checked: Checked, answers: Mapping[str, ServerAnswer] | None, *, is_counted: bool
+) -> Result:
     target = checked.target
     details = {
         "target": target and target.platform,
         "image_version": target and target.image_version,
         "default_models": list(checked.default_models),
+        "models": list(checked.models),
     }
-    return Result(checked.report, checked.subject, checked.where, details, answers, is_counted)
+    said = None if answers is None else {name: str(each) for name, each in answers.items()}
+    return Result(
+        checked.report, checked.subject, checked.where, checked.thing, details, said, is_counted
+    )

@@ -76,9 +76,9 @@ def of_named_models(report: Report, named: NamedModels) -> Report:
     if not named.models:
         return report
     repository = ModelRepository.from_directory(named.repository)
-    others = {
-        _model(each.path) for each in (*report.findings, *report.ignored)
-    } & repository.models.keys()
+    paths = [each.path for each in (*report.findings, *report.ignored)]
+    paths += [line.partition(": ")[0] for line in report.not_checked]
+    others = {_model(path) for path in paths} & repository.models.keys()
     users = {name for name in others if not named.models.isdisjoint(repository.closure(name))}
     kept = named.models | users
 
@@ -87,7 +87,7 @@ def of_named_models(report: Report, named: NamedModels) -> Report:
         for found in (report.findings, report.ignored)
     )
     not_checked = tuple(
-        each for each in report.not_checked if _model(each.partition(":")[0]) in kept
+        line for line in report.not_checked if _model(line.partition(": ")[0]) in kept
     )
     return replace(report, findings=findings, ignored=ignored, not_checked=not_checked)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from constructs_triton_core.spelling import quoted
 from triton_model_check.checks.report import Report
 from triton_model_check.choosing.settings import OPTIONS, TYPES, Settings
 from triton_model_check.cli.tensor_options import called_models
+from triton_model_check.model_config.server_answer import ServerAnswer
 from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_repository.kept.kept_repository import KeptRepository
 from triton_model_check.model_repository.repository import ModelRepository
@@ -25,18 +26,27 @@ _DERIVED = "SageMaker: multi-model for several models that do not need each othe
 class Checked(NamedTuple):
     """A report, the target that it is for, and the default model of each single-model endpoint.
 
-    ``target`` is ``None`` if the layout of the folder fits none.
+    ``target`` is ``None`` if the layout of the folder fits none. ``models`` are those that the user
+    named; none means the whole repository, for which an endpoint or a server is started.
     """
 
     report: Report
     target: Target | None
     default_models: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+
+    @property
+    def thing(self) -> str:
+        """What the verdict is on, in words: ``it``, or the named models."""
+        if not self.models:
+            return "it"
+        return f"the model{'s' if len(self.models) > 1 else ''} {quoted(self.models)}"
 
     @property
     def where(self) -> str:
         """The target in words, such as ``on a server``."""
         names = quoted(self.default_models)
-        if self.target is None:
+        if self.target is None or (self.models and self.target.is_sagemaker):
             return ""
         if len(self.default_models) > 1:
             return f" on SageMaker single-model endpoints, one for each of {names}"
@@ -61,12 +71,27 @@ def add_target_arguments(parser: argparse.ArgumentParser, default: Platform | No
             parser.add_argument(f"--{name}", metavar=option["metavar"], help=text, **more)
 
 
-def check_for_target(path: Path, arguments: argparse.Namespace, settings: Settings) -> Checked:
-    """Check the models as they are packed, with the environments of ``triton-models.toml``."""
+def check_for_target(
+    path: Path,
+    arguments: argparse.Namespace,
+    settings: Settings,
+    models: Collection[str] = (),
+    answers: Sequence[ServerAnswer] = (),
+) -> Checked:
+    """Check the models as they are packed, with the environments of ``triton-models.toml``.
+
+    Args:
+        path: The repository.
+        arguments: What the command was given.
+        settings: What the project has decided.
+        models: The models that the user named. Default: the repository as a whole.
+        answers: What a real server says of the models. Default: none was asked.
+    """
     repository = KeptRepository.from_directory(path, calls=called_models(arguments))
     placed, problem = place_environments(repository, local_files=not arguments.no_files)
-    checked = _check_repository(placed, arguments, settings)
-    return checked._replace(report=without_imports(checked.report, repository, problem))
+    checked = _check_repository(placed, arguments, settings, models, answers)
+    report = without_imports(checked.report, repository, problem)
+    return checked._replace(report=report, models=tuple(sorted(models)))
 
 
 def place_environments(
@@ -100,15 +125,24 @@ def without_imports(report: Report, repository: ModelRepository, problem: str) -
         for each in report.findings
         if not (each.code == _MISSING_IMPORT and each.path.partition("/")[0] in models)
     ]
-    not_checked = (*report.not_checked, f"not checked: {problem}")
-    return replace(report, findings=tuple(kept), not_checked=not_checked)
+    report = report.with_findings(kept, report.ignored)
+    open_lines = [f"{name}: environment not checked: {problem}" for name in sorted(models)]
+    return replace(report, not_checked=(*report.not_checked, *open_lines))
 
 
 def _check_repository(
-    repository: ModelRepository, arguments: argparse.Namespace, settings: Settings
+    repository: ModelRepository,
+    arguments: argparse.Namespace,
+    settings: Settings,
+    models: Collection[str],
+    answers: Sequence[ServerAnswer],
 ) -> Checked:
     target, is_derived = _target(arguments, settings)
+    if answers:
+        target = replace(target, answers=tuple(answers))
     check = partial(repository.check, is_packed=False, is_archive=arguments.archive)
+    if is_derived and models:
+        return _check_named(repository, check, target, models)
     if is_derived:
         return _check_derived(repository, check, target, is_archive=arguments.archive)
     is_named = target.platform == "sagemaker" and target.default_model is not None
@@ -170,6 +204,25 @@ def _check_derived(
         return together
     alone = _check_each(repository, check, target, names)
     return alone if len(alone.report.errors) < len(together.report.errors) else together
+
+
+def _check_named(
+    repository: ModelRepository,
+    check: Callable[..., Report],
+    target: Target,
+    models: Collection[str],
+) -> Checked:
+    """Check the endpoints that need one of the named models, each for a model of its own.
+
+    The other models of the folder may be of other endpoints, so they decide nothing here.
+    """
+    users = [
+        name
+        for name in repository.top_level_models()
+        if not set(models).isdisjoint(repository.closure(name))
+    ]
+    # Models in a circle are on top of none, and their rules report them.
+    return _check_each(repository, check, target, users or sorted(models))
 
 
 def _check_each(

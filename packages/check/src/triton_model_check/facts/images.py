@@ -206,6 +206,14 @@ def newest_release() -> str:
     return str(load("targets")["newest_release"])
 
 
+def release_of_server(version: str) -> str | None:
+    """Return the release of the server version that a server says of itself, such as ``"24.10"``
+    for ``"2.51.0"``; ``None`` if it is not known.
+    """
+    found = load("targets")["server_releases"].get(version.rpartition(".")[0])
+    return None if found is None else str(found)
+
+
 def last_release_with(backend: str) -> str:
     """Return the last release whose images from NVIDIA have a backend that
     later ones do not have.

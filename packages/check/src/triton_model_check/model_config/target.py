@@ -14,8 +14,10 @@ from typing import Any, Literal, NamedTuple
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.facts.images import DEFAULT_VERSION
 from triton_model_check.facts.published import load
 from triton_model_check.facts.releases import newest_known_release
+from triton_model_check.model_config.server_answer import ServerAnswer
 from triton_model_check.onnx_runtimes.asking import Asking
 
 __all__ = [
@@ -132,6 +134,9 @@ class Target:
         Whether the ONNX Runtime of the image's release is asked about ONNX models: ``"auto"`` asks
         it if it is installed or was fetched before, ``"fetch"`` fetches it from PyPI, and
         ``"never"`` leaves the verdict to the checker's own rules.
+    ``answers``
+        What a real server said of the models, as ``check --server`` asks one; empty if none was
+        asked.
     """
 
     platform: Platform = "sagemaker"
@@ -158,6 +163,11 @@ class Target:
     model_config_name: str | None = None
     load_models: tuple[str, ...] = ()
     onnx_runtime: Asking = "never"
+    answers: tuple[ServerAnswer, ...] = ()
+
+    def answer(self, model_name: str) -> ServerAnswer | None:
+        """Return what a real server said of a model, or ``None`` if none was asked."""
+        return next((each for each in self.answers if each.model == model_name), None)
 
     @property
     def is_sagemaker(self) -> bool:
@@ -183,16 +193,15 @@ class Target:
     def named(cls, platform: Platform, *, instance_type: str | None = None, **known: Any) -> Target:
         """Return the target of a platform: what it is assumed to have, and what is ``known`` of it.
 
-        A ``known`` field with the value ``None`` is not known. Outside of SageMaker the image is
-        NVIDIA's newest one whose content is known, unless the platform has a default.
-        ``instance_type`` adds its published hardware.
+        A ``known`` field with the value ``None`` is not known. The image is the one that the
+        constructs use by default on SageMaker, and NVIDIA's newest one whose content is known
+        elsewhere, unless the platform has a default. ``instance_type`` adds its published hardware.
 
         Raises:
             InvalidValueError: ``instance_type`` is not an instance type.
         """
-        assumed: dict[str, Any] = (
-            {} if platform in SAGEMAKER else {"image_version": newest_known_release().version}
-        )
+        version = DEFAULT_VERSION if platform in SAGEMAKER else newest_known_release().version
+        assumed: dict[str, Any] = {"image_version": version}
         assumed |= load("targets")["assumed"].get(platform, {})
         if instance_type is not None:
             instance = InstanceType.of(instance_type)

@@ -15,25 +15,53 @@ from constructs_triton_core.untrusted.terminal import print_json, print_lines
 from constructs_triton_core.visible_text import visible
 from triton_model_check import __version__
 from triton_model_check.checks.chapters import RULES
-from triton_model_check.reporting.results import Result, Shown, shown
+from triton_model_check.reporting.results import NotChecked, Result, Shown, shown
 from triton_model_check.reporting.text import summary
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 _LONGEST_DESCRIPTION = 1024  # GitHub rejects more
+#: The code of what was not checked, where a format needs one.
+_NOT_CHECKED = "not-checked"
 _REGION = ("startLine", "startColumn", "endLine", "endColumn")
 
 
 def print_sarif(results: Sequence[Result]) -> None:
-    """Print one run with the findings of all folders."""
+    """Print one run with the findings of all folders.
+
+    The verdicts are among the properties of the run. What was not checked is a notification of the
+    tool, because it is no result: a viewer shows it beside the results.
+    Source: SARIF 2.1.0, 3.20.21 and 3.58.
+    """
     found = shown(results)
     codes = list(dict.fromkeys(each.finding.code for each in found))
     rules = [_rule(code) for code in codes]
     driver = {"name": "triton-model-check", "version": __version__, "rules": rules}
     rows = [_result(each, codes.index(each.finding.code)) for each in found]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": rows}
+    verdicts = [{"path": each.name, "verdict": each.report.verdict} for each in results]
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [_invocation(results)],
+        "columnKind": "unicodeCodePoints",
+        "results": rows,
+        "properties": {"verdicts": verdicts},
+    }
     print_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def _invocation(results: Sequence[Result]) -> dict[str, Any]:
+    """Return the notifications about what was not checked."""
+    rows = [
+        {
+            "descriptor": {"id": _NOT_CHECKED},
+            "level": "note",
+            "message": {"text": _sentence(f"{each.path}: {each.reason}")},
+        }
+        for result in results
+        for each in result.from_working_folder().not_checked
+    ]
+    return {"executionSuccessful": True, "toolExecutionNotifications": rows}
 
 
 def _rule(code: str) -> dict[str, Any]:
@@ -91,7 +119,7 @@ def _uri(file: str) -> str:
 
 
 def print_github(results: Sequence[Result]) -> None:
-    """Print a command for each finding, and the verdicts.
+    """Print a command for each finding, what was not checked, and the verdicts.
 
     A step shows 10 errors and 10 warnings beside the code; the log has all. Source:
     actions/toolkit, ``docs/problem-matchers.md``.
@@ -101,6 +129,10 @@ def print_github(results: Sequence[Result]) -> None:
         sys.stdout.write(
             f"{_command(each)}\n".encode(encoding, "backslashreplace").decode(encoding)
         )
+    for result in results:
+        for left in result.from_working_folder().not_checked:
+            notice = f"::notice title={_NOT_CHECKED}::{_escaped(str(left))}"
+            sys.stdout.write(f"{notice}\n".encode(encoding, "backslashreplace").decode(encoding))
     print_lines(*map(summary, results))
 
 
@@ -123,8 +155,28 @@ def _escaped(value: object, signs: str = "") -> str:
 
 
 def print_gitlab(results: Sequence[Result]) -> None:
-    """Print the list of GitLab's Code Quality report."""
-    print_json([_issue(each) for each in shown(results)])
+    """Print the list of GitLab's Code Quality report.
+
+    It has no place for a verdict. What was not checked is an issue of the severity "info".
+    """
+    issues = [_issue(each) for each in shown(results)]
+    issues += [
+        _issue_of_unchecked(left)
+        for result in results
+        for left in result.from_working_folder().not_checked
+    ]
+    print_json(issues)
+
+
+def _issue_of_unchecked(left: NotChecked) -> dict[str, Any]:
+    identity = repr((_NOT_CHECKED, left.path, left.reason))
+    return {
+        "check_name": _NOT_CHECKED,
+        "description": str(left),
+        "severity": "info",
+        "fingerprint": hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest(),
+        "location": {"path": left.path, "lines": {"begin": 1}},
+    }
 
 
 def _issue(each: Shown) -> dict[str, Any]:

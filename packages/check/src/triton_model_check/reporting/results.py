@@ -32,6 +32,7 @@ class Result:
         report: The findings, and the folder.
         subject: The server in words, such as ``Triton 26.08 on a server``.
         where: The target in words, such as ``on a server``.
+        thing: What the verdict is on, in words.
         details: What JSON has of the target.
         answers: What a server says of each model. Default: none was asked.
         is_counted: Whether a reader wants to know how often each code was found.
@@ -41,10 +42,20 @@ class Result:
     report: Report
     subject: str = "Triton"
     where: str = ""
+    thing: str = "it"
     details: Mapping[str, object] = field(default_factory=dict)
     answers: Mapping[str, str] | None = None
     is_counted: bool = False
     is_moved: bool = False
+
+    @property
+    def not_checked(self) -> list[NotChecked]:
+        """What was not looked at, with paths as those of the findings."""
+        rows = [line.partition(": ") for line in self.report.not_checked]
+        return [
+            NotChecked(path.partition("/")[0], self._here(path) if self.is_moved else path, reason)
+            for path, _, reason in rows
+        ]
 
     @property
     def name(self) -> str:
@@ -58,10 +69,7 @@ class Result:
 
     def from_working_folder(self) -> Result:
         """Return the result with paths from the working folder in place of the checked one."""
-        root, report = os.path.relpath(self.name).replace(os.sep, "/"), self.report
-
-        def here(path: str) -> str:
-            return posixpath.normpath(f"{root}/{path}")
+        report, here = self.report, self._here
 
         def moved(found: Finding) -> Finding:
             place = found.place and found.place._replace(file=here(found.place.file))
@@ -76,6 +84,22 @@ class Result:
         return replace(
             self, report=replace(report, findings=findings, ignored=ignored), is_moved=True
         )
+
+    def _here(self, path: str) -> str:
+        """Return a path in the checked folder as one from the working folder."""
+        root = os.path.relpath(self.name).replace(os.sep, "/")
+        return posixpath.normpath(f"{root}/{path}")
+
+
+class NotChecked(NamedTuple):
+    """One thing that decides and was not looked at: the model, the path, and the reason."""
+
+    model: str
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
 
 
 class Shown(NamedTuple):

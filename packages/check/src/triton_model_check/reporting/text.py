@@ -14,9 +14,9 @@ from triton_model_check.reporting.results import Result
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
 _BOLD, _DIM = "1", "2"
-_VERSION = 1  # of the JSON: a change that a reader can notice, beside a new field, makes it 2
-#: Warnings about models that load only in an image that contains more than AWS's.
-_DEPENDS_ON_IMAGE = ("python-import-missing", "python-environment-elsewhere")
+#: Of the JSON; a change that a reader can notice, beside a new field, makes it 3. Version 2 has the
+#: verdict "unknown", and an object for each thing that was not checked.
+_VERSION = 2
 
 
 def print_as_json(results: Sequence[Result]) -> None:
@@ -36,7 +36,7 @@ def _document(result: Result) -> dict[str, object]:
         **result.details,
         "verdict": report.verdict,
         "findings": [finding.to_dict() for finding in report.findings],
-        "not_checked": list(report.not_checked),
+        "not_checked": [each._asdict() for each in result.not_checked],
         "ignored": [finding.to_dict() for finding in report.ignored],
     }
     if result.is_counted:
@@ -56,7 +56,7 @@ def print_text(results: Sequence[Result]) -> None:
         else:
             print_lines(*(line for found in report.findings for line in _block(found, result.root)))
         print_lines([("" if is_one else f"{result.name}: ", ""), (summary(result), _BOLD)])
-        print_lines(*(f"  {line}" for line in (*_fixable(report.findings), *report.not_checked)))
+        print_lines(*(f"  {line}" for line in (*_fixable(report.findings), *result.not_checked)))
         print_lines(*(f"server: {name}: {said}" for name, said in (result.answers or {}).items()))
 
 
@@ -107,13 +107,12 @@ def summary(result: Result) -> str:
     counts = f"{plural(len(report.errors), 'error')}, {plural(len(report.warnings), 'warning')}"
     if report.ignored:
         counts += f", {len(report.ignored)} ignored"
-    is_open = report.not_checked or any(each.code in _DEPENDS_ON_IMAGE for each in report.warnings)
-    words = report.verdict.words
-    if report.verdict is Verdict.LOADS and is_open:
-        words = "Triton accepts what was checked"
-    if words.startswith("Triton"):
-        return f"{counts}: {words.replace('Triton', result.subject, 1)}"
-    return f"{counts}: {words}{result.where}"
+    words = report.verdict.words.replace("Triton", result.subject, 1)
+    if report.verdict is not Verdict.UNKNOWN:
+        words = " ".join(result.thing if word == "it" else word for word in words.split(" "))
+    if report.verdict is Verdict.CANNOT_BE_SERVED:
+        words += result.where
+    return f"{counts}: {words}"
 
 
 def _fixable(findings: Iterable[Finding]) -> list[str]:

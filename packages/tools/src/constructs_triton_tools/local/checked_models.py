@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from constructs_triton_core.errors import LocalEndpointError
@@ -23,6 +24,7 @@ from constructs_triton_tools.local.stand_ins.environments import replace_environ
 from constructs_triton_tools.local.stand_ins.stand_ins import PACKAGES, StandIns
 from triton_model_check.model.backends import infer_backend
 from triton_model_check.model.folder import CONFIG_FILE, ModelFolder
+from triton_model_check.model_config.server_answer import Loader
 from triton_model_check.model_config.text import format_model_config
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.uncompressed.copying import copy_file
@@ -65,13 +67,30 @@ void *TRITONBACKEND_ModelInstanceExecute(void *instance, void **requests, unsign
 """
 
 
+@dataclass(frozen=True)
+class CopiedModel:
+    """How a model of the copy differs from the user's: what was changed, and what loads it."""
+
+    notes: tuple[str, ...] = ()
+    loader: Loader = "backend"
+
+    @property
+    def note(self) -> str:
+        """What was changed or replaced, in words; may be empty."""
+        return "; ".join(self.notes)
+
+    def noting(self, note: str, loader: Loader | None = None) -> CopiedModel:
+        """Return the model with one more note."""
+        return CopiedModel((*self.notes, note), loader or self.loader)
+
+
 def copy_models(
     repository: ModelRepository, directory: Path, installation: TritonInstallation
-) -> dict[str, str]:
+) -> dict[str, CopiedModel]:
     """Fill ``directory`` with ``models``, ``backends`` and ``home``, with links to unchanged files.
 
     Returns:
-        The models, each with a note of what was changed or replaced; the note may be empty.
+        The models by name.
     """
     python = inspect_python(packages=PACKAGES)
     make_backends(directory / "backends", installation, python)
@@ -81,17 +100,19 @@ def copy_models(
         if entry.name not in repository.models:
             (directory / "models" / entry.name).symlink_to(entry.resolve())
     models, archives = directory / "models", _environments(repository)
-    notes = {
-        name: _copy(model, models / name, archives) for name, model in repository.models.items()
+    copied = {
+        name: CopiedModel(_copy(model, models / name, archives))
+        for name, model in repository.models.items()
     }
     built: list[str] = []
     replace_environments(models, python.executable, built.append)
     for line in built:
-        notes[line.partition("/")[0]] += f" ({line})"
+        name = line.partition("/")[0]
+        copied[name] = copied[name].noting(line)
     stand_ins = StandIns(python.packages, python.executable)
-    for name, note in _replace_backends(repository, directory, stand_ins):
-        notes[name] += note
-    return notes
+    for name, note, loader in _replace_backends(repository, directory, stand_ins):
+        copied[name] = copied[name].noting(note, loader)
+    return copied
 
 
 def has_gpu() -> bool:
@@ -101,8 +122,10 @@ def has_gpu() -> bool:
 
 def _replace_backends(
     repository: ModelRepository, directory: Path, stand_ins: StandIns
-) -> Iterator[tuple[str, str]]:
-    """Replace the backends that are not installed; yield each model that needs one, with a note.
+) -> Iterator[tuple[str, str, Loader]]:
+    """Replace the backends that are not installed.
+
+    Yields each model that needs another one, with a note and with what loads it.
 
     Triton looks for a library in the model's folder first, so each model has its own empty backend.
     """
@@ -114,13 +137,12 @@ def _replace_backends(
             continue
         if stand_ins.can_run(model, backend):
             runtime = stand_ins.describe(model, backend)
-            yield model.name, f" (loaded by {runtime} in place of the backend {backend})"
+            note = f"loaded by {runtime} in place of the backend {backend}"
+            yield model.name, note, "stand-in"
         else:
             _compile_empty_backend(directory / "models" / model.name, backend)
-            yield (
-                model.name,
-                f" (an empty backend {backend} was used: only the configuration was checked)",
-            )
+            note = f"an empty backend {backend} was used: only the configuration was checked"
+            yield model.name, note, "empty-backend"
 
 
 def _environments(repository: ModelRepository) -> set[str]:
@@ -134,8 +156,8 @@ def _environments(repository: ModelRepository) -> set[str]:
     return {each.string_value.rpartition("/")[2] for each in found}
 
 
-def _copy(model: ModelFolder, target: Path, archives: set[str]) -> str:
-    """Link the model's files, write a configuration for this machine, and return a note of the
+def _copy(model: ModelFolder, target: Path, archives: set[str]) -> tuple[str, ...]:
+    """Link the model's files, write a configuration for this machine, and return notes of the
     change.
 
     Environments are copied, because those with another Python than the server are replaced.
@@ -148,8 +170,9 @@ def _copy(model: ModelFolder, target: Path, archives: set[str]) -> str:
             _mirror(model.directory / name, target / name)
     content = model.read(CONFIG_FILE)
     if content is None:
-        return ""
-    config, note = model.config, ""
+        return ()
+    config = model.config
+    notes: tuple[str, ...] = ()
     if config is not None and not has_gpu():
         kept = [group for group in config.instance_group if group.kind != _KIND_GPU]
         if len(kept) < len(config.instance_group):
@@ -157,12 +180,10 @@ def _copy(model: ModelFolder, target: Path, archives: set[str]) -> str:
             changed.CopyFrom(config)
             del changed.instance_group[:]
             changed.instance_group.extend(kept)
-            content, note = (
-                format_model_config(changed).encode(),
-                " (without its instance groups on GPUs)",
-            )
+            content = format_model_config(changed).encode()
+            notes = ("without its instance groups on GPUs",)
     (target / CONFIG_FILE).write_bytes(content)
-    return note
+    return notes
 
 
 def _mirror(source: Path, target: Path) -> None:

@@ -19,16 +19,17 @@ import select
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
 from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_core.facts.failures import Rank
 from constructs_triton_core.processes.children import PIPE, Child, foreign_environment
-from constructs_triton_tools.local.checked_models import copy_models, has_gpu
+from constructs_triton_tools.local.checked_models import CopiedModel, copy_models, has_gpu
 from constructs_triton_tools.local.server.installation import (
     TritonInstallation,
     find_installation,
@@ -36,25 +37,32 @@ from constructs_triton_tools.local.server.installation import (
 )
 from constructs_triton_tools.local.server.supervisor_process import supervisor_command
 from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
+from constructs_triton_tools.operations.diagnosis import Message, recognize
 from triton_model_check.artifacts.environments.placement import with_environments
+from triton_model_check.facts.images import release_of_server
+from triton_model_check.model_config.server_answer import ServerAnswer
 from triton_model_check.model_repository import ModelRepository
 
 _SOCKET_NAME = "http.sock"
 #: Triton waits for its Python processes most of the time in which it loads a small model.
 _SERVERS = 4
 _START_SECONDS, _LOAD_SECONDS, _LOAD_ALONE_SECONDS = 60.0, 30.0, 60.0
-_END_SECONDS = 15.0
+_END_SECONDS, _READ_SECONDS = 15.0, 10.0
 _CRASHES = (signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
+_IMPORT_CALL = re.compile(r" <frozen importlib[^>]*>\(\d+\): \w+")
 # Of an ensemble, the steps are unloaded too.
 _BODIES = {"load": b"{}", "unload": b'{"parameters": {"unload_dependents": true}}'}
 
 
-def ask_server(path: Path) -> dict[str, str]:
+def ask_server(path: Path, names: Collection[str] = ()) -> dict[str, ServerAnswer]:
     """Return the server's answer for each model.
 
-    An answer is ``"loads"``, or ``"rejected: "`` and the server's message, or ``"unknown: "`` and
-    the reason why there is no verdict: the server does not answer, or was killed. An answer says if
-    another backend was used. Without a GPU, instance groups on GPUs are removed first.
+    It is unknown if the server does not answer, or was killed. An answer says if another backend
+    was used. Without a GPU, instance groups on GPUs are removed first.
+
+    Args:
+        path: The model repository.
+        names: The models to load, which load the models that they need too. Default: all models.
 
     Raises:
         InvalidValueError: a Python environment was not built, or cannot be built for the server's
@@ -65,7 +73,7 @@ def ask_server(path: Path) -> dict[str, str]:
     """
     repository = with_environments(ModelRepository.from_directory(path))
     with tempfile.TemporaryDirectory(prefix="constructs-triton-check-") as folder:
-        return dict(sorted(CheckRun.prepare(repository, Path(folder)).ask().items()))
+        return CheckRun.prepare(repository, Path(folder), names).ask()
 
 
 class _NoAnswerError(Exception):
@@ -74,23 +82,25 @@ class _NoAnswerError(Exception):
 
 @dataclass(frozen=True)
 class CheckRun:
-    """The models of a check, each with the note that its answer gets,
-    and the servers that load them.
-    """
+    """The models of a check, each as it was copied, and the servers that load them."""
 
     directory: Path
-    models: dict[str, str]
+    models: dict[str, CopiedModel]
     installation: TritonInstallation
     _running: list[CheckServer] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @classmethod
-    def prepare(cls, repository: ModelRepository, directory: Path) -> CheckRun:
-        """Copy the models and the backends into an empty folder."""
+    def prepare(
+        cls, repository: ModelRepository, directory: Path, names: Collection[str] = ()
+    ) -> CheckRun:
+        """Copy the models and the backends into an empty folder; ``names`` are to be loaded."""
         installation = find_installation()
-        return cls(directory, copy_models(repository, directory, installation), installation)
+        copied = copy_models(repository, directory, installation)
+        asked = {name: copied[name] for name in sorted(names or copied) if name in copied}
+        return cls(directory, asked, installation)
 
-    def ask(self) -> dict[str, str]:
+    def ask(self) -> dict[str, ServerAnswer]:
         """Load every model, those that got no answer a second time and alone,
         and return the answers.
         """
@@ -98,10 +108,13 @@ class CheckRun:
         for name in self.models:
             if name not in answers:
                 answers[name] = self._ask_alone(name)
-        return {name: answers[name] + note for name, note in self.models.items()}
+        return {
+            name: replace(answers[name], note=copied.note, loader=copied.loader)
+            for name, copied in self.models.items()
+        }
 
-    def _ask_together(self) -> dict[str, str]:
-        answers: dict[str, str] = {}
+    def _ask_together(self) -> dict[str, ServerAnswer]:
+        answers: dict[str, ServerAnswer] = {}
         waiting = queue.SimpleQueue[str]()
         for name in self.models:
             waiting.put(name)
@@ -120,7 +133,9 @@ class CheckRun:
                 raise
         return answers
 
-    def _ask_waiting(self, waiting: queue.SimpleQueue[str], answers: dict[str, str]) -> None:
+    def _ask_waiting(
+        self, waiting: queue.SimpleQueue[str], answers: dict[str, ServerAnswer]
+    ) -> None:
         while not waiting.empty():
             with self.server() as server, suppress(_NoAnswerError, queue.Empty):
                 while True:
@@ -128,14 +143,15 @@ class CheckRun:
                     answers[name] = server.load(name, _LOAD_SECONDS)
                     server.unload(name)
 
-    def _ask_alone(self, name: str) -> str:
+    def _ask_alone(self, name: str) -> ServerAnswer:
         with self.server() as server:
             try:
                 return server.load(name, _LOAD_ALONE_SECONDS)
             except _NoAnswerError as error:
                 if isinstance(error.__cause__, TimeoutError):
-                    return f"unknown: the server did not answer within {_LOAD_ALONE_SECONDS:.0f} s"
-                return _answer_of_ended(server.exit_code())
+                    reason = f"the server did not answer within {_LOAD_ALONE_SECONDS:.0f} s"
+                    return ServerAnswer(name, "unknown", reason, release=server.release)
+                return _answer_of_ended(name, server.exit_code(), server.release)
 
     @contextmanager
     def server(self) -> Iterator[CheckServer]:
@@ -154,6 +170,7 @@ class CheckRun:
             self._running.append(server)
             try:
                 server.start(self._request(folder, prefix))
+                server.release = server.read_release()
                 yield server
             finally:
                 server.stop()
@@ -190,12 +207,16 @@ class CheckRun:
         ]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class CheckServer:
-    """One server of a check, in its folder, with the supervisor that started it."""
+    """One server of a check, in its folder, with the supervisor that started it.
+
+    ``release`` is its Triton release, once it has started; ``None`` if it is not known.
+    """
 
     folder: Path
     supervisor: Child[str]
+    release: str | None = None
 
     def start(self, request: dict[str, object]) -> None:
         """Start the server and wait until it answers."""
@@ -223,10 +244,21 @@ class CheckServer:
             self.supervisor.stdin.write('{"stop": true}\n')
             self.supervisor.stdin.close()
 
-    def load(self, name: str, seconds: float) -> str:
+    def read_release(self) -> str | None:
+        """Return the Triton release of the server, such as ``"24.10"``, if it is known."""
+        with suppress(_NoAnswerError, ValueError, KeyError, TypeError):
+            _, text = self.request("GET", "/v2", _READ_SECONDS)
+            return release_of_server(str(json.loads(text)["version"]))
+        return None
+
+    def load(self, name: str, seconds: float) -> ServerAnswer:
         """Return whether a model loads."""
         status, text = self.request("POST", _path(name, "load"), seconds)
-        return "loads" if status == http.HTTPStatus.OK else f"rejected: {_reason(text)}"
+        if status == http.HTTPStatus.OK:
+            return ServerAnswer(name, "loads", release=self.release)
+        reason = _reason(text, self.folder.parent / "models")
+        hint = _hint(reason, self.release)
+        return ServerAnswer(name, "rejected", reason, release=self.release, hint=hint)
 
     def unload(self, name: str) -> None:
         """Unload a model: its processes would slow down the others."""
@@ -272,18 +304,31 @@ def _empty(waiting: queue.SimpleQueue[str]) -> None:
             waiting.get_nowait()
 
 
-def _answer_of_ended(code: int | None) -> str:
+def _answer_of_ended(name: str, code: int | None, release: str | None) -> ServerAnswer:
     if code is None or (code < 0 and -code not in _CRASHES):
         by = "" if code is None else f" by {signal.Signals(-code).name}"
-        return (
-            f"unknown: the server was ended{by}; "
-            "free memory and space in /dev/shm, and run the check again"
+        reason = (
+            f"the server was ended{by}; free memory and space in /dev/shm, and run the check again"
         )
+        return ServerAnswer(name, "unknown", reason, release=release)
     how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
-    return f"rejected: the server ended with {how} while it loaded this model alone"
+    reason = f"the server ended with {how} while it loaded this model alone"
+    return ServerAnswer(name, "rejected", reason, release=release)
 
 
-def _reason(text: str) -> str:
+def _hint(reason: str, release: str | None) -> str:
+    """Return the fix of a message that the catalogue of failures explains, else ``""``."""
+    found = recognize(Message(reason, "server", is_log=True, triton_version=release))
+    return found.fix if found is not None and found.rank is Rank.CAUSE else ""
+
+
+def _reason(text: str, models: Path) -> str:
+    """Return the message of an answer in one line, with paths as in the user's repository.
+
+    The models are a copy, whose folder no longer exists when the user reads the message. The calls
+    inside Python's own import are left out.
+    """
     with suppress(ValueError, KeyError, TypeError):
         text = str(json.loads(text)["error"])
-    return re.sub(r"\s+", " ", text).strip()
+    line = re.sub(r"\s+", " ", text.replace(f"{models}{os.sep}", ""))
+    return _IMPORT_CALL.sub("", line).strip(" ;")
