@@ -115,10 +115,10 @@ class _Answers:
         folder.mkdir(parents=True)
         run = CheckRun.prepare(ModelRepository.from_directory(root), folder)
         # A note says that an empty backend replaces the model's own, so the server says nothing.
-        for name in [name for name, note in run.models.items() if not note]:
+        for name in [name for name, each in run.models.items() if not each.notes]:
             # Some models end the server, which is the verdict that they do not load.
             with run.server() as server, suppress(_NoAnswerError):
-                if server.load(name, 30) == "loads":
+                if server.load(name, 30).outcome == "loads":
                     known = (requests or {}).get(name)
                     self.requests[name] = known or _zeros(server, name)
                     self.found[name] = _answer(server, name, self.requests[name], folder)
