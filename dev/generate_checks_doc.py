@@ -176,6 +176,8 @@ CHAPTERS = {
     "instances": "Instance groups",
     "warmup": "Warmup",
     "python_backend": "Python backend",
+    "python_load": "Python models: what they do when they load",
+    "python_requests": "Python models: requests and responses",
     "python_environment": "Packed Python environments and imports",
     "environment_packages": "Packages of packed Python environments",
     "environment_use": "How images use packed Python environments",

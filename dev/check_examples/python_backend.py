@@ -24,10 +24,15 @@ from check_examples.repositories import (
 )
 from triton_model_check.model_config.target import Target
 
-_CALL = (
-    "import triton_python_backend_utils as pb_utils\nREQUEST = "
-    "pb_utils.InferenceRequest(model_name={})\n"
-)
+_CALL = """import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        tensors = dict(inputs=requests[0].inputs(), requested_output_names=["Y"])
+        request = pb_utils.InferenceRequest(model_name={}, **tensors)
+        return [request.exec()]
+"""
 
 _TENSORS = """import triton_python_backend_utils as pb_utils
 class TritonPythonModel:
@@ -43,7 +48,7 @@ _EXECUTE = "class TritonPythonModel:\n    def execute(self, requests):\n        
 def _calling(name: str) -> Files:
     """A model ``m`` that calls another one, and a model ``scale``."""
     scale = {"scale/config.pbtxt": HEAD, "scale/1/model.py": CLASS}
-    return one(HEAD, **{"m/1/model.py": CLASS + _CALL.format(name)}, **scale)
+    return one(HEAD, **{"m/1/model.py": _CALL.format(name)}, **scale)
 
 
 _ACTIVATE: Files = {"m/env/bin/activate": ""}
@@ -86,11 +91,6 @@ def _environment(failing: bytes, fixed: bytes, target: Target | None = None) -> 
 EXAMPLES: dict[str, Example] = {
     "python-model-file": Example({"m/config.pbtxt": HEAD, "m/1/models.py": CLASS}, one(HEAD)),
     "python-syntax": Example(one(HEAD, **{"m/1/model.py": CLASS + "def\n"}), one(HEAD)),
-    "python-syntax-other-version": Example(
-        one(HEAD, **{"m/1/model.py": CLASS + "def\n"}),
-        one(HEAD),
-        Target(default_model="m", image_version="24.09"),
-    ),
     "python-class": Example(one(HEAD, **{"m/1/model.py": CLASS.replace("Triton", "")}), one(HEAD)),
     "python-class: the only class": Example(
         one(HEAD, **{"m/1/model.py": CLASS.replace("TritonPythonModel", "Scaler")}), one(HEAD)
@@ -108,6 +108,7 @@ EXAMPLES: dict[str, Example] = {
             f"{HEAD}model_transaction_policy {{ decoupled: true }}\n",
             **{"m/1/model.py": _EXECUTE.format(_SENDS)},
         ),
+        Target.named("server", image_version="24.05"),
     ),
     "python-environment": Example(ENVIRONMENT_HERE, {**ENVIRONMENT_HERE, **_ACTIVATE}),
     "python-environment: left out": Example(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from check_examples.onnx_models import relu
+from check_examples.python_contract import EXAMPLES as PYTHON_EXAMPLES
 from check_examples.repositories import CLASS, HEAD
 from check_examples.torch_and_plan import plan
 
@@ -14,7 +15,19 @@ JSON = "m/1/model.json"
 MAPS = 'input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" }'
 ONE = f'ensemble_scheduling {{ step [ {{ model_name: "a" model_version: -1 {MAPS} }} ] }}\n'
 
+NEWER_IMAGE = ("python-backend-name-in-function: release", "python-response-sender")
+
+
+def _rewritten(key: str) -> tuple[Step, ...]:
+    """Write ``model.py`` as the hint of an example says."""
+    content = PYTHON_EXAMPLES[key].fixed["m/1/model.py"]
+    assert isinstance(content, str)
+    return (add("m/1/model.py", content),)
+
+
 CASES: dict[str, tuple[Step, ...]] = {
+    **{key: _rewritten(key) for key in PYTHON_EXAMPLES if key not in NEWER_IMAGE},
+    **{key: (endpoint(image_version="24.10"),) for key in NEWER_IMAGE},
     "backend-ensemble-platform": (
         ensemble('platform: "ensemble"\n', f'platform: "ensemble"\nmax_batch_size: 8\n{ONE}'),
     ),
@@ -53,7 +66,6 @@ CASES: dict[str, tuple[Step, ...]] = {
     "ensemble-batch-axis": (file("a/config.pbtxt", "input [", "max_batch_size: 8\ninput ["),),
     "python-model-file": (move("m/1/models.py", "m/1/model.py"),),
     "python-syntax": (file("m/1/model.py", "def\n", ""),),
-    "python-syntax-other-version": (file("m/1/model.py", "def\n", ""),),
     "python-class": (file("m/1/model.py", "class PythonModel", "class TritonPythonModel"),),
     "python-class: the only class": (file("m/1/model.py", "Scaler", "TritonPythonModel"),),
     "python-execute-returns-none: sender": (

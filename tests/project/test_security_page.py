@@ -66,6 +66,10 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         "test_runtime.py": "test_model_that_takes_too_much_memory_has_no_verdict",
         "test_onnx_declared_weights.py": "test_large_weights_become_inputs",
     },
+    "Syntax of Python models for another Python (extra `python`)": {
+        "test_python_grammar.py": "test_ruff_that_fails_decides_nothing",
+        "test_hostile_repositories.py": "test_large_python_source_is_not_checked",
+    },
     "TorchScript archives": {
         "test_hostile_model_files.py": (
             "test_list_of_many_members_is_not_read test_code_of_all_members_together_is_bounded "

@@ -28,7 +28,10 @@ from constructs_triton import ModelSource, TritonEnvironment, TritonModelReposit
 from constructs_triton.cdk.repository.model_repository import contents_of
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 
-CALL = "import triton_python_backend_utils as pb_utils\npb_utils.InferenceRequest(model_name={})\n"
+CALL = """import triton_python_backend_utils as pb_utils
+def send(**arguments):
+    pb_utils.InferenceRequest(model_name={}, **arguments).exec()
+"""
 
 
 def add_call(path: Path, caller: str, called: str) -> None:

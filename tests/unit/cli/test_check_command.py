@@ -249,10 +249,10 @@ def test_each_option_reaches_the_check(
     assert getattr(targets[0], field) == value
 
 
-_CALLS = (
-    "import triton_python_backend_utils as pb_utils\nREQUEST = "
-    "pb_utils.InferenceRequest(model_name='a')\n"
-)
+_CALLS = """import triton_python_backend_utils as pb_utils
+def request(**arguments):
+    return pb_utils.InferenceRequest(model_name='a', **arguments)
+"""
 _TWO = one(HEAD, **{"a/config.pbtxt": HEAD, "a/1/model.py": CLASS})
 _DECOUPLED = HEAD + "model_transaction_policy { decoupled: true }\n"
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 CALLER = "import triton_python_backend_utils as pb_utils\nNAME = str(1)\n" + (
     "class TritonPythonModel:\n    def execute(self, requests):\n"
-    "        return pb_utils.InferenceRequest(model_name=NAME)\n"
+    "        return pb_utils.InferenceRequest(model_name=NAME, **requests[0])\n"
 )
 CALLED = "class TritonPythonModel:\n    def execute(self, requests): ...\n"
 TENSOR = '[ { name: "%s" data_type: TYPE_FP32 dims: [ 1 ] } ]'

@@ -24,7 +24,7 @@ VERDICTS: dict[str, dict[str, Any]] = json.loads(
 )
 
 NEEDS_EXECUTION = {
-    "bad_auto_conflict": "auto_complete_config is executed and disagrees with config.pbtxt",
+    "bad_auto_conflict": "auto_complete_config is executed, which images before 22.06 do not do",
     "bad_ens_step_autocomplete_mismatch": (
         "auto_complete_config is executed and gives a step its types"
     ),

@@ -22,7 +22,11 @@ ensemble_scheduling {{ step [{{
   input_map {{ key: "x" value: "x" }} output_map {{ key: "y" value: "y" }}
 }}] }}""".encode()
 MODEL = "class TritonPythonModel:\n    def execute(self, requests): ...\n"
-CALL = "import triton_python_backend_utils as pb_utils\npb_utils.InferenceRequest(model_name={})\n"
+CALL = """import triton_python_backend_utils as pb_utils
+NAMES = ["a"]
+def send(**arguments):
+    pb_utils.InferenceRequest(model_name={}, **arguments)
+"""
 
 
 def make(path: Path, calls: dict[str, str]) -> Path:
@@ -64,15 +68,19 @@ def test_models_that_call_each_other_are_both_served(tmp_path: Path) -> None:
 
 
 def test_declared_calls_count(tmp_path: Path) -> None:
-    """``calls`` declares what the source does not contain, and the note about it disappears."""
+    """``calls`` declares what the source does not contain, and the notes about it disappear."""
     path = make(tmp_path, {"caller": "NAMES[0]", "a": "", "b": ""})
     undeclared = ModelRepository.from_directory(path)
-    assert [finding.code for finding in undeclared.check().findings] == [
-        "python-called-model-unknown"
-    ]
+    target = Target(default_model="caller")
+    codes = [finding.code for finding in undeclared.check(target).findings]
+    assert codes == ["python-called-model-unknown"]
+    report = undeclared.check()
+    assert not report.findings
+    assert "call of a model not checked" in report.not_checked[0]
     assert "b" in undeclared.top_level_models()
     declared = ModelRepository.from_directory(path, calls={"caller": ["b"]})
-    assert not declared.check().findings
+    assert not declared.check(target).findings
+    assert not declared.check().not_checked
     assert declared.closure("caller") == ["b", "caller"]
 
 

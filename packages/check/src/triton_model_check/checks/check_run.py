@@ -19,6 +19,7 @@ from triton_model_check.model_config.target import Target
 
 if TYPE_CHECKING:
     from triton_model_check.checks.comments import IgnoreComment
+    from triton_model_check.checks.other_python import Asked
     from triton_model_check.model_config.locations import Range
 
 __all__ = ["RULES", "RepositoryContext"]
@@ -40,10 +41,12 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
     """
     findings = list(_repository_findings(context))
     comments: list[IgnoreComment] = []
+    asked: list[Asked] = []
     for model in context.models.values():
         is_loaded = model.name in context.loaded
-        found = _limited_model_findings(model, comments)
+        found = _limited_model_findings(model, comments, asked)
         findings += found if is_loaded else [_as_not_loaded(each, context) for each in found]
+    findings += _syntax_findings(context, asked)
     pointers = {path for model in context.models.values() for path in pointers_of(model)}
     if pointers:
         findings = _with_one_of_each(pointers, findings)
@@ -119,15 +122,22 @@ def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
             yield _finding(rule, problem, problem.path or ".", context.target)
 
 
-def _limited_model_findings(model: ModelUnderCheck, comments: list[IgnoreComment]) -> list[Finding]:
+def _limited_model_findings(
+    model: ModelUnderCheck, comments: list[IgnoreComment], asked: list[Asked]
+) -> list[Finding]:
     with limited_suggestions():
         found = list(_model_findings(model))
     comments += _comments_of(model)
     model.not_checked = (
         *_still_open(model),
         *_imports_not_checked(model),
+        *_calls_not_checked(model),
         *not_known_of_image(model),
     )
+    if model.python_sources:
+        from triton_model_check.checks.other_python import files_to_ask_about
+
+        asked += files_to_ask_about(model)
     model.forget_sources()
     return found
 
@@ -139,6 +149,21 @@ def _still_open(model: ModelUnderCheck) -> tuple[str, ...]:
     from triton_model_check.checks.real_server import is_looked_at, open_lines
 
     return (*(() if is_looked_at(model) else model.not_checked), *open_lines(model))
+
+
+def _syntax_findings(context: RepositoryContext, asked: Sequence[Asked]) -> Iterator[Finding]:
+    """Yield what another program finds in the syntax of Python models."""
+    if not asked:
+        return
+    from triton_model_check.checks.other_python import as_problems
+    from triton_model_check.model.ruff_parser import Question, ask_ruff
+
+    answers = as_problems(asked, ask_ruff([Question(file.content, file.python) for file in asked]))
+    for name, reason in answers.not_checked:
+        context.models[name].not_checked += (reason,)
+    for name, problem in answers.problems:
+        found = _finding(RULES["python-syntax"], problem, problem.path or ".", context.target)
+        yield found if name in context.loaded else _as_not_loaded(found, context)
 
 
 def _comments_of(model: ModelUnderCheck) -> Iterable[IgnoreComment]:
@@ -158,6 +183,14 @@ def _imports_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
     from triton_model_check.checks.python_environment import imports_not_checked
 
     return imports_not_checked(model)
+
+
+def _calls_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
+    if model.name not in model.context.calls:
+        return ()
+    from triton_model_check.checks.python_backend import calls_not_checked
+
+    return calls_not_checked(model)
 
 
 def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:

@@ -240,14 +240,20 @@ class ModelUnderCheck:
         file = self.completed.model_file
         if self.backend != "python" or not file.endswith(".py"):
             return {}
-        from triton_model_check.model.python_source import PythonSource, is_over_budget
+        from triton_model_check.model.python_source import (
+            PythonSource,
+            is_over_budget,
+            version_of,
+        )
 
+        python = version_of(self.image_python)
         found: dict[str, PythonSource | None] = {}
         for version in self.versions_to_load:
             parts, path = (version, *file.split("/")), self.folder.relative(version, file)
             content = self.folder.read(*parts)
             if content is not None:
-                found[path] = None if is_over_budget(content) else PythonSource(path, content)
+                is_large = is_over_budget(content)
+                found[path] = None if is_large else PythonSource(path, content, python)
             elif (self.folder.size_of(*parts) or 0) > MAX_TEXT_BYTES:
                 found[path] = None
         return found

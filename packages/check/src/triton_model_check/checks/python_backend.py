@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from functools import partial
 
 from constructs_triton_core.spelling import closest, did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
+from triton_model_check.checks.other_python import is_certain, syntax_problem
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.steps import (
     put,
@@ -20,10 +20,13 @@ from triton_model_check.fixes.steps import (
 from triton_model_check.model.backends import fix_of_wrong_backend, is_python_model
 from triton_model_check.model.misplaced_files import hint_of_misplaced
 from triton_model_check.model.python_calls import created_tensors, find_tensors
+from triton_model_check.model_config.target import SAGEMAKER, SERVERS
 
 _LAUNCHER = "triton python_backend StubLauncher::ModelInstanceStubProcess"
 _README = 'triton python_backend README, "Business Logic Scripting"'
 _DECOUPLED = "set model_transaction_policy { decoupled: true }"
+_RETURN = "return a list with one response for each request"
+_SENDERS_SINCE = "24.06"
 _OBSERVED = "observed with triton server 2.51"
 _rule = partial(rule, scope="python")
 _warning = partial(warning, scope="python")
@@ -60,43 +63,22 @@ def _other_python_file(model: ModelUnderCheck, version: str, file: str) -> str:
     return f'rename "{found[0]}" to "{file}", or set default_model_filename: "{found[0]}"'
 
 
-@_rule("python-syntax", source="CPython compile()", hint="fix the syntax error")
-def syntax(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The model file is valid Python.
-
-    It is parsed with the Python version that runs the check. If the image has another version,
-    ``python-syntax-other-version`` reports the error as a warning.
-    """
-    if not _is_other_python(model):
-        yield from _syntax_errors(model)
-
-
-@_warning(
-    "python-syntax-other-version",
-    source="CPython compile()",
-    hint="fix the syntax error, or acknowledge this if the image's Python accepts it",
+@_rule(
+    "python-syntax",
+    source="CPython compile() and, for another Python than that of the check, ruff",
+    hint="fix the syntax error",
 )
-def syntax_other_version(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The model file is valid in the Python version that runs the check.
+def syntax(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The model file is valid in the Python version of the image.
 
-    This is a warning because the image has another Python version, which may accept other syntax.
+    What the Python that runs the check cannot decide, ruff decides, which is in
+    ``triton-model-check[python]``. Without it such files are listed as not checked.
     """
-    if _is_other_python(model):
-        yield from _syntax_errors(model)
-
-
-def _is_other_python(model: ModelUnderCheck) -> bool:
-    running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return model.image_python not in (None, running)
-
-
-def _syntax_errors(model: ModelUnderCheck) -> Iterator[Problem]:
     for source in model.python_sources:
-        if source.fault is not None:
-            line, column = source.fault.lineno, source.fault.offset
-            yield Problem(
-                f"syntax error: {source.fault.msg}", path=source.path, line=line, column=column
-            )
+        fault = source.fault
+        # `other_python` asks another program about what this Python cannot decide.
+        if fault is not None and is_certain(model, source):
+            yield syntax_problem(source.path, fault.msg, fault.lineno, fault.offset)
 
 
 @_rule("python-class", source="triton python_backend Stub::Initialize")
@@ -141,23 +123,29 @@ def execute(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @_warning(
     "python-execute-returns-none",
-    source="tritonserver 2.51 waits forever for a model whose execute returns None",
-    hint=f"return a list with one response for each request, or {_DECOUPLED}",
+    source=(
+        "tritonserver 2.51 waits forever for a model whose execute returns None; "
+        "python_backend r24.05 and r24.06, get_response_sender"
+    ),
+    hint=_RETURN,
 )
 def execute_returns_none(model: ModelUnderCheck) -> Iterator[Problem]:
     """``execute`` returns responses on every path, unless the model is decoupled.
 
     When it returns ``None``, the request gets no response at all, and SageMaker reports a timeout
-    after 60 seconds. The rule skips a method that only contains ``pass`` or ``...``.
+    after 60 seconds. From 24.06 on, any model may answer with ``get_response_sender`` and return
+    ``None``; before, only a decoupled one. The rule skips a method that only contains ``pass`` or
+    ``...``.
     """
-    config = model.folder.config
+    config, version = model.folder.config, model.target.image_version
     if config is not None and config.model_transaction_policy.decoupled:
         return
+    may_send = version is None or version >= _SENDERS_SINCE
     for source in model.python_sources:
-        line = source.line_without_response
-        if line is not None and not source.may_set_decoupled:
+        line, has_sender = source.line_without_response, b"get_response_sender" in source.content
+        if line is not None and not source.may_set_decoupled and not (has_sender and may_send):
             message = "execute can return None, so requests get no response"
-            hint = _DECOUPLED if b"get_response_sender" in source.content else None
+            hint = _DECOUPLED if has_sender else _RETURN
             yield Problem(message, path=source.path, line=line, hint=hint)
 
 
@@ -237,7 +225,8 @@ def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
         each.output_name for each in sequence.state
     }
     for source in model.python_sources:
-        tensors = list(find_tensors(source.tree)) if source.tree else []
+        index = source.index
+        tensors = list(find_tensors(index.tree, index.nodes)) if index else []
         for each in tensors:
             side, known = ("input", inputs) if each.is_input else ("output", outputs)
             if each.name not in known:
@@ -282,34 +271,97 @@ def output_absent(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule("python-called-model", "calls", rejects=False, source=_README, needs_files=True)
 def called_model(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Every model that a Python model calls is in the repository.
+    """Every model to which a Python model sends requests is in the repository.
 
     The model loads without it, but its requests fail. The rule reads the name of the model from
     ``InferenceRequest(model_name="...")``, and from ``calls`` of ``triton-models.toml`` or of the
-    repository.
+    repository. It skips requests that the source only creates, and on a server, which may have
+    another repository with the model, all requests.
     """
     calls = model.context.calls[model.name]
-    for name in calls.models:
-        if name not in model.context.folders:
-            others = [each for each in model.context.folders if each != model.name]
-            site = calls.sites.get(name)
-            where = "calls" if site is not None else "is declared in calls to call"
-            otherwise = "add its folder beside the folder of this model"
-            hint = did_you_mean(name, others, otherwise, used=others)
-            message = f'{where} "{name}", which the repository does not contain'
-            used = model.context.used_as_parts
-            fix = string_meant(name, hint, site.line, used=used) if site else None
-            yield Problem(
-                message, path=site and site.path, line=site and site.line, hint=hint, fix=fix
+    for name in _absent_models(model):
+        may_succeed = name not in calls.sent or _may_be_elsewhere(model)
+        if name in calls.sites and may_succeed:
+            continue  # calls_not_checked lists it
+        others = [each for each in model.context.folders if each != model.name]
+        site = calls.sites.get(name)
+        where = "calls" if site is not None else "is declared in calls to call"
+        otherwise = "add its folder beside the folder of this model"
+        hint = did_you_mean(name, others, otherwise, used=others)
+        message = f'{where} "{name}", which the repository does not contain'
+        used = model.context.used_as_parts
+        fix = string_meant(name, hint, site.line, used=used) if site else None
+        yield Problem(message, path=site and site.path, line=site and site.line, hint=hint, fix=fix)
+
+
+@warning(
+    "python-called-model-elsewhere", "calls", source=_README, needs_files=True, platforms=SERVERS
+)
+def called_model_elsewhere(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The name of a called model is not similar to that of a model in the folder.
+
+    A server may have several model repositories, so a called model may be in another one. Such a
+    model is listed as not checked. A similar name may be a spelling mistake.
+    """
+    calls = model.context.calls[model.name]
+    for name in _absent_models(model):
+        site = calls.sites.get(name)
+        similar = closest(name, [each for each in model.context.folders if each != model.name])
+        if site is not None and similar is not None:
+            message = f'calls "{name}", which this folder does not contain'
+            hint = (
+                f'write "{similar}" if you mean that model; '
+                "ignore this if another repository of the server has the model"
             )
+            yield Problem(message, path=site.path, line=site.line, hint=hint)
 
 
-@warning("python-called-model-unknown", "calls", source=_README, needs_files=True)
+def _absent_models(model: ModelUnderCheck) -> list[str]:
+    calls = model.context.calls[model.name]
+    return [name for name in calls.models if name not in model.context.folders]
+
+
+def _may_be_elsewhere(model: ModelUnderCheck) -> bool:
+    """Whether the server may have another repository; packed models have their own only."""
+    return not model.target.is_sagemaker and not model.context.is_packed
+
+
+def calls_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
+    """Return which calls of other models are not known to succeed, each with the reason."""
+    calls, is_server = model.context.calls[model.name], not model.target.is_sagemaker
+    if not model.target.local_files:
+        return ()
+    lines: list[str] = []
+    for name in _absent_models(model):
+        site = calls.sites.get(name)
+        place = model.folder.path if site is None else f"{site.path}:{site.line}"
+        if _may_be_elsewhere(model) and site is not None:
+            lines.append(
+                f'{place}: call of "{name}" not checked: another model repository of the '
+                "server may have this model"
+            )
+        elif site is not None and name not in calls.sent:
+            lines.append(
+                f'{place}: request to "{name}" not checked: the repository does not contain this '
+                "model, and it is not known whether the request is sent"
+            )
+    if is_server and calls.declared is None:
+        lines += (
+            f"{site.path}:{site.line}: call of a model not checked: its name is not a string"
+            for site in calls.unknown
+        )
+    return tuple(lines)
+
+
+@warning(
+    "python-called-model-unknown", "calls", source=_README, needs_files=True, platforms=SAGEMAKER
+)
 def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a called model can be read from the source, or is declared.
 
     Only known models are packed into the archive of the caller and loaded with it. The rule skips
-    models for which ``calls`` of ``triton-models.toml`` or of the repository has an entry.
+    models for which ``calls`` of ``triton-models.toml`` or of the repository has an entry. On a
+    server, nothing is packed; such calls are listed as not checked.
     """
     calls = model.context.calls[model.name]
     if calls.declared is not None:

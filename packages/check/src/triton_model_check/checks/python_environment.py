@@ -30,6 +30,8 @@ PARAMETER = ENVIRONMENT_PARAMETER
 PLACE = ("parameters", PARAMETER)
 _OWN_STUB = "triton_python_backend_stub"
 _UTILS = "triton_python_backend_utils"
+# Modules of the backend itself, in every image.
+_OWN_MODULES = frozenset((_UTILS, "c_python_backend_utils"))
 _STDLIB = sys.stdlib_module_names | {
     "asynchat",
     "asyncore",
@@ -306,7 +308,8 @@ def _is_misspelled(module: str) -> bool:
     name = module.partition(".")[0]
     words = name.lower()
     is_candidate = "backend" in words or ("triton" in words and "python" in words)
-    return name != _UTILS and is_candidate and closest(_UTILS, [name]) is not None
+    is_module = name in _OWN_MODULES or name in image_packages(None)
+    return is_candidate and not is_module and closest(_UTILS, [name]) is not None
 
 
 def _foreign_imports(model: ModelUnderCheck) -> Iterator[tuple[str, Import]]:
@@ -314,6 +317,7 @@ def _foreign_imports(model: ModelUnderCheck) -> Iterator[tuple[str, Import]]:
     nor in the model's folder.
     """
     known = {
+        *_OWN_MODULES,
         *model.folder.entries,
         *(name for each in model.versions_to_load for name in model.folder.list(each)),
     }

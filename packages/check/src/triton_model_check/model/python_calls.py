@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from triton_model_check.model.backends import infer_backend
 from triton_model_check.model.folder import ModelFolder
-from triton_model_check.model.python_source import is_over_budget, nodes_of
+from triton_model_check.model.python_source import is_over_budget
+from triton_model_check.model.syntax_nodes import nodes_of
 
 __all__ = ["CallSite", "ModelCalls", "find_calls"]
 
@@ -26,6 +27,7 @@ _FROM_DLPACK = "from_dlpack"  # also creates a tensor
 _MODEL_NAME_POSITION = (
     4  # python_backend pb_stub.cc: request_id, correlation_id, inputs, outputs, model_name
 )
+_SENDING = frozenset(("exec", "async_exec"))
 _MOST_FILES = 100
 
 
@@ -42,11 +44,13 @@ class ModelCalls:
 
     ``sites`` are the models that its source names, each with the first call. ``unknown`` are calls
     whose model is not known. ``declared`` are models that the user has declared, or ``None``.
+    ``sent`` are those of ``sites`` to which the source sends a request that it creates.
     """
 
     sites: Mapping[str, CallSite]
     unknown: tuple[CallSite, ...] = ()
     declared: tuple[str, ...] | None = None
+    sent: frozenset[str] = frozenset()
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -63,6 +67,7 @@ def find_calls(folder: ModelFolder, declared: Sequence[str] | None = None) -> Mo
     """
     sites: dict[str, CallSite] = {}
     unknown: list[CallSite] = []
+    sent: set[str] = set()
     for path, tree in _sources(folder):
         module = _Module(tree)
         for call in module.calls(_REQUEST):
@@ -72,7 +77,10 @@ def find_calls(folder: ModelFolder, declared: Sequence[str] | None = None) -> Mo
                 unknown.append(site)
             for name in names or ():
                 sites.setdefault(name, site)
-    return ModelCalls(sites, tuple(unknown), None if declared is None else tuple(declared))
+            if module.sends(call):
+                sent.update(names or ())
+    known = None if declared is None else tuple(declared)
+    return ModelCalls(sites, tuple(unknown), known, frozenset(sent))
 
 
 class NamedTensor(NamedTuple):
@@ -83,13 +91,13 @@ class NamedTensor(NamedTuple):
     line: int
 
 
-def find_tensors(tree: ast.Module) -> Iterator[NamedTensor]:
+def find_tensors(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[NamedTensor]:
     """Yield the tensors that a model reads, and those that it creates unless it calls other models.
 
-    The tensors of a called model are created in the same way. Names are known as in
-    :func:`find_calls`.
+    ``nodes`` are those of ``tree``. The tensors of a called model are created in the same way.
+    Names are known as in :func:`find_calls`.
     """
-    module = _Module(tree)
+    module = _Module(tree, nodes)
     for call in module.calls(_INPUT):
         for name in module.names(_argument(call, 1, "name")) or ():
             yield NamedTensor(True, name, call.lineno)
@@ -202,8 +210,9 @@ def _module_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
 class _Module:
     """The calls in a module, and the strings that its names can have."""
 
-    def __init__(self, tree: ast.Module) -> None:
-        self._nodes = nodes_of(tree)
+    def __init__(self, tree: ast.Module, nodes: list[ast.AST] | None = None) -> None:
+        self._roots = tree.body
+        self._nodes = nodes_of(tree) if nodes is None else nodes
 
     def calls(self, name: str) -> list[ast.Call]:
         """Return the calls of a function or method of this name."""
@@ -213,6 +222,34 @@ class _Module:
     def mentions(self, name: str) -> int:
         """Return how often a variable or an attribute of this name is written, called or not."""
         return sum(_target(node).removeprefix(".") == name for node in self._nodes)
+
+    def sends(self, request: ast.Call) -> bool:
+        """Whether the source certainly sends a request, if it runs: with ``exec`` on the request,
+        or on the variable to which it is assigned.
+        """
+        return id(request) in self._sent or self._targets.get(id(request)) in self._sending
+
+    @cached_property
+    def _sent(self) -> frozenset[int]:
+        """The identity of each expression of which ``exec`` is called, outside ``lambda``."""
+        return frozenset(
+            id(node.func.value)
+            for node in nodes_of(*self._roots, without=(ast.Lambda,))
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _SENDING
+        )
+
+    @cached_property
+    def _sending(self) -> frozenset[str]:
+        """The variables and attributes of which ``exec`` is called."""
+        nodes = (node for node in self._nodes if id(node) in self._sent)
+        return frozenset(_target(node) for node in nodes if isinstance(node, ast.expr)) - {""}
+
+    @cached_property
+    def _targets(self) -> dict[int, str]:
+        """The variable to which each call is assigned, by the identity of the call."""
+        return {id(value): target for target, value in _bindings(self._nodes)}
 
     def names(self, value: ast.expr | None) -> Iterable[str] | None:
         """Return the values that an expression can have, or ``None`` if they are not known."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
+
+from triton_model_check.model.python_contract import ModelClass, ModuleIndex
+from triton_model_check.model.syntax_nodes import nodes_of
 
 _MAX_PIECES = 100_000
 # Before Python 3.12, the parser looks for each expression of an f-string from the string's
@@ -18,9 +22,6 @@ _MAX_BRACES_TIMES_BYTES = 1_500_000_000
 _PIECE = re.compile(rb"\w+|[^\s\w]|\n")
 _MODEL = "TritonPythonModel"
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-
-# Beside strings and numbers, also the operators, and whether a name is read or written.
-_FIELDS_WITHOUT_NODES = frozenset(("attr", "ctx", "id", "kind", "op", "ops", "type_comment"))
 
 
 def is_over_budget(content: bytes) -> bool:
@@ -32,30 +33,12 @@ def is_over_budget(content: bytes) -> bool:
     return sum(1 for _ in islice(_PIECE.finditer(content), _MAX_PIECES + 1)) > _MAX_PIECES
 
 
-def nodes_of(*roots: ast.AST, without: tuple[type[ast.AST], ...] = ()) -> list[ast.AST]:
-    """Return the nodes below and including ``roots``, level by level, without operators.
-
-    This is several times as fast as ``ast.walk``, which calls two generators for each node. Nodes
-    of the types ``without`` are left out, with all below them.
-    """
-    found = [node for node in roots if not isinstance(node, without)]
-    for node in found:
-        for name in _fields_with_nodes(node._fields):
-            value = getattr(node, name, None)
-            if type(value) is list:
-                found += [
-                    each
-                    for each in value
-                    if isinstance(each, ast.AST) and not isinstance(each, without)
-                ]
-            elif isinstance(value, ast.AST) and not isinstance(value, without):
-                found.append(value)
-    return found
-
-
-@cache
-def _fields_with_nodes(fields: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in fields if name not in _FIELDS_WITHOUT_NODES)
+def version_of(text: str | None) -> tuple[int, int] | None:
+    """Return the version of Python in a text such as ``"3.12"``."""
+    if text is None:
+        return None
+    major, minor = text.split(".")[:2]
+    return int(major), int(minor)
 
 
 class Import(NamedTuple):
@@ -70,6 +53,8 @@ class Import(NamedTuple):
 class PythonSource:
     """One ``model.py``: its path in the repository and its content.
 
+    ``python`` is the version of Python that loads it; ``None`` is the one that runs this.
+
     If it is uncertain whether a class or method exists, it counts as existing. For example, a
     module that imports ``*`` may define the class, and a class with a base class may inherit the
     method.
@@ -77,17 +62,37 @@ class PythonSource:
 
     path: str
     content: bytes
+    python: tuple[int, int] | None = None
 
     @cached_property
-    def _parsed(self) -> tuple[ast.Module | None, SyntaxError | None]:
+    def _parsed(self) -> tuple[ast.Module | None, SyntaxError | None, bool]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                return ast.parse(self.content), None
+                tree = ast.parse(self.content, feature_version=self._feature_version)
             except SyntaxError as error:
-                return None, error
+                return None, error, False
             except (ValueError, RecursionError, MemoryError) as error:
-                return None, SyntaxError(str(error) or type(error).__name__)
+                return None, SyntaxError(str(error) or type(error).__name__), False
+            fault = self._compiler_fault(tree)
+            return (tree, None, False) if fault is None else (None, fault, True)
+
+    @property
+    def _feature_version(self) -> tuple[int, int] | None:
+        """The version of the grammar, if it is older than that of this Python."""
+        if self.python is None or self.python >= sys.version_info[:2]:
+            return None
+        return max(self.python, (3, 7))
+
+    def _compiler_fault(self, tree: ast.Module) -> SyntaxError | None:
+        """Return what the compiler refuses, for example ``await`` outside a coroutine."""
+        try:
+            compile(tree, self.path, "exec", dont_inherit=True, optimize=0)
+        except SyntaxError as error:
+            return error
+        except (ValueError, RecursionError, MemoryError):
+            pass  # The limits are those of this Python; the parser accepted the source.
+        return None
 
     @property
     def tree(self) -> ast.Module | None:
@@ -96,8 +101,13 @@ class PythonSource:
 
     @property
     def fault(self) -> SyntaxError | None:
-        """Why the source does not parse."""
+        """Why the source does not parse or compile."""
         return self._parsed[1]
+
+    @property
+    def is_fault_of_compiler(self) -> bool:
+        """Whether the parser accepts the source and the compiler does not, in any Python."""
+        return self._parsed[2]
 
     @cached_property
     def _classes(self) -> dict[str, ast.ClassDef]:
@@ -110,11 +120,21 @@ class PythonSource:
         return list(self._classes)
 
     @cached_property
+    def model_class(self) -> ModelClass | None:
+        """The class ``TritonPythonModel``, if everything that it has is written in the file."""
+        return ModelClass.of(self.index)
+
+    @cached_property
+    def index(self) -> ModuleIndex | None:
+        """The nodes of the file, or ``None`` if the source does not parse."""
+        return None if self.tree is None else ModuleIndex(self.tree)
+
+    @cached_property
     def binds_model(self) -> bool:
         """Whether the module has, or may have, a ``TritonPythonModel``."""
-        if self.tree is None or _MODEL in self._classes:
+        if self.index is None or _MODEL in self._classes:
             return True
-        return any(map(_may_bind_model, nodes_of(self.tree)))
+        return any(map(_may_bind_model, self.index.nodes))
 
     @cached_property
     def imports(self) -> tuple[Import, ...]:

@@ -26,10 +26,10 @@ from triton_model_check.untrusted.limits import UNPACK_BYTES_VARIABLE
 from triton_model_check.untrusted.rare_collections import rare_collections
 
 _BYTECODE = "__pycache__"
-# What answers depend on besides the folder. `onnx` is optional.
+# What answers depend on besides the folder. `onnx` and `ruff` are optional.
 _OWN, _OTHERS = (
     ("triton_model_check", "constructs_triton_core"),
-    ("google.protobuf", "onnx", "pathspec"),
+    ("google.protobuf", "onnx", "pathspec", "ruff"),
 )
 
 

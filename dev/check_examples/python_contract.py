@@ -1,0 +1,274 @@
+"""Examples of the checks of what a Python model does when it loads, and with requests.
+
+The models of the checks of loading are complete: the real server gives the same verdicts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from textwrap import indent
+
+from check_examples.repositories import HEAD, Example, Files, one
+from triton_model_check.model_config.target import Target
+
+_IMPORTS = "import json\n\nimport numpy as np\nimport triton_python_backend_utils as pb_utils\n\n\n"
+_EXECUTE = """def execute(self, requests):
+    tensors = [pb_utils.get_input_tensor_by_name(request, "X") for request in requests]
+    outputs = [pb_utils.Tensor("Y", tensor.as_numpy()) for tensor in tensors]
+    return [pb_utils.InferenceResponse([output]) for output in outputs]
+"""
+SAGEMAKER = Target(default_model="m", image_version="26.05")
+SERVER = Target.named("server", image_version="24.10")
+OLD = Target(default_model="m", image_version="22.05")
+#: What follows is a model with input X and output Y, which another one calls.
+_SCALE: Files = {"scale/config.pbtxt": HEAD, "scale/1/model.py": ""}
+
+
+def model(*methods: str, execute: str = _EXECUTE, before: str = _IMPORTS) -> str:
+    """A ``model.py`` with these methods beside ``execute``."""
+    body = "\n".join((*methods, execute))
+    return f"{before}class TritonPythonModel:\n{indent(body, '    ')}"
+
+
+def _two(failing: str, fixed: str, config: str = HEAD) -> Example:
+    """Two models with the same configuration."""
+    return Example(
+        one(config, **{"m/1/model.py": failing}), one(config, **{"m/1/model.py": fixed}), SERVER
+    )
+
+
+def _initialize(failing: str, fixed: str, config: str = HEAD) -> Example:
+    """Two bodies of ``initialize``."""
+    form = "def initialize(self, args):\n    {}\n"
+    return _two(model(form.format(failing)), model(form.format(fixed)), config)
+
+
+def _completion(failing: str, fixed: str) -> Example:
+    """Two bodies of ``auto_complete_config``."""
+    form = "@staticmethod\ndef auto_complete_config(config):\n    {}\n    return config\n"
+    return _two(model(form.format(failing)), model(form.format(fixed)))
+
+
+def _execute(failing: str, fixed: str, config: str = HEAD) -> Example:
+    """Two bodies of ``execute``."""
+    form = "def execute(self, requests):\n    {}\n"
+    return _two(model(execute=form.format(failing)), model(execute=form.format(fixed)), config)
+
+
+def _request(arguments: str) -> str:
+    return f"pb_utils.InferenceRequest({arguments}).exec()"
+
+
+def _calls(arguments: str) -> Files:
+    """A model ``m`` that calls the model ``scale``."""
+    execute = f"def execute(self, requests):\n    return [{_request(arguments)}]\n"
+    files = {**_SCALE, "scale/1/model.py": model()}
+    return one(HEAD, **{"m/1/model.py": model(execute=execute)}, **files)
+
+
+def _sends_to(name: str) -> Files:
+    """A model ``m`` that calls another one, and a model ``scale``."""
+    return _calls(f'model_name="{name}", requested_output_names=["Y"], inputs=[]')
+
+
+_ARRAY = "np.zeros(4, np.float32)"
+_RESPONSE = f'pb_utils.InferenceResponse([pb_utils.Tensor("Y", {_ARRAY})])'
+_FAMILY = 'pb_utils.MetricFamily(name="n", description="d", kind=pb_utils.MetricFamily.GAUGE)'
+_SENDS = f"requests[0].get_response_sender().send({_RESPONSE}, flags=1)"
+_SENT = _request(
+    f'model_name="scale", requested_output_names=["Y"], inputs=[pb_utils.Tensor("X", {_ARRAY})]'
+)
+_DECOUPLED = f"{HEAD}model_transaction_policy {{ decoupled: true }}\n"
+_INPUT = '{"name": "X", "data_type": "TYPE_FP32", "dims": [4]}'
+_PARAMETER = 'parameters { key: "scale" value { string_value: "2" } }\n'
+_READ = 'json.loads(args["model_config"])'
+
+LOADING: dict[str, Example] = {
+    "python-syntax: of the compiler": _execute("await requests", f"return [{_RESPONSE}]"),
+    "python-undefined-name": _initialize("self.scale = SCALE", "self.scale = 2"),
+    "python-undefined-name: in the class": _two(
+        model("kind = KIND_CPU\n"), model('kind = "KIND_CPU"\n')
+    ),
+    "python-backend-name": _initialize(
+        "self.folder = pb_utils.get_model_folder()", "self.folder = pb_utils.get_model_dir()"
+    ),
+    "python-backend-name: annotation": _two(
+        model(execute=_EXECUTE.replace("requests)", "requests) -> list[pb_utils.Tensor]")),
+        model(execute=_EXECUTE.replace("requests)", 'requests) -> "list[pb_utils.Tensor]"')),
+    ),
+    "python-backend-name: import": _two(
+        model(before="from triton_python_backend_utils import Tensor\n" + _IMPORTS),
+        model(),
+    ),
+    "python-attribute": _initialize("self.sclae()", "self.scale = 2"),
+    "python-initialize": _two(
+        model("def initialize(self):\n    pass\n"), model("def initialize(self, args):\n    pass\n")
+    ),
+    "python-initialize: of the class": _two(
+        model("def __init__(self, args):\n    pass\n"), model("def __init__(self):\n    pass\n")
+    ),
+    "python-auto-complete": _two(
+        model("def auto_complete_config(self, config):\n    return config\n"),
+        model("@staticmethod\ndef auto_complete_config(config):\n    return config\n"),
+    ),
+    "python-auto-complete: no return": _two(
+        model(
+            "@staticmethod\ndef auto_complete_config(config):\n    config.set_max_batch_size(8)\n"
+        ),
+        model("@staticmethod\ndef auto_complete_config(config):\n    return config\n"),
+    ),
+    "python-auto-complete: coroutine": _two(
+        model("@staticmethod\nasync def auto_complete_config(config):\n    return config\n"),
+        model("@staticmethod\ndef auto_complete_config(config):\n    return config\n"),
+    ),
+    "python-auto-complete-value": _completion(
+        f"config.add_input({_INPUT.replace('FP32', 'FP16')})", f"config.add_input({_INPUT})"
+    ),
+    "python-auto-complete-value: dims": _completion(
+        f"config.add_input({_INPUT.replace('4', '5')})", f"config.add_input({_INPUT})"
+    ),
+    "python-auto-complete-value: property": _completion(
+        f"config.add_input({_INPUT.replace('data_type', 'datatype')})",
+        f"config.add_input({_INPUT})",
+    ),
+    "python-auto-complete-value: no dims": _completion(
+        'config.add_output({"name": "Y", "data_type": "TYPE_FP32"})',
+        'config.add_output({"name": "Y", "data_type": "TYPE_FP32", "dims": [4]})',
+    ),
+    "python-auto-complete-value: batch size": _completion(
+        "config.set_max_batch_size(4)", "config.set_max_batch_size(8)"
+    ),
+    "python-auto-complete-value: policy": _completion(
+        'config.set_model_transaction_policy({"decouple": False})',
+        'config.set_model_transaction_policy({"decoupled": False})',
+    ),
+    "python-auto-complete-value: method": _completion(
+        "config.set_sequence_batching()", "config.set_dynamic_batching()"
+    ),
+    "python-initialize-argument": _initialize(
+        'self.version = args["version"]', 'self.version = args["model_version"]'
+    ),
+    "python-initialize-argument: attribute": _initialize(
+        "self.version = args.model_version", 'self.version = args["model_version"]'
+    ),
+    "python-initialize-argument: string": _initialize(
+        'self.inputs = args["model_config"]["input"]', f'self.inputs = {_READ}["input"]'
+    ),
+    "python-config-value": _initialize(
+        f'self.scale = {_READ}["parameters"]["sclae"]["string_value"]',
+        f'self.scale = {_READ}["parameters"]["scale"]["string_value"]',
+        HEAD + _PARAMETER,
+    ),
+    "python-config-value: tensor": _initialize(
+        f'self.type = pb_utils.get_output_config_by_name({_READ}, "Z")["data_type"]',
+        f'self.type = pb_utils.get_output_config_by_name({_READ}, "Y")["data_type"]',
+    ),
+    "python-call-at-load": Example(
+        one(
+            HEAD,
+            **{
+                "m/1/model.py": model(f"def initialize(self, args):\n    {_SENT}\n"),
+                **_SCALE,
+                "scale/1/model.py": model(),
+            },
+        ),
+        one(HEAD, **{"m/1/model.py": model(), **_SCALE, "scale/1/model.py": model()}),
+        SERVER,
+    ),
+}
+"""Examples of what the server refuses to load, with complete models."""
+
+EXAMPLES: dict[str, Example] = {
+    **LOADING,
+    "python-undefined-name-in-function": _execute(
+        "return [response for request in REQUESTS]", f"return [{_RESPONSE} for _ in requests]"
+    ),
+    "python-backend-name-in-function": _execute(
+        "return [pb_utils.InferenceRespones([]) for _ in requests]",
+        "return [pb_utils.InferenceResponse([]) for _ in requests]",
+    ),
+    "python-backend-name-in-function: release": Example(
+        one(HEAD, **{"m/1/model.py": model(execute=_EXECUTE + "    pb_utils.get_model_dir()\n")}),
+        one(HEAD, **{"m/1/model.py": model(execute=_EXECUTE + "    pb_utils.get_model_dir()\n")}),
+        OLD,
+        SAGEMAKER,
+    ),
+    "python-attribute-in-method": _execute(
+        f"return [{_RESPONSE} for _ in self.requests]", f"return [{_RESPONSE} for _ in requests]"
+    ),
+    "python-execute-signature": _two(
+        model(execute=_EXECUTE.replace("self, ", "")), model(execute=_EXECUTE)
+    ),
+    "python-execute-result": _execute(f"return {_RESPONSE}", f"return [{_RESPONSE}]"),
+    "python-execute-result: tensors": _execute(
+        f'return [pb_utils.Tensor("Y", {_ARRAY})]', f"return [{_RESPONSE}]"
+    ),
+    "python-execute-result: dict": _execute(f'return {{"Y": {_ARRAY}}}', f"return [{_RESPONSE}]"),
+    "python-execute-result: yield": _execute(f"yield {_RESPONSE}", f"return [{_RESPONSE}]"),
+    "python-execute-result: decoupled": _execute(f"return [{_RESPONSE}]", _SENDS, _DECOUPLED),
+    "python-response": _execute(
+        'return [pb_utils.InferenceResponse(error="absent") for _ in requests]',
+        'return [pb_utils.InferenceResponse(error=pb_utils.TritonError("absent"))]',
+    ),
+    "python-response: keyword": _execute(
+        f'return [pb_utils.InferenceResponse(outputs=[pb_utils.Tensor("Y", {_ARRAY})])]',
+        f'return [pb_utils.InferenceResponse(output_tensors=[pb_utils.Tensor("Y", {_ARRAY})])]',
+    ),
+    "python-response: keywords of a tensor": _execute(
+        f'return [pb_utils.InferenceResponse([pb_utils.Tensor(name="Y", data={_ARRAY})])]',
+        f"return [{_RESPONSE}]",
+    ),
+    "python-response: list": _execute(
+        'return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", [1.0])])]',
+        f"return [{_RESPONSE}]",
+    ),
+    "python-response: request": Example(
+        _calls('model_name="scale", outputs=["Y"], requested_output_names=["Y"], inputs=[]'),
+        _calls('model_name="scale", requested_output_names=["Y"], inputs=[]'),
+    ),
+    "python-response: incomplete request": Example(
+        _calls('model_name="scale", inputs=[]'),
+        _calls('model_name="scale", requested_output_names=["Y"], inputs=[]'),
+    ),
+    "python-server-at-load": replace(
+        _initialize('pb_utils.is_model_ready("scale")', "pass"), target=SAGEMAKER
+    ),
+    "python-server-at-start": _initialize('pb_utils.is_model_ready("scale")', "pass"),
+    "python-metric-family": _initialize(
+        f"family = {_FAMILY}\n    self.metric = family.Metric(labels={{}})",
+        f"self.family = {_FAMILY}\n    self.metric = self.family.Metric(labels={{}})",
+    ),
+    "python-metric-family: nothing": _initialize(
+        f"self.metric = {_FAMILY}.Metric(labels={{}})",
+        f"self.family = {_FAMILY}\n    self.metric = self.family.Metric(labels={{}})",
+    ),
+    "python-response-sender": Example(
+        one(
+            _DECOUPLED,
+            **{"m/1/model.py": model(execute=f"def execute(self, requests):\n    {_SENDS}\n")},
+        ),
+        one(
+            _DECOUPLED,
+            **{"m/1/model.py": model(execute=f"def execute(self, requests):\n    {_SENDS}\n")},
+        ),
+        Target.named("server", image_version="22.04"),
+        Target.named("server", image_version="22.05"),
+    ),
+    "python-called-tensor": Example(
+        _calls('model_name="scale", requested_output_names=["Z"], inputs=[]'),
+        _calls('model_name="scale", requested_output_names=["Y"], inputs=[]'),
+    ),
+    "python-called-tensor: input": Example(
+        _calls(
+            'model_name="scale", requested_output_names=["Y"], '
+            f'inputs=[pb_utils.Tensor("image", {_ARRAY})]'
+        ),
+        _calls(
+            'model_name="scale", requested_output_names=["Y"], '
+            f'inputs=[pb_utils.Tensor("X", {_ARRAY})]'
+        ),
+    ),
+    "python-called-model-elsewhere": Example(
+        _sends_to("scaled"), _sends_to("scale"), Target.named("server")
+    ),
+}

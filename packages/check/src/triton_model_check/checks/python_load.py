@@ -1,0 +1,613 @@
+"""What a Python model does when Triton loads it, without executing it.
+
+Only what certainly runs is an error: statements outside conditions, loops and ``try``. What a
+method does later is a warning.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.checks.model_under_check import ENVIRONMENT_PARAMETER, ModelUnderCheck
+from triton_model_check.checks.rules import Problem, rule, warning
+from triton_model_check.facts.published import load
+from triton_model_check.model.python_contract import (
+    C_UTILS,
+    UTILS,
+    Function,
+    ModelClass,
+    Place,
+    argument_name,
+    is_generator,
+    is_newer_than_table,
+    kind_of,
+    names_of,
+    signature_of,
+    undefined_names,
+    values_returned,
+)
+from triton_model_check.model.python_source import PythonSource
+from triton_model_check.model.syntax_nodes import nodes_of
+from triton_model_check.model_config.target import SERVERS
+
+_STUB = "triton python_backend src/pb_stub.cc"
+_UTILS_FILE = "triton python_backend src/resources/triton_python_backend_utils.py"
+_PYTHON = "the Python language reference, and triton python_backend Stub::Initialize"
+_AUTO_COMPLETE: Place = "auto_complete_config"
+_TENSOR_KEYS = ("name", "data_type", "dims")
+_METHODS: tuple[Place, ...] = (_AUTO_COMPLETE, "initialize")
+_SENDING = ("exec", "async_exec")
+_OBJECT, _DICT = frozenset(dir(object)), frozenset(dir(dict))
+_NO_ATTRIBUTE = "'TritonPythonModel' object has no attribute '{}'"
+_ABSENT_YET = f"module '{UTILS}' has no attribute '{{}}' yet"
+_rule = partial(rule, scope="python")
+_warning = partial(warning, scope="python")
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+@_rule(
+    "python-undefined-name",
+    source=_PYTHON,
+    hint="define the name, import it, or fix its spelling",
+)
+def undefined_name(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every name that the model reads while it loads is defined somewhere in its file.
+
+    Otherwise loading fails with ``NameError``. The rule looks at what certainly runs: the module,
+    its classes, ``initialize`` and ``auto_complete_config``. It skips files that may define names
+    in another way, for example with ``exec`` or ``import *``.
+    """
+    for source, each in _classes(model):
+        for name in undefined_names(each.index, source.content):
+            if each.runs(name):
+                yield _at(source, name, f"name '{name.id}' is not defined")
+
+
+@_warning(
+    "python-undefined-name-in-function",
+    source="the Python language reference",
+    hint="define the name, import it, or fix its spelling",
+)
+def undefined_name_in_function(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every name that a function reads is defined somewhere in its file.
+
+    Otherwise the call of the function fails with ``NameError``. The rule skips names inside ``if``
+    and ``try``, and files that may define names in another way.
+    """
+    for source, each in _classes(model):
+        for name in undefined_names(each.index, source.content):
+            if each.may_run_later(name):
+                yield _at(source, name, f"name '{name.id}' is not defined")
+
+
+@_rule("python-backend-name", source=f"{_STUB}, {_UTILS_FILE}")
+def backend_name(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The model uses only names that the backend's module has while the model loads.
+
+    Triton imports the model before it adds classes such as ``Tensor`` and ``InferenceResponse`` to
+    ``triton_python_backend_utils``, so that annotations and other statements of the module cannot
+    use them. The rule skips models with a module of that name in their folder.
+    """
+    for source, each in _with_real_utils(model):
+        yield from _absent_at_import(source, each)
+        for node, message, hint in _absent_names(model, each):
+            if each.runs(node):
+                yield _at(source, node, message, hint)
+
+
+@_warning("python-backend-name-in-function", source=f"{_STUB}, {_UTILS_FILE}")
+def backend_name_in_function(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Functions use only names that the backend's module has in the release of the image.
+
+    Otherwise the call fails with ``AttributeError``. The rule skips names inside ``if`` and
+    ``try``.
+    """
+    for source, each in _with_real_utils(model):
+        for node, message, hint in _absent_names(model, each):
+            if each.may_run_later(node):
+                yield _at(source, node, message, hint)
+
+
+def _absent_at_import(source: PythonSource, each: ModelClass) -> Iterator[Problem]:
+    later, aliases = names_of("set_after_import", None), each.index.aliases(UTILS)
+    for statement in each.index.of(ast.ImportFrom):
+        is_utils = statement.module == UTILS and not statement.level
+        names = [alias.name for alias in statement.names if alias.name in later and is_utils]
+        if names and each.runs(statement, "import"):
+            hint = f"write `import {UTILS} as pb_utils`, and pb_utils.{names[0]} inside a method"
+            yield _at(source, statement, _ABSENT_YET.format(names[0]), hint)
+    for node in each.index.of(ast.Attribute):
+        if node.attr in later and _is_attribute_of(node, aliases) and each.runs(node, "import"):
+            hint = (
+                f'use "{node.attr}" inside a method: Triton adds it after it has imported this '
+                "file; write an annotation as a string"
+            )
+            yield _at(source, node, _ABSENT_YET.format(node.attr), hint)
+
+
+def _absent_names(
+    model: ModelUnderCheck, each: ModelClass
+) -> Iterator[tuple[ast.Attribute, str, str]]:
+    """Yield each name of the backend's module that the image does not have,
+    with a message and a hint.
+    """
+    version = model.target.image_version
+    if is_newer_than_table(version):
+        return
+    aliases, stored = each.index.aliases(UTILS), each.index.stored_attributes
+    known = names_of("module", version) | names_of("set_after_import", version)
+    for node in each.index.of(ast.Attribute):
+        name = node.attr
+        if name in known or name in stored or name.startswith("__"):
+            continue
+        if _is_attribute_of(node, aliases):
+            message = f"module '{UTILS}' has no attribute '{name}'"
+            hint = did_you_mean(name, known, f"use one of {quoted(sorted(known))}")
+            yield node, message, _newer_image(name) or hint
+
+
+def _newer_image(name: str) -> str | None:
+    """Return what to do about a name that later releases have."""
+    since = [load("python_backend")[group].get(name) for group in ("module", "set_after_import")]
+    newer = [release for release in since if release is not None]
+    return f"use an image of {newer[0]} or later" if newer else None
+
+
+def _is_attribute_of(node: ast.AST, aliases: frozenset[str]) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Load)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in aliases
+    )
+
+
+@_rule(
+    "python-attribute",
+    source=_PYTHON,
+    hint="assign the attribute before it is read, or fix its spelling",
+)
+def attribute(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``initialize`` reads only attributes of ``self`` that something assigns.
+
+    Otherwise loading fails with ``AttributeError``. The rule skips classes that may get attributes
+    in another way, for example with ``setattr``.
+    """
+    for source, each in _classes(model):
+        for node in _absent_attributes(source, each):
+            if each.runs(node, "initialize"):
+                yield _at(source, node, _NO_ATTRIBUTE.format(node.attr))
+
+
+@_warning(
+    "python-attribute-in-method",
+    source="the Python language reference",
+    hint="assign the attribute in initialize, or fix its spelling",
+)
+def attribute_in_method(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``execute`` and ``finalize`` read only attributes of ``self`` that something assigns.
+
+    Otherwise the request fails with ``AttributeError``. The rule skips attributes inside ``if`` and
+    ``try``, and classes that may get attributes in another way.
+    """
+    for source, each in _classes(model):
+        found = list(_absent_attributes(source, each))
+        methods = [each.method(name) for name in ("execute", "finalize")] if found else []
+        called = {id(node) for method in methods if method for node in nodes_of(*method.body)}
+        for node in found:
+            if id(node) in called and each.may_run_later(node):
+                yield _at(source, node, _NO_ATTRIBUTE.format(node.attr))
+
+
+def _absent_attributes(source: PythonSource, each: ModelClass) -> Iterator[ast.Attribute]:
+    """Yield the attributes of ``self`` in the class that nothing assigns, each at its first use."""
+    methods = {getattr(statement, "name", "") for statement in each.node.body}
+    known = each.index.stored_attributes | methods | _OBJECT
+    found: dict[str, ast.Attribute] = {}
+    for node in each.index.of(ast.Attribute):
+        is_own = isinstance(node.value, ast.Name) and node.value.id == "self"
+        if is_own and node.attr not in known and not node.attr.startswith("__"):
+            found.setdefault(node.attr, node)
+    dynamic = (b"setattr", b"__getattr", b"__dict__", b"vars(")
+    if not found or any(word in source.content for word in dynamic):
+        return
+    # Methods of other classes have a `self` of their own.
+    inside = {id(node) for node in nodes_of(each.node)}
+    for name, node in found.items():
+        if id(node) in inside and name not in each.names:
+            yield node
+
+
+# --- calls of the model's methods -----------------------------------------------------------------
+
+
+@_rule("python-initialize", source=f"{_STUB}, Stub::Initialize")
+def initialize(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Triton can create a ``TritonPythonModel`` and call its ``initialize``.
+
+    Triton passes no argument to the class, and ``args`` to ``initialize``. Any other signature is a
+    ``TypeError``, and the model does not load.
+    """
+    wanted = {"__init__": (0, "__init__(self)"), "initialize": (1, "initialize(self, args)")}
+    for source, each in _classes(model):
+        for name, (count, form) in wanted.items():
+            method = each.method(name)
+            if method is None or kind_of(method) is None:
+                continue
+            signature = signature_of(method, is_bound=kind_of(method) != "static")
+            if not signature.accepts(count):
+                message = f"Triton calls {name} with {count or 'no'} argument"
+                message += "" if count == 1 else "s"
+                yield _at(source, method, f"{message}, which it does not take", f"write {form}")
+
+
+@_rule("python-auto-complete", source=f"{_STUB}, Stub::AutoCompleteModelConfig", since="22.06")
+def auto_complete(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``auto_complete_config`` is static and returns the configuration that it gets.
+
+    Otherwise the model does not load.
+    """
+    hint = "write `@staticmethod` above `def auto_complete_config(auto_complete_model_config)`"
+    for source, each in _classes(model):
+        method = each.method(_AUTO_COMPLETE)
+        if method is None or kind_of(method) is None:
+            continue
+        signature = signature_of(method, is_bound=kind_of(method) == "class")
+        if not signature.accepts(1):
+            yield _at(source, method, f"Triton calls {_AUTO_COMPLETE} with 1 argument", hint)
+        elif isinstance(method, ast.AsyncFunctionDef) or is_generator(method):
+            hint = "write it with `def` and `return`"
+            yield _at(source, method, f"{_AUTO_COMPLETE} must return the configuration", hint)
+        elif _returns_no_config(method):
+            name = argument_name(method) or "auto_complete_model_config"
+            message = f"{_AUTO_COMPLETE} must return the configuration that it gets"
+            yield _at(source, method, message, f"end it with `return {name}`")
+
+
+def _returns_no_config(method: Function) -> bool:
+    values = values_returned(method)
+    if any(isinstance(node, ast.Raise) for node in nodes_of(*method.body)):
+        return False
+    if any(isinstance(node, ast.While) for node in method.body):
+        return False
+    wrong = (ast.Constant, ast.Dict, ast.List, ast.Tuple)
+    return all(
+        value is None or isinstance(value, wrong) or _is_method(value, "as_dict")
+        for value in values
+    )
+
+
+@_rule("python-auto-complete-value", source=_UTILS_FILE, since="22.06")
+def auto_complete_value(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``auto_complete_config`` adds complete tensors, and does not contradict ``config.pbtxt``.
+
+    The methods of the configuration raise ``ValueError`` otherwise, and the model does not load.
+    The rule looks at values that are written in the call or assigned once.
+    """
+    for source, each in _classes(model):
+        method = each.method(_AUTO_COMPLETE)
+        name = argument_name(method) if method is not None else None
+        for call in each.index.of(ast.Call) if name else ():
+            function = call.func
+            if not isinstance(function, ast.Attribute) or not _is_name(function.value, name):
+                continue
+            if each.runs(call, _AUTO_COMPLETE):
+                for message, hint in _wrong_completion(model, method, call, function.attr):
+                    yield _at(source, call, message, hint)
+
+
+def _wrong_completion(
+    model: ModelUnderCheck, method: Any, call: Any, name: str
+) -> Iterator[tuple[str, str]]:
+    version = model.target.image_version
+    known = names_of("model_config", version)
+    if name not in known and not is_newer_than_table(version) and not name.startswith("_"):
+        hint = did_you_mean(name, known, f"use one of {quoted(sorted(known))}")
+        yield f"'ModelConfig' object has no attribute '{name}'", hint
+    value = _literal(method, call.args[0]) if len(call.args) == 1 else None
+    if name in ("add_input", "add_output") and isinstance(value, dict):
+        yield from _wrong_tensor(model, name.removeprefix("add_"), value)
+    elif name == "set_max_batch_size" and type(value) is int and model.config is not None:
+        if model.config.max_batch_size > value:
+            message = f"configuration specified max_batch_size {model.config.max_batch_size}"
+            yield f"{message}, but {_AUTO_COMPLETE} sets {value}", "write the same in both places"
+    elif name == "set_model_transaction_policy" and set(value or ()) - {"decoupled"}:
+        yield "the transaction policy has only the property 'decoupled'", 'write "decoupled"'
+
+
+def _wrong_tensor(
+    model: ModelUnderCheck, side: str, tensor: dict[str, Any]
+) -> Iterator[tuple[str, str]]:
+    allowed = (*_TENSOR_KEYS, "optional") if side == "input" else _TENSOR_KEYS
+    extra = sorted(set(tensor) - set(allowed))
+    absent = [key for key in _TENSOR_KEYS if key not in tensor]
+    if extra:
+        hint = did_you_mean(extra[0], allowed, f"use only {quoted(allowed)}")
+        yield f"{side} has the property '{extra[0]}', which {_AUTO_COMPLETE} does not take", hint
+    elif absent:
+        yield f"{side} is missing '{absent[0]}' property", f'add "{absent[0]}"'
+    written = getattr(model.config, side, ()) if model.config is not None else ()
+    for each in written:
+        if extra or absent or each.name != tensor["name"]:
+            continue
+        data_type = type(each).DESCRIPTOR.fields_by_name["data_type"].enum_type
+        expected = data_type.values_by_number[each.data_type].name
+        hint = f"write the same in config.pbtxt and in {_AUTO_COMPLETE}"
+        if expected != "TYPE_INVALID" and expected != tensor["data_type"]:
+            message = f"config.pbtxt has {expected} for {side} '{each.name}'"
+            yield f"{message}, {_AUTO_COMPLETE} adds {tensor['data_type']}", hint
+        elif each.dims and isinstance(tensor["dims"], list) and list(each.dims) != tensor["dims"]:
+            message = f"config.pbtxt has dims {list(each.dims)} for {side} '{each.name}'"
+            yield f"{message}, {_AUTO_COMPLETE} adds {tensor['dims']}", hint
+
+
+def _literal(function: ast.AST, value: ast.expr) -> Any:
+    """Return the value of a literal, or of a local variable that is only ever that literal."""
+    if isinstance(value, ast.Name):
+        stores = [
+            node
+            for node in nodes_of(function)
+            if isinstance(node, ast.Name) and node.id == value.id
+        ]
+        assigned = [
+            node.value
+            for node in nodes_of(function)
+            if isinstance(node, ast.Assign)
+            and len(node.targets) == 1
+            and isinstance(node.targets[0], ast.Name)
+            and node.targets[0].id == value.id
+        ]
+        # One assignment and this use: nothing else can change the object.
+        if len(assigned) != 1 or len(stores) != 2:
+            return None
+        value = assigned[0]
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+# --- what initialize reads ------------------------------------------------------------------------
+
+
+@_rule("python-initialize-argument", source="triton python_backend src/stub_launcher.cc")
+def initialize_argument(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``initialize`` reads only keys that its argument has.
+
+    The argument is a ``dict`` of seven strings, the same in every release. Another key is a
+    ``KeyError``, and the model does not load.
+    """
+    known = load("python_backend")["initialize_arguments"]
+    for source, each in _classes(model):
+        name = _initialize_argument(each)
+        found = [*_wrong_attributes(each, name, known), *_wrong_keys(each, name, known)]
+        for node, message, hint in found if name is not None else ():
+            if each.runs(node, "initialize"):
+                yield _at(source, node, message, hint)
+
+
+def _wrong_attributes(
+    each: ModelClass, name: str | None, known: list[str]
+) -> Iterator[tuple[ast.AST, str, str]]:
+    for node in each.index.of(ast.Attribute):
+        if _is_name(node.value, name) and node.attr not in _DICT:
+            hint = f"use one of the keys {quoted(known)}"
+            if node.attr in known:
+                hint = f'write {name}["{node.attr}"]'
+            yield node, f"'dict' object has no attribute '{node.attr}'", hint
+
+
+def _wrong_keys(
+    each: ModelClass, name: str | None, known: list[str]
+) -> Iterator[tuple[ast.AST, str, str]]:
+    for node in each.index.of(ast.Subscript):
+        key = _string(node.slice)
+        if key is None or not isinstance(node.ctx, ast.Load):
+            continue
+        if _is_name(node.value, name) and key not in known:
+            hint = did_you_mean(key, known, f"use one of {quoted(known)}")
+            yield node, f"KeyError: '{key}'", hint
+        elif isinstance(node.value, ast.Subscript) and _is_name(node.value.value, name):
+            message = f'{name}["{_string(node.value.slice)}"] is a string, which has no key "{key}"'
+            yield node, message, f'read it with json.loads({name}["model_config"])'
+
+
+@_rule("python-config-value", source="triton python_backend src/stub_launcher.cc, ModelConfig")
+def config_value(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``initialize`` reads only parameters and tensors that ``config.pbtxt`` has.
+
+    A parameter that is absent is a ``KeyError``, and of a tensor that is absent
+    ``get_output_config_by_name`` returns ``None``; the model does not load. The rule skips tensors
+    of models with ``auto_complete_config``.
+    """
+    if model.config is None or model.folder.config_fault is not None:
+        return
+    for source, each in _classes(model):
+        if b"parameters" not in source.content and b"_config_by_name" not in source.content:
+            continue
+        for node in each.index.of(ast.Subscript):
+            is_read = _string(node.slice) is not None and isinstance(node.ctx, ast.Load)
+            if is_read and each.runs(node, "initialize"):
+                yield from _absent_parameter(model, source, each, node)
+                yield from _absent_tensor(model, source, each, node.value)
+
+
+def _absent_parameter(
+    model: ModelUnderCheck, source: PythonSource, each: ModelClass, node: ast.Subscript
+) -> Iterator[Problem]:
+    value, key, known = node.value, _string(node.slice), sorted(model.config_parameters)
+    if not isinstance(value, ast.Subscript) or _string(value.slice) != "parameters":
+        return
+    # Packing adds the environment of a model to its parameters.
+    if key in (None, ENVIRONMENT_PARAMETER, *known) or not _is_config(each, value.value):
+        return
+    message = f'config.pbtxt has no parameter "{key}"'
+    add = f'add `parameters {{ key: "{key}" value {{ string_value: "..." }} }}` to config.pbtxt'
+    yield _at(source, node, message, did_you_mean(str(key), known, add))
+
+
+def _absent_tensor(
+    model: ModelUnderCheck, source: PythonSource, each: ModelClass, value: ast.expr
+) -> Iterator[Problem]:
+    call = _only_value(each, value)
+    if model.completes_tensors or not isinstance(call, ast.Call) or len(call.args) != 2:
+        return
+    name = _string(call.args[1])
+    for side in ("input", "output"):
+        known = [tensor.name for tensor in getattr(model.config, side)]
+        if name is None or not _is_method(call, f"get_{side}_config_by_name") or name in known:
+            continue
+        if known and _is_config(each, call.args[0]):
+            hint = did_you_mean(name, known, f"use one of {quoted(known)}")
+            message = f'config.pbtxt has no {side} "{name}", of which initialize reads a property'
+            yield _at(source, call, message, hint)
+
+
+def _is_config(each: ModelClass, value: ast.expr) -> bool:
+    """Whether an expression is certainly the configuration that Triton passes."""
+    call = _only_value(each, value)
+    if not isinstance(call, ast.Call) or len(call.args) != 1 or not _is_method(call, "loads"):
+        return False
+    text, argument = _only_value(each, call.args[0]), _initialize_argument(each)
+    return (
+        isinstance(text, ast.Subscript)
+        and _string(text.slice) == "model_config"
+        and _is_name(text.value, argument)
+    )
+
+
+def _only_value(each: ModelClass, value: ast.expr) -> ast.expr:
+    """Return what a variable or attribute is assigned if that is one thing only; else itself."""
+    written = ast.unparse(value) if isinstance(value, ast.Name | ast.Attribute) else None
+    if written is None:
+        return value
+    name = written.rpartition(".")[2]
+    index = each.index
+    candidates = (*index.of(ast.Name), *index.of(ast.Attribute), *index.of(ast.arg))
+    stores = [
+        node
+        for node in candidates
+        if not isinstance(getattr(node, "ctx", None), ast.Load) and _name_of(node) == name
+    ]
+    values = [
+        node.value
+        for node in each.index.of(ast.Assign)
+        if any(ast.unparse(target) == written for target in node.targets)
+    ]
+    return values[0] if len(stores) == len(values) == 1 else value
+
+
+def _name_of(node: ast.AST) -> str:
+    return str(getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "arg", ""))
+
+
+# --- what works only later ------------------------------------------------------------------------
+
+
+@_rule(
+    "python-call-at-load",
+    source="triton python_backend src/infer_request.cc, InferRequest::Exec",
+    hint="call the model in execute, where other models are ready; cache the answer if you need it",
+    since="23.04",
+)
+def call_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``initialize`` and ``auto_complete_config`` send no request to another model.
+
+    Triton answers "BLS is only supported during the 'execute' function", and the model does not
+    load.
+    """
+    for source, each in _classes(model):
+        requests = {id(call) for call in each.index.calls("InferenceRequest")}
+        for call in each.index.of(ast.Call) if requests else ():
+            function = call.func
+            if not isinstance(function, ast.Attribute) or function.attr not in _SENDING:
+                continue
+            is_request = id(_only_value(each, function.value)) in requests
+            if is_request and each.runs(call, *_METHODS):
+                yield _at(source, call, "the model calls another model while it loads")
+
+
+@_rule(
+    "python-server-at-load",
+    source="observed with triton server 2.51; triton core, Server not ready",
+    hint="call it in execute, and remember there that it was called",
+    platforms=("sagemaker",),
+)
+def server_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``initialize`` asks the server nothing about other models.
+
+    The endpoint loads its models while the server starts. ``is_model_ready``, ``load_model`` and
+    ``unload_model`` then fail with "Server not ready", and so does the model.
+    """
+    yield from _questions_at_load(model)
+
+
+@_warning(
+    "python-server-at-start",
+    source="observed with triton server 2.51; triton core, Server not ready",
+    hint="call it in execute, or load this model by request after the server has started",
+    platforms=SERVERS,
+)
+def server_at_start(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``initialize`` asks the server nothing about other models, if it runs at the server's start.
+
+    ``is_model_ready``, ``load_model`` and ``unload_model`` then fail with "Server not ready", and
+    so does the model. It is a warning because a model that is loaded by request can call them.
+    """
+    yield from _questions_at_load(model)
+
+
+def _questions_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
+    for source, each in _classes(model):
+        for name in ("is_model_ready", "load_model", "unload_model"):
+            for call in each.index.calls(name):
+                if each.runs(call, *_METHODS):
+                    message = f"the model calls {name} while it loads, and maybe the server starts"
+                    yield _at(source, call, message)
+
+
+# --- shared ---------------------------------------------------------------------------------------
+
+
+def _classes(model: ModelUnderCheck) -> Iterator[tuple[PythonSource, ModelClass]]:
+    for source in model.python_sources:
+        if source.model_class is not None:
+            yield source, source.model_class
+
+
+def _with_real_utils(model: ModelUnderCheck) -> Iterator[tuple[PythonSource, ModelClass]]:
+    folders = [model.folder.entries, *(map(model.folder.list, model.versions_to_load))]
+    names = {name.partition(".")[0] for entries in folders for name in entries}
+    if not names.isdisjoint((UTILS, C_UTILS)):
+        return
+    for source, each in _classes(model):
+        if b"sys.modules" not in source.content:
+            yield source, each
+
+
+def _initialize_argument(each: ModelClass) -> str | None:
+    method = each.method("initialize")
+    return argument_name(method) if method is not None else None
+
+
+def _is_name(node: ast.AST, name: str | None) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_method(node: ast.AST, name: str) -> bool:
+    function = node.func if isinstance(node, ast.Call) else None
+    return isinstance(function, ast.Attribute) and function.attr == name
+
+
+def _string(node: ast.AST) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _at(source: PythonSource, node: Any, message: str, hint: str | None = None) -> Problem:
+    return Problem(message, path=source.path, line=node.lineno, hint=hint or None)

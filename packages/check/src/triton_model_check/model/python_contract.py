@@ -1,0 +1,317 @@
+"""What Triton's Python backend needs of a model's class, read from its source.
+
+Source: python_backend, src/pb_stub.cc and src/resources/triton_python_backend_utils.py, of each
+release from 20.10 to 26.07; ``python_backend.json`` has the names of each.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from triton_model_check.facts.published import load
+from triton_model_check.model.python_execution import (
+    functions_of,
+    nodes_at_import,
+    nodes_of_call,
+)
+from triton_model_check.model.syntax_nodes import nodes_of
+from triton_model_check.model.undefined_names import known_names, nodes_outside_branches
+
+MODEL = "TritonPythonModel"
+UTILS, C_UTILS = "triton_python_backend_utils", "c_python_backend_utils"
+Place = Literal["import", "auto_complete_config", "initialize"]
+PLACES: tuple[Place, ...] = ("import", "auto_complete_config", "initialize")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Node = TypeVar("Node", bound=ast.AST)
+# Ways to define names that no statement binds, or to go on without them.
+_DYNAMIC = re.compile(
+    rb"\b(?:exec|eval|globals|locals|vars|__builtins__|builtins|__builtin__|gettext|NameError"
+    rb"|get_ipython|import_module|__getattr__)\b|sys\.modules|import\s*\(?\s*\*"
+)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def names_of(group: str, version: str | None) -> frozenset[str]:
+    """Return the names of a group of ``python_backend.json`` that a release has.
+
+    ``None``, and a release that is newer than the table, have all names.
+    """
+    names: dict[str, str] = load("python_backend")[group]
+    return frozenset(name for name, since in names.items() if version is None or since <= version)
+
+
+def is_newer_than_table(version: str | None) -> bool:
+    """Whether a release may have names that ``python_backend.json`` does not have."""
+    return version is not None and version > load("python_backend")["newest_release"]
+
+
+class Signature(NamedTuple):
+    """How many positional arguments a method takes, beside those that Python adds.
+
+    ``most`` is ``None`` if there is no limit. ``required`` are keyword-only arguments.
+    """
+
+    least: int
+    most: int | None
+    required: tuple[str, ...]
+
+    def accepts(self, count: int) -> bool:
+        """Whether a call with this many positional arguments and no others succeeds."""
+        is_enough = self.least <= count and not self.required
+        return is_enough and (self.most is None or count <= self.most)
+
+
+def undefined_names(index: ModuleIndex, content: bytes) -> list[ast.Name]:
+    """Return the names of a file that nothing defines, each at its first use.
+
+    A name counts as defined if anything anywhere in the file binds it, in whatever scope. A file
+    that may define names in another way has no undefined ones.
+    """
+    found: dict[str, ast.Name] = {}
+    for node in index.of(ast.Name):
+        if node.id not in index.defined:
+            found.setdefault(node.id, node)
+    return [] if found and _DYNAMIC.search(content) else list(found.values())
+
+
+class ModuleIndex:
+    """The nodes of a file, by what the checks ask about; each question is answered once."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        self.nodes = nodes_of(tree)
+        self._of_type: dict[type[ast.AST], list[Any]] = {}
+        for node in self.nodes:
+            self._of_type.setdefault(type(node), []).append(node)
+        self._aliases: dict[str, frozenset[str]] = {}
+        self._calls: dict[str, list[ast.Call]] = {}
+
+    def of(self, wanted: type[Node]) -> list[Node]:
+        """Return the nodes of exactly this type."""
+        return self._of_type.get(wanted, [])
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        """The functions and coroutines."""
+        return [*self.of(ast.FunctionDef), *self.of(ast.AsyncFunctionDef)]
+
+    @cached_property
+    def _changed(self) -> frozenset[str]:
+        """The names that something else than ``import X`` binds."""
+        names = self.stored_names | {node.arg for node in self.of(ast.arg)}
+        names |= {node.name for node in (*self.functions, *self.of(ast.ClassDef))}
+        imports = self.of(ast.ImportFrom)
+        return frozenset(
+            names | {each.asname or each.name for node in imports for each in node.names}
+        )
+
+    def aliases(self, module: str) -> frozenset[str]:
+        """Return the names that only ever stand for a module of the backend."""
+        if module not in self._aliases:
+            imported = [alias for node in self.of(ast.Import) for alias in node.names]
+            names = {alias.asname or alias.name for alias in imported if alias.name == module}
+            others = {alias.asname or alias.name for alias in imported if alias.name != module}
+            self._aliases[module] = frozenset(names - others - self._changed)
+        return self._aliases[module]
+
+    def calls(self, name: str) -> list[ast.Call]:
+        """Return the calls of a class or function of the backend, such as ``InferenceResponse``.
+
+        The name must be an attribute of the backend's modules, or imported from one of them.
+        """
+        if name not in self._calls:
+            aliases = self.aliases(UTILS) | self.aliases(C_UTILS)
+            imported = {
+                alias.asname or alias.name
+                for node in self.of(ast.ImportFrom)
+                if node.module in (UTILS, C_UTILS)
+                for alias in node.names
+                if alias.name == name
+            }
+            calls = self.of(ast.Call)
+            self._calls[name] = [
+                call for call in calls if _is_called(call.func, name, aliases, imported)
+            ]
+        return self._calls[name]
+
+    @cached_property
+    def stored_names(self) -> frozenset[str]:
+        """Each variable that the file assigns or deletes."""
+        return frozenset(
+            node.id for node in self.of(ast.Name) if not isinstance(node.ctx, ast.Load)
+        )
+
+    @cached_property
+    def stored_attributes(self) -> frozenset[str]:
+        """Each attribute that the file assigns or deletes, of any object."""
+        attributes = self.of(ast.Attribute)
+        return frozenset(node.attr for node in attributes if not isinstance(node.ctx, ast.Load))
+
+    @cached_property
+    def defined(self) -> frozenset[str]:
+        """The names that something binds, or that every module has."""
+        return known_names(self.nodes)
+
+    @cached_property
+    def outside_branches(self) -> frozenset[int]:
+        """The identity of each node that no condition and no ``try`` protects, without
+        annotations.
+        """
+        return frozenset(id(node) for node in nodes_outside_branches(self.tree, self.nodes))
+
+
+@dataclass(frozen=True)
+class ModelClass:
+    """The class ``TritonPythonModel`` of a file, if everything that it has is written in it."""
+
+    index: ModuleIndex
+    node: ast.ClassDef
+    _running: dict[Place, frozenset[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, index: ModuleIndex | None) -> ModelClass | None:
+        """Return the class; ``None`` if it may inherit, or is decorated, changed or defined
+        twice.
+        """
+        if index is None:
+            return None
+        found = [each for each in index.nodes if _may_be_model(each)]
+        node = found[0] if len(found) == 1 else None
+        if not isinstance(node, ast.ClassDef) or node not in index.tree.body:
+            return None
+        has_base = any(
+            not (isinstance(each, ast.Name) and each.id == "object") for each in node.bases
+        )
+        is_plain = not (has_base or node.keywords or node.decorator_list)
+        return cls(index, node) if is_plain else None
+
+    @property
+    def tree(self) -> ast.Module:
+        """The file."""
+        return self.index.tree
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every name that the class or one of its methods binds."""
+        return frozenset(filter(None, map(_bound_name, nodes_of(*self.node.body))))
+
+    def method(self, name: str) -> Function | None:
+        """Return a method that the class defines once and nothing in the file changes."""
+        found = [each for each in self.node.body if getattr(each, "name", None) == name]
+        is_changed = name in self.index.stored_names or name in self.index.stored_attributes
+        function = found[0] if len(found) == 1 and not is_changed else None
+        return function if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else None
+
+    def runs(self, node: ast.AST, *places: Place) -> bool:
+        """Whether a node certainly runs when the model loads, in one of these places or in any."""
+        return any(id(node) in self._identities(place) for place in places or PLACES)
+
+    def may_run_later(self, node: ast.AST) -> bool:
+        """Whether a node runs after the model has loaded, outside conditions and ``try``."""
+        return id(node) in self.index.outside_branches and not self.runs(node)
+
+    def _identities(self, place: Place) -> frozenset[int]:
+        """The identity of each node that certainly runs in a place."""
+        if place not in self._running:
+            self._running[place] = frozenset(id(node) for node in self._nodes_of(place))
+        return self._running[place]
+
+    def _nodes_of(self, place: Place) -> Iterator[ast.AST]:
+        if place == "import":
+            yield from nodes_at_import(self.tree)
+            return
+        method = self.method(place)
+        if isinstance(method, ast.FunctionDef) and kind_of(method) is not None:
+            yield from nodes_of_call(method, functions_of(self.tree, self.node))
+
+
+def kind_of(function: Function) -> Literal["method", "static", "class"] | None:
+    """Return how Python binds a method, or ``None`` if another decorator may change it."""
+    if not function.decorator_list:
+        return "method"
+    decorator = function.decorator_list[0]
+    if len(function.decorator_list) > 1 or not isinstance(decorator, ast.Name):
+        return None
+    return {"staticmethod": "static", "classmethod": "class"}.get(decorator.id)  # type: ignore[return-value]
+
+
+def signature_of(function: Function, *, is_bound: bool) -> Signature:
+    """Return what a method takes.
+
+    ``is_bound``: whether Python passes the object or the class as the first argument.
+    """
+    arguments = function.args
+    positional = len(arguments.posonlyargs) + len(arguments.args)
+    bound = 1 if is_bound else 0
+    required = tuple(
+        argument.arg
+        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is None
+    )
+    most = None if arguments.vararg else positional - bound
+    least = max(positional - len(arguments.defaults) - bound, 0)
+    return Signature(least, most, required)
+
+
+def argument_name(function: Function) -> str | None:
+    """Return the name of the argument that Triton passes, or ``None`` if it is assigned again."""
+    arguments = [*function.args.posonlyargs, *function.args.args]
+    index = 0 if kind_of(function) == "static" else 1
+    if len(arguments) <= index:
+        return None
+    name = arguments[index].arg
+    is_changed = any(
+        isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+        for node in nodes_of(*function.body)
+    )
+    return None if is_changed else name
+
+
+def _is_called(function: ast.expr, name: str, aliases: frozenset[str], imported: set[str]) -> bool:
+    if isinstance(function, ast.Name):
+        return function.id in imported
+    if not isinstance(function, ast.Attribute) or function.attr != name:
+        return False
+    return isinstance(function.value, ast.Name) and function.value.id in aliases
+
+
+def values_returned(function: Function) -> list[ast.expr | None]:
+    """Return what each ``return`` of a function returns."""
+    nodes = nodes_of(*function.body, without=_SCOPES)
+    return [node.value for node in nodes if isinstance(node, ast.Return)]
+
+
+def is_generator(function: Function) -> bool:
+    """Whether calling the function returns a generator."""
+    nodes = nodes_of(*function.body, without=_SCOPES)
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes)
+
+
+def _may_be_model(node: ast.AST) -> bool:
+    """Whether a node defines or changes the class."""
+    if isinstance(node, ast.ClassDef):
+        return node.name == MODEL
+    if isinstance(node, ast.alias):
+        return MODEL in (node.asname, node.name)
+    if isinstance(node, ast.Name):
+        return node.id == MODEL and not isinstance(node.ctx, ast.Load)
+    if isinstance(node, ast.Attribute):  # TritonPythonModel.execute = other
+        is_class = isinstance(node.value, ast.Name) and node.value.id == MODEL
+        return is_class and not isinstance(node.ctx, ast.Load)
+    return False
+
+
+def _bound_name(node: ast.AST) -> str | None:
+    """Return the name of what a node defines or assigns, of an attribute too."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return node.name
+    if isinstance(node, ast.alias):
+        return (node.asname or node.name).partition(".")[0]
+    if isinstance(node, ast.Attribute | ast.Name) and not isinstance(node.ctx, ast.Load):
+        return node.attr if isinstance(node, ast.Attribute) else node.id
+    return None

@@ -1,0 +1,116 @@
+"""Which Python models the checks of the backend's contract leave alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from check_examples.python_contract import model
+from check_examples.repositories import HEAD, one, write
+
+from triton_model_check.checks.report import Report
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
+
+SERVER = Target.named("server", image_version="24.10")
+RESPONSE = 'pb_utils.InferenceResponse([pb_utils.Tensor("Y", np.zeros(4, np.float32))])'
+SENDS = f"""def execute(self, requests):
+    for request in requests:
+        request.get_response_sender().send({RESPONSE}, flags=1)
+"""
+CALLS = """def execute(self, requests):
+    request = pb_utils.InferenceRequest(
+        model_name="absent", requested_output_names=["Y"], inputs=[]
+    )
+    return [{}]
+"""
+
+
+def _initialize(*lines: str) -> str:
+    return model("def initialize(self, args):\n    " + "\n    ".join(lines) + "\n")
+
+
+def _check(source: str, folder: Path, target: Target = SERVER) -> Report:
+    files = write(one(HEAD, **{"m/1/model.py": source}), folder / "models")
+    return ModelRepository.from_directory(files).check(target, is_packed=False)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(_initialize("if hasattr(np, 'x'):", "    absent"), id="condition"),
+        pytest.param(_initialize("try:", "    absent", "except Exception:", "    pass"), id="try"),
+        pytest.param(_initialize("exec('absent = 1')", "absent"), id="exec"),
+        pytest.param(_initialize("globals()['absent'] = 1", "absent"), id="globals"),
+        pytest.param(_initialize("x: absent = 1"), id="local annotation"),
+        pytest.param(_initialize("setattr(self, 'x', 1)", "self.x"), id="setattr"),
+        pytest.param(_initialize("self.x = args.get('x')"), id="get"),
+        pytest.param(_initialize("args = {'x': 1}", "args['x']"), id="other argument"),
+        pytest.param(_initialize("pb_utils.x = 1", "pb_utils.x"), id="own attribute"),
+        pytest.param(
+            model("def initialize(self, args, more=None):\n    pass\n"), id="default value"
+        ),
+        pytest.param(model("def initialize(*args):\n    pass\n"), id="any arguments"),
+        pytest.param(model("def auto_complete_config(config):\n    return config\n"), id="plain"),
+        pytest.param(
+            model("@classmethod\ndef auto_complete_config(cls, config):\n    return config\n"),
+            id="class method",
+        ),
+        pytest.param(
+            "from __future__ import annotations\n"
+            + model(execute="def execute(self, requests: list[pb_utils.Tensor]):\n    ...\n"),
+            id="annotation that does not run",
+        ),
+        pytest.param(
+            "from absent import *\n" + _initialize("self.scale = SCALE"), id="import of all"
+        ),
+        pytest.param(
+            model(execute="@staticmethod\ndef execute(requests):\n    return list(requests)\n"),
+            id="static execute",
+        ),
+        pytest.param(
+            model(execute="async def execute(self, requests):\n    return list(requests)\n"),
+            id="coroutine",
+        ),
+        pytest.param("import c_python_backend_utils as c_utils\n" + model(), id="c module"),
+        pytest.param(model(execute=SENDS), id="response sender"),
+    ],
+)
+def test_model_that_the_server_accepts_has_no_finding(source: str, tmp_path: Path) -> None:
+    """No check reports code that works, or that may not run."""
+    assert _check(source, tmp_path).findings == ()
+
+
+def test_method_that_initialize_calls_runs_too(tmp_path: Path) -> None:
+    """An error in a method that ``initialize`` certainly calls keeps the model from loading."""
+    source = model(
+        "def initialize(self, args):\n    self.load()\n", "def load(self):\n    absent\n"
+    )
+    (found,) = _check(source, tmp_path).findings
+    assert (found.code, found.rejects) == ("python-undefined-name", True)
+
+
+@pytest.mark.parametrize(("version", "warns"), [("24.05", True), ("24.06", False)])
+def test_any_model_may_send_responses_since_24_06(
+    version: str, warns: bool, tmp_path: Path
+) -> None:
+    """A model that is not decoupled may return ``None`` after it has sent its responses."""
+    report = _check(model(execute=SENDS), tmp_path, Target.named("server", image_version=version))
+    assert [each.code for each in report.findings] == ["python-execute-returns-none"] * warns
+
+
+@pytest.mark.parametrize(
+    ("execute", "target", "codes", "not_checked"),
+    [
+        (CALLS.format("request.exec()"), SERVER, [], True),
+        (CALLS.format("request.exec()"), Target(default_model="m"), ["python-called-model"], False),
+        (CALLS.format("None"), Target(default_model="m"), [], True),
+    ],
+)
+def test_model_of_another_repository_is_not_refused(
+    execute: str, target: Target, codes: list[str], not_checked: bool, tmp_path: Path
+) -> None:
+    """A server may have more repositories, and a request that is only created does not fail."""
+    report = _check(model(execute=execute), tmp_path, target)
+    assert [each.code for each in report.findings] == codes
+    assert any("absent" in line for line in report.not_checked) is not_checked
