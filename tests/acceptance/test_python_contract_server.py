@@ -24,4 +24,4 @@ def test_server_refuses_each_failing_twin_and_loads_each_fixed_one(tmp_path: Pat
     answers = ask_server(repository)
     wanted = {f"failing_{n}": "rejected" for n in range(len(LOADING))}
     wanted |= {f"fixed_{n}": "loads" for n in range(len(LOADING))}
-    assert {name: answer.partition(":")[0] for name, answer in answers.items()} == wanted
+    assert {name: answer.outcome for name, answer in answers.items()} == wanted
