@@ -21,26 +21,28 @@ from foreign_models.verdicts import Comparison, ledger, write_ledger
 
 Item = TypeVar("Item")
 #: How many files and cases a part has: about a minute.
-PART_OF_FILES, PART_OF_CASES = 6, 40
+PART_OF_FILES, PART_OF_CASES = 12, 100
 #: A part downloads small files alone.
 _LARGEST_OF_A_PART = 8 << 20
 
 
-def compared(corpora: Sequence[str], judge: str, seed: int | None = None) -> Comparison:
+def compared(corpora: Sequence[str], onnx_runtime: str, seed: int | None = None) -> Comparison:
     """Compare the checker with the records, on everything or on the part that a seed chooses."""
     pairs = []
     if "contract" in corpora:
         cases = contract_cases()
-        pairs += list(compare_contract(_part(cases, PART_OF_CASES, seed), judge))
+        pairs += list(compare_contract(_part(cases, PART_OF_CASES, seed), onnx_runtime))
     if "files" in corpora:
         files = foreign_files()
         if seed is not None:
             files = [file for file in files if file.bytes <= _LARGEST_OF_A_PART]
         files = _part(files, PART_OF_FILES, seed)
         fetch(files)
-        pairs += list(compare_files(files, judge))
+        pairs += list(compare_files(files, onnx_runtime))
     found = [each for _, each in pairs if each is not None]
-    return Comparison(found, frozenset(key for key, _ in pairs), judge or "default", ledger())
+    return Comparison(
+        found, frozenset(key for key, _ in pairs), onnx_runtime or "default", ledger()
+    )
 
 
 def _part(items: list[Item], count: int, seed: int | None) -> list[Item]:

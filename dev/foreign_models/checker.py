@@ -19,26 +19,26 @@ _PROCESSES = 2
 _REPOSITORIES_OF_A_CALL = 12
 #: What the command prints for something wrong; 2 means that it could not look.
 _LOOKED_AT = (0, 1)
-JUDGE_OPTION = "--onnx-runtime"
+RUNTIME_OPTION = "--onnx-runtime"
 
 
-def check(repositories: Sequence[Path], image: str, judge: str) -> dict[Path, Said]:
+def check(repositories: Sequence[Path], image: str, onnx_runtime: str) -> dict[Path, Said]:
     """Return what the checker says of each repository for an image."""
     size = _REPOSITORIES_OF_A_CALL
     starts = range(0, len(repositories), size)
     groups = [repositories[start : start + size] for start in starts]
     with ThreadPoolExecutor(_PROCESSES) as pool:
-        answers = pool.map(lambda group: _checked(group, image, judge), groups)
+        answers = pool.map(lambda group: _checked(group, image, onnx_runtime), groups)
         return {path: said for answer in answers for path, said in answer.items()}
 
 
-def _checked(group: Sequence[Path], image: str, judge: str) -> dict[Path, Said]:
+def _checked(group: Sequence[Path], image: str, onnx_runtime: str) -> dict[Path, Said]:
     target = ["--target", "server", "--image-version", image, "--gpus", "0", "--json"]
-    done = _run(["check", *map(str, group), *target, *_judge_arguments(("check",), judge)])
+    done = _run(["check", *map(str, group), *target, *_runtime_arguments(("check",), onnx_runtime)])
     report = _json(done.stdout)
     if done.returncode not in _LOOKED_AT or report is None:
         if len(group) > 1:
-            alone = [_checked([path], image, judge) for path in group]
+            alone = [_checked([path], image, onnx_runtime) for path in group]
             return {path: said for answer in alone for path, said in answer.items()}
         return {group[0]: Said("failed", _last_line(done))}
     reports = report.get("repositories", [report])
@@ -60,10 +60,10 @@ def _text(unlooked: object) -> str:
     return unlooked if isinstance(unlooked, str) else json.dumps(unlooked)
 
 
-def model_new(file: Path, repository: Path, judge: str) -> Mapping[str, Any] | Said:
+def model_new(file: Path, repository: Path, onnx_runtime: str) -> Mapping[str, Any] | Said:
     """Create a model from a file; return its configuration, or why there is none."""
     arguments = ["model", "new", str(file), "--name", "m", "-o", str(repository), "--json"]
-    done = _run([*arguments, *_judge_arguments(("model", "new"), judge)])
+    done = _run([*arguments, *_runtime_arguments(("model", "new"), onnx_runtime)])
     report = _json(done.stdout)
     if done.returncode == 0 and report is not None:
         config: Mapping[str, Any] = report["config"]
@@ -78,9 +78,13 @@ def _options(command: tuple[str, ...]) -> str:
     return _run([*command, "--help"]).stdout
 
 
-def _judge_arguments(command: tuple[str, ...], judge: str) -> Iterable[str]:
-    """Return the option for the judge; a command that asks no ONNX Runtime does not have it."""
-    return [JUDGE_OPTION, judge] if judge and JUDGE_OPTION in _options(command) else []
+def _runtime_arguments(command: tuple[str, ...], onnx_runtime: str) -> Iterable[str]:
+    """Return the option for ONNX Runtime; a command that asks no ONNX Runtime does not have it."""
+    return (
+        [RUNTIME_OPTION, onnx_runtime]
+        if onnx_runtime and RUNTIME_OPTION in _options(command)
+        else []
+    )
 
 
 def _run(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,7 @@ NEW = "model new"
 Compared = tuple[tuple[str, str], Disagreement | None]
 
 
-def compare_contract(cases: Sequence[ContractCase], judge: str) -> Iterator[Compared]:
+def compare_contract(cases: Sequence[ContractCase], onnx_runtime: str) -> Iterator[Compared]:
     """Yield each contract case with how the checker differs from the server.
 
     Raises:
@@ -36,7 +36,7 @@ def compare_contract(cases: Sequence[ContractCase], judge: str) -> Iterator[Comp
         paths = {case.name: Path(folder) / case.name for case in cases}
         for case in cases:
             case.write(paths[case.name])
-        said = checker.check(list(paths.values()), contract_record.IMAGE, judge)
+        said = checker.check(list(paths.values()), contract_record.IMAGE, onnx_runtime)
     for case in cases:
         verdict = verdicts[case.name]
         truth = contract_record.truth_of(case.name, verdicts)
@@ -45,14 +45,14 @@ def compare_contract(cases: Sequence[ContractCase], judge: str) -> Iterator[Comp
         yield (case.name, ""), disagreement(case.name, "", truth, real[:300], answer)
 
 
-def compare_files(files: Sequence[ForeignFile], judge: str) -> Iterator[Compared]:
+def compare_files(files: Sequence[ForeignFile], onnx_runtime: str) -> Iterator[Compared]:
     """Yield each file, for ``model new`` and for each image, with how the checker differs."""
     recorded = runtime_record.recorded()
     with tempfile.TemporaryDirectory(prefix="files-") as folder:
         repositories = {file: Path(folder) / str(index) for index, file in enumerate(files)}
         with ThreadPoolExecutor(_PROCESSES) as pool:
             created = pool.map(
-                lambda file: checker.model_new(file.cached, repositories[file], judge), files
+                lambda file: checker.model_new(file.cached, repositories[file], onnx_runtime), files
             )
             configs = dict(zip(files, created, strict=True))
         for file, config in configs.items():
@@ -61,7 +61,7 @@ def compare_files(files: Sequence[ForeignFile], judge: str) -> Iterator[Compared
                 _write_bare(file, repositories[file])
         models = [file for file in files if _is_checked(file, configs[file])]
         for image in runtime_record.RUNTIMES.values():
-            said = checker.check([repositories[file] for file in models], image, judge)
+            said = checker.check([repositories[file] for file in models], image, onnx_runtime)
             for file in models:
                 verdict = recorded.get(file.name, {}).get(image)
                 truth, real = _truth(file, configs[file], verdict)

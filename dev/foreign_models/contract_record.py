@@ -30,7 +30,7 @@ def truth_of(name: str, verdicts: Mapping[str, Mapping[str, Any]]) -> Truth:
     """Return the truth about a case.
 
     A case whose answer has outputs that the unchanged model does not have, or the other way round,
-    is served, but nobody would call it right.
+    is served, and yet not right.
     """
     verdict = verdicts[name]
     if verdict["load"] != "loads":

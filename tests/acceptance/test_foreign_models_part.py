@@ -23,7 +23,7 @@ SEED = int(os.environ.get("FOREIGN_MODELS_SEED") or random.randrange(10**6))
 
 def _assert_explained(comparison: Comparison) -> None:
     message = "\n".join([f"FOREIGN_MODELS_SEED={SEED}", *comparison.report()])
-    # With -rP, as after a failure, the report of a part that is right is shown too.
+    # `pytest -rP` shows it for a part without a disagreement too.
     sys.stdout.write(message)
     assert comparison.unexplained() == [], message
 
@@ -32,7 +32,7 @@ def test_models_in_python_get_the_verdict_of_the_server() -> None:
     """No model that the server serves is refused, and none that it does not serve is called good,
     unless the ledger has a reason.
     """
-    comparison = compared(["contract"], judge="", seed=SEED)
+    comparison = compared(["contract"], onnx_runtime="", seed=SEED)
     _assert_explained(comparison)
 
 
@@ -41,7 +41,7 @@ def test_files_of_packages_get_the_verdict_of_onnx_runtime() -> None:
     refuses is called good, unless the ledger has a reason.
     """
     try:
-        comparison = compared(["files"], judge="", seed=SEED)
+        comparison = compared(["files"], onnx_runtime="", seed=SEED)
     except UnreachableError as error:
         pytest.skip(f"a registry of packages cannot be reached: {error}")
     _assert_explained(comparison)

@@ -70,8 +70,8 @@ def test_kinds_of_disagreement(truth: Truth, verdict: str, kind: str | None) -> 
     assert (found and found.kind) == kind
 
 
-def test_ledger_explains_only_its_own_judge() -> None:
-    """A line holds for its model, image and judge; one that nothing needs is reported."""
+def test_ledger_explains_only_its_own_option() -> None:
+    """A line holds for its model, image and option; one that nothing needs is reported."""
     found = Disagreement("invalid green", "m", "24.10", "loads", "error")
     unknown = Disagreement("unknown", "n", "", "unknown", "error")
     of_never = LedgerLine("invalid green", "m", "24.10", "never", "not asked")
