@@ -70,8 +70,10 @@ def test_server_decides_each_model(models: Path, tmp_path: Path) -> None:
     folder = tmp_path / f"check{os.getpid()}"
     folder.mkdir()
     before = sorted(models.rglob("*"))
-    answers = CheckRun.prepare(ModelRepository.from_directory(models), folder).ask()
-    assert set(answers) == set(CASES)
+    asked = CheckRun.prepare(ModelRepository.from_directory(models), folder).ask()
+    assert set(asked) == set(CASES)
+    assert {answer.release for answer in asked.values()} == {"24.10"}
+    answers = {name: str(answer) for name, answer in asked.items()}
     assert answers["ok_minimal"] == "loads"
     assert answers["foreign_trt_good"].startswith("loads (an empty backend tensorrt")
     assert "max_batch_size" in answers["bad_auto_conflict"]
@@ -88,7 +90,7 @@ def test_python_examples_have_the_verdict_of_the_server(tmp_path: Path) -> None:
     examples = {"a": EXAMPLES["python-import"].failing, "b": content.fixed, "c": content.failing}
     for name, files in examples.items():
         write({f"{name}{path[1:]}": text for path, text in files.items()}, tmp_path)
-    answers = ask_server(tmp_path)
+    answers = {name: str(answer) for name, answer in ask_server(tmp_path).items()}
     assert "No module named 'triton_python_backend_util'" in answers["a"]
     assert answers["b"] == "loads"
     assert "bin/activate does not exist" in answers["c"]
@@ -122,7 +124,7 @@ def test_a_server_that_ended_is_no_verdict(tmp_path: Path) -> None:
         seen = str(tmp_path / f"{case}.txt")
         text = _ENDING_MODEL.format(seen=seen, times=times, name=name)
         write({f"{case}/config.pbtxt": _PYTHON_CONFIG, f"{case}/1/model.py": text}, models)
-    answers = ask_server(models)
+    answers = {name: str(answer) for name, answer in ask_server(models).items()}
     assert answers["once"] == "loads"
     assert (
         answers["crashes"]
@@ -202,6 +204,6 @@ def test_server_runs_the_warmup_of_model_new(tmp_path: Path) -> None:
     (folder / "1" / "model.onnx").unlink()
     seen = tmp_path / "seen.txt"
     (folder / "1" / "model.py").write_text(_RECORDING_MODEL.format(seen=str(seen)))
-    assert ask_server(tmp_path / "models") == {"net": "loads"}
+    assert str(ask_server(tmp_path / "models")["net"]) == "loads"
     # Triton makes a batch of four from four requests.
     assert seen.read_text().splitlines() == ["(1, 7) int64 False (1, 1) b''"] * 5

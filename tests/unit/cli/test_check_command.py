@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from check_examples.torch_and_plan import plan
 
 from constructs_triton.cli import main
 from constructs_triton_tools.local import server_check
+from constructs_triton_tools.local.sources.sources import read_source
 from triton_model_check.checks.report import Report
+from triton_model_check.model_config.server_answer import ServerAnswer
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 
@@ -46,10 +49,7 @@ def test_text_shows_the_line_and_a_caret(
         "       ^",
         "    hint: write 0 for a model without batching",
     ]
-    assert (
-        lines[-2]
-        == '1 error, 0 warnings: Triton on a SageMaker single-model endpoint of "m" rejects it'
-    )
+    assert lines[-2] == f'1 error, 0 warnings: Triton 26.05 {_ONE} of "m" rejects it'
     assert lines[-1] == "  1 fixable with --fix --unsafe-fixes"
 
 
@@ -83,7 +83,7 @@ GRAPHDEF = f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}'
         (
             {"m/1/model.py": IMPORTS, "m/config.pbtxt": PYTHON_CONFIG},
             0,
-            "0 errors, 1 warning: Triton on a SageMaker single-model endpoint of",
+            "0 errors, 1 warning: unknown: Triton 26.05 on a SageMaker single-model endpoint of",
         ),
         # Escape sequences in a file are not sent to the terminal.
         (
@@ -109,25 +109,29 @@ def test_line_that_is_printed(
 def test_summary_lists_what_was_not_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The content of a TensorRT plan is not checked,
-    so the summary does not say that Triton loads it.
+    """The content of a TensorRT plan is not checked, so the verdict is unknown, with exit code 0
+    unless the option says that unknown fails.
     """
     (tmp_path / "m" / "1").mkdir(parents=True)
     (tmp_path / "m" / "1" / "model.plan").write_bytes(plan())
     (tmp_path / "m" / "config.pbtxt").write_text('platform: "tensorrt_plan"\n', encoding="utf-8")
-    assert main(["check", str(tmp_path)]) == 0
+    of_image = [str(tmp_path), "--image-version", "24.05"]
+    assert main(["check", *of_image]) == 0
     assert capsys.readouterr().out.splitlines() == [
         (
-            "0 errors, 0 warnings: Triton on a SageMaker single-model "
+            "0 errors, 0 warnings: unknown: Triton 24.05 on a SageMaker single-model "
             'endpoint of "m" accepts what was checked'
         ),
-        (
-            "  m/1/model.plan: built with TensorRT 10.0.1.6; "
-            "the image must have the same version, which is not checked"
-        ),
+        "  m/1/model.plan: tensors not checked",
     ]
-    assert main(["check", str(tmp_path), "--no-files", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["not_checked"] == ["m: model files not checked"]
+    assert main(["check", *of_image, "--fail-on-unknown"]) == 1
+    capsys.readouterr()
+    assert main(["check", *of_image, "--no-files", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == "unknown"
+    assert document["not_checked"] == [
+        {"model": "m", "path": "m", "reason": "model files not checked"}
+    ]
 
 
 def test_json_contains_verdict_and_findings(
@@ -142,6 +146,7 @@ def test_json_contains_verdict_and_findings(
         "target",
         "image_version",
         "default_models",
+        "models",
         "verdict",
         "findings",
         "not_checked",
@@ -257,7 +262,9 @@ _TWO = one(HEAD, **{"a/config.pbtxt": HEAD, "a/1/model.py": CLASS})
 _DECOUPLED = HEAD + "model_transaction_policy { decoupled: true }\n"
 
 
-_CLEAN, _ONE = "0 errors, 0 warnings: Triton", "on a SageMaker single-model endpoint"
+_CLEAN = "0 errors, 0 warnings: Triton"
+_ONE = "on a SageMaker single-model endpoint"
+_SERVED = f"{_CLEAN} 26.05 {_ONE}"
 _NOT_SERVED = "1 error, 0 warnings: it cannot be served"
 _AT_ROOT = {"config.pbtxt": HEAD, "1/model.py": CLASS}
 
@@ -265,8 +272,8 @@ _AT_ROOT = {"config.pbtxt": HEAD, "1/model.py": CLASS}
 @pytest.mark.parametrize(
     ("files", "options", "summary"),
     [
-        (one(HEAD), (), f'{_CLEAN} {_ONE} of "m" loads it'),
-        (ensemble(ONE_STEP), (), f'{_CLEAN} {_ONE} of "pipe" loads it'),
+        (one(HEAD), (), f'{_SERVED} of "m" loads it'),
+        (ensemble(ONE_STEP), (), f'{_SERVED} of "pipe" loads it'),
         (ensemble(ONE_STEP), ("--target", "server"), f"{_CLEAN} 26.07 on a server loads it"),
         (one(HEAD), ("--target", "kserve"), f"{_CLEAN} 23.05 on KServe loads it"),
         (
@@ -277,17 +284,26 @@ _AT_ROOT = {"config.pbtxt": HEAD, "1/model.py": CLASS}
         (
             ensemble(ONE_STEP),
             ("--target", "sagemaker"),
-            f"1 error, 0 warnings: Triton {_ONE} rejects it",
+            f"1 error, 0 warnings: Triton 26.05 {_ONE} rejects it",
         ),
-        (_TWO, (), f"{_CLEAN} on a SageMaker multi-model endpoint loads it"),
+        (_TWO, (), f"{_CLEAN} 26.05 on a SageMaker multi-model endpoint loads it"),
         (
             {**_TWO, "b/config.pbtxt": HEAD, "b/1/model.py": CLASS + _CALLS},
             (),
-            f'{_CLEAN} on SageMaker single-model endpoints, one for each of "b" and "m" loads it',
+            (
+                f"{_CLEAN} 26.05 on SageMaker single-model endpoints, "
+                'one for each of "b" and "m" loads it'
+            ),
         ),
         (one(_DECOUPLED), ("--image-version", "24.09"), f'{_NOT_SERVED} {_ONE} of "m"'),
-        (_AT_ROOT, ("--archive",), f"{_CLEAN} on a SageMaker multi-model endpoint loads it"),
-        (_AT_ROOT, (), f'{_CLEAN} {_ONE} of "models" loads it'),
+        (_AT_ROOT, ("--archive",), f"{_CLEAN} 26.05 on a SageMaker multi-model endpoint loads it"),
+        (_AT_ROOT, (), f'{_CLEAN} 26.05 loads the model "models"'),
+        (_AT_ROOT, ("--target", "server"), f'{_CLEAN} 26.07 on a server loads the model "models"'),
+        (
+            {"config.pbtxt": _DECOUPLED, "1/model.py": CLASS},
+            ("--image-version", "24.09"),
+            '1 error, 0 warnings: the model "models" cannot be served',
+        ),
     ],
 )
 def test_endpoint_is_derived_from_the_folder(
@@ -297,7 +313,9 @@ def test_endpoint_is_derived_from_the_folder(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Rules of Triton and of SageMaker apply, and the summary says for which type of endpoint."""
+    """Rules of Triton and of SageMaker apply, and the summary says for which image and type of
+    endpoint; the folder of one model is no endpoint.
+    """
     main(["check", str(write(files, tmp_path / "models")), *options])
     assert capsys.readouterr().out.splitlines()[-1] == summary
 
@@ -335,7 +353,7 @@ def test_ignored_finding_of_several_endpoints_is_counted_once(
     assert main(["check", str(tmp_path / "models")]) == 0
     summary = capsys.readouterr().out.splitlines()[0]
     assert summary.startswith(
-        "0 errors, 0 warnings, 2 ignored: Triton on SageMaker single-model endpoints"
+        "0 errors, 0 warnings, 2 ignored: Triton 26.05 on SageMaker single-model endpoints"
     )
 
 
@@ -359,15 +377,109 @@ def test_one_folder_too_high_names_the_right_one(
     assert main(["check", str(tmp_path / "shop" / "models")]) == 0
 
 
-def test_answers_of_the_server_are_printed_below_the_findings(
-    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def _answers(*answers: ServerAnswer) -> Callable[..., dict[str, ServerAnswer]]:
+    return lambda *_: {each.model: each for each in answers}
+
+
+def test_refusal_of_the_server_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line per model, and a field of the JSON."""
-    monkeypatch.setattr(server_check, "ask_server", lambda _: {"m": "rejected: no"})
-    assert main(["check", str(repository), "--server"]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "server: m: rejected: no"
-    assert main(["check", str(repository), "--server", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["server"] == {"m": "rejected: no"}
+    """It decides the verdict in text and JSON, and only its own code ignores it."""
+    write(one(HEAD), tmp_path)
+    refusal = ServerAnswer("m", "rejected", "no", release="24.10", hint="fix it")
+    monkeypatch.setattr(server_check, "ask_server", _answers(refusal))
+    command = ["check", str(tmp_path), "--server"]
+    assert main(command) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "m/config.pbtxt: error[server-refused]: Triton 24.10 on this machine (the image has 26.05) "
+        "refuses the model: no",
+        "    hint: fix it",
+        '1 error, 0 warnings: Triton 26.05 on a SageMaker single-model endpoint of "m" rejects it',
+        "server: m: rejected: no",
+    ]
+    for words in (["--ignore", "server"], ["--ignore", "python,layout"], ["--select", "layout"]):
+        assert main([*command, *words, "--json"]) == 1
+        document = json.loads(capsys.readouterr().out)
+        assert document["verdict"] == "rejected"
+        assert document["server"] == {"m": "rejected: no"}
+    assert main([*command, "--ignore", "server-refused"]) == 0
+
+
+_PLAN = {"m/config.pbtxt": 'platform: "tensorrt_plan"\n', "m/1/model.plan": plan()}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        # The real backend of the image's release has read the file.
+        (_PLAN, ServerAnswer("m", "loads", release="24.05"), "loads"),
+        (_PLAN, ServerAnswer("m", "loads", release="24.10"), "unknown"),
+        (_PLAN, ServerAnswer("m", "loads", release="24.05", loader="empty-backend"), "unknown"),
+        (one(HEAD), ServerAnswer("m", "unknown", "no answer"), "unknown"),
+        # The stand-in has another version than the image's runtime.
+        (one(HEAD), ServerAnswer("m", "rejected", "no", loader="stand-in"), "unknown"),
+        # Triton's core refuses a configuration that no backend would complete.
+        (one(HEAD), ServerAnswer("m", "rejected", "no", loader="empty-backend"), "rejected"),
+        (_PLAN, ServerAnswer("m", "rejected", "no", loader="empty-backend"), "unknown"),
+        # NumPy is in the image.
+        (one(HEAD), ServerAnswer("m", "rejected", "No module named 'numpy'"), "unknown"),
+        (one(HEAD), ServerAnswer("m", "rejected", "No module named 'mine'"), "rejected"),
+        (one(HEAD), ServerAnswer("m", "rejected", "libcuda.so.1: cannot open"), "unknown"),
+    ],
+)
+def test_answer_of_the_server_decides_only_what_the_image_would_do(
+    case: tuple[Files, ServerAnswer, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A stand-in, an empty backend and what this machine lacks leave the verdict unknown."""
+    files, answer, verdict = case
+    monkeypatch.setattr(server_check, "ask_server", _answers(answer))
+    words = ["--server", "--image-version", "24.05", "--json"]
+    main(["check", str(write(files, tmp_path)), *words])
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == verdict
+    assert bool(document["not_checked"]) is (verdict == "unknown")
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "command"),
+    [
+        (one(HEAD), (), ""),
+        (_TWO, (), " --multi-model"),
+        (_TWO, ("--default-model", "m"), " --model m"),
+        (_TWO, ("--target", "server"), " --multi-model"),
+        (ensemble(ONE_STEP), (), ""),
+        (
+            {**_TWO, "b/config.pbtxt": HEAD, "b/1/model.py": CLASS},
+            ("--called-models", "b=m"),
+            " --model a --called-models b=m",
+        ),
+    ],
+)
+def test_next_command_is_for_the_same_models(
+    files: Files,
+    options: tuple[str, ...],
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """``local up`` gets what it needs to serve what was checked."""
+    folder = write(files, tmp_path / "models")
+    assert main(["check", str(folder), *options]) == 0
+    note = capsys.readouterr().err.splitlines()[-1]
+    assert note == f"next: constructs-triton local up {folder}{command}"
+    chosen = command.split()
+    assert read_source(folder, tmp_path, **_local_arguments(chosen))
+
+
+def _local_arguments(words: list[str]) -> dict[str, Any]:
+    return {
+        "is_multi_model": "--multi-model" in words,
+        "model": words[words.index("--model") + 1] if "--model" in words else None,
+        "calls": {"b": ["m"]} if "--called-models" in words else None,
+    }
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ gpus = 0
 onnx-runtime = "fetch"
 instance-type = "ml.g5.xlarge"
 model-config-name = "h100"
+fail-on-unknown = true
 load-model = ["m"]
 select = ["layout"]
 ignore = ["text"]
@@ -55,6 +56,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         instance_type="ml.g5.xlarge",
         model_config_name="h100",
         load_model=("m",),
+        fail_on_unknown=True,
         select=("layout",),
         ignore=("text",),
         per_model_ignores={"old_*": ("layout",)},

@@ -38,7 +38,7 @@ def test_nothing_known_is_the_default() -> None:
         ("kserve", {"image_version": "24.10"}, "24.10", 64 * MIB, 2),
         ("docker", {"image_version": None}, "26.08", 64 * MIB, None),
         ("kubernetes", {"shm_bytes": 128 * MIB}, "26.08", 128 * MIB, None),
-        ("sagemaker", {}, None, None, None),
+        ("sagemaker", {}, "26.05", None, None),
         ("sagemaker-multi-model", {"image_version": "26.05"}, "26.05", None, None),
     ],
 )

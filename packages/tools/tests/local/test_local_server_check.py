@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from constructs_triton_tools.local import server_check
+from constructs_triton_tools.local.checked_models import CopiedModel
 from constructs_triton_tools.local.server.installation import TritonInstallation
 from constructs_triton_tools.local.server_check import CheckRun, CheckServer
+from triton_model_check.model_config.server_answer import ServerAnswer
 
 NOWHERE = Path("/nowhere")
 INSTALLATION = TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None)
@@ -34,11 +36,13 @@ class Server:
     def __init__(self, asked: list[tuple[str, float]]) -> None:
         self.asked = asked
 
-    def load(self, name: str, seconds: float) -> str:
+    def load(self, name: str, seconds: float) -> ServerAnswer:
         self.asked.append((name, seconds))
         if name == "busy" and seconds < ALONE:
             raise server_check._NoAnswerError
-        return "rejected: no" if name == "rejected" else "loads"
+        if name == "rejected":
+            return ServerAnswer(name, "rejected", "no")
+        return ServerAnswer(name, "loads")
 
     def unload(self, name: str) -> None:
         if name == "ends later":
@@ -57,9 +61,10 @@ def test_a_model_without_an_answer_is_asked_again_alone(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(CheckRun, "server", server)
     monkeypatch.setattr(server_check, "_SERVERS", 1)
-    models = {"busy": " (note)", "ends later": "", "loads": " (note)", "rejected": ""}
+    noted, plain = CopiedModel(("note",)), CopiedModel()
+    models = {"busy": noted, "ends later": plain, "loads": noted, "rejected": plain}
     answers = CheckRun(NOWHERE, models, INSTALLATION).ask()
-    assert answers == {
+    assert {name: str(answer) for name, answer in answers.items()} == {
         "busy": "loads (note)",
         "ends later": "loads",
         "loads": "loads (note)",
@@ -84,5 +89,5 @@ def test_a_silent_server_gives_no_verdict(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(CheckRun, "server", server)
     monkeypatch.setattr(server_check, "_LOAD_SECONDS", 0.01)
     monkeypatch.setattr(server_check, "_LOAD_ALONE_SECONDS", 0.01)
-    answers = CheckRun(NOWHERE, {"m": ""}, INSTALLATION).ask()
-    assert answers == {"m": "unknown: the server did not answer within 0 s"}
+    answers = CheckRun(NOWHERE, {"m": CopiedModel()}, INSTALLATION).ask()
+    assert str(answers["m"]) == "unknown: the server did not answer within 0 s"
