@@ -33,14 +33,12 @@ def _checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]
 
 def _errors_of_check(document: dict[str, Any]) -> Errors:
     return {
-        (each["code"], each["path"])
-        for each in document["findings"]
-        if each["severity"] == "error"
+        (each["code"], each["path"]) for each in document["findings"] if each["severity"] == "error"
     }
 
 
 def _at_synth(folder: Path, document: dict[str, Any]) -> Iterator[ConstructsTritonError]:
-    """Yield the errors of the endpoints that ``check`` has judged for, in an app without options."""
+    """Yield the errors of the endpoints that ``check`` has judged for, in an app with defaults."""
     if document["target"] == "sagemaker-multi-model":
         names: list[str | None] = [None]
     else:
@@ -80,9 +78,7 @@ def test_example_has_the_same_errors(
 
 
 @pytest.mark.parametrize("path", sorted(ASSETS.iterdir()), ids=lambda path: path.name)
-def test_sample_models_have_the_same_errors(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sample_models_have_the_same_errors(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The sample models are judged alike."""
     _agree(path, capsys)
 
@@ -93,7 +89,7 @@ def test_image_of_the_construct_decides(tmp_path: Path, capsys: pytest.CaptureFi
     """
     sides = [tensor("x", TensorProto.FLOAT, (1,))], [tensor("y", TensorProto.FLOAT, (1,))]
     relu = [node("Relu", ["x"], ["y"])]
-    newer = model("", relu, *sides, opset=26)
+    newer = model("", relu, *sides, opsets={"": 26})
     write({"m/1/model.onnx": newer, "m/config.pbtxt": 'backend: "onnxruntime"\n'}, tmp_path / "a")
     saved = {"m/1/model.savedmodel/saved_model.pb": b"\x08\x01"}
     config = {"m/config.pbtxt": 'platform: "tensorflow_savedmodel"\n'}

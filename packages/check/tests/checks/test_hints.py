@@ -99,7 +99,9 @@ def test_misspelled_step_that_is_used_elsewhere_is_a_question(tmp_path: Path) ->
 
 def test_absent_called_model_does_not_become_another_one(tmp_path: Path) -> None:
     """The name of a called model is not replaced by that of a model with another suffix."""
-    call = 'pb_utils.InferenceRequest(model_name="bert", inputs=[], requested_output_names=[])'
+    call = (
+        'pb_utils.InferenceRequest(model_name="bert", inputs=[], requested_output_names=[]).exec()'
+    )
     code = _UTILS + CLASS.replace("...", call)
     files: Files = {
         "m/config.pbtxt": HEAD,

@@ -118,6 +118,23 @@ def _target(name: str) -> Target:
     )
 
 
+UNKNOWN = {
+    **dict.fromkeys(
+        (
+            *("ok_graph_unsorted", "ok_inner_dim_breaks_add", "ok_inner_dim_contradicts"),
+            *("ok_inner_rank_contradicts", "ok_optimized_rank", "ok_optimized_rank_softmax"),
+            "ok_reshape_rank_contradicts",
+        ),
+        "the shapes contradict each other, and the runtime decides which one counts",
+    ),
+    "ok_ext_length_zero": "its external data may be a shape",
+    "ok_init_sparse": "onnx does not infer shapes from sparse tensors",
+    "ok_ms_domain": "onnx does not have the operators of com.microsoft",
+    "ok_ort_format": "files of ONNX Runtime's own format are not read",
+}
+"""What the server loads, and of which we say that it is not known."""
+
+
 def _check(cases: Path, name: str) -> Report:
     return ModelRepository.from_directory(cases / name).check(_target(name), is_packed=False)
 
@@ -135,24 +152,25 @@ def test_archive_and_verdicts_hold_the_same_cases(cases: Path) -> None:
 
 @pytest.mark.parametrize("name", DECIDED)
 def test_verdict_equals_the_servers(cases: Path, name: str) -> None:
-    """With the onnx package, only the listed cases have another verdict."""
+    """With the onnx package, only the listed cases have another verdict, or an unknown one."""
     report = _check(cases, name)
-    expected = "loads" if name in MISSED else _verdict(name)
-    assert report.verdict == expected, (VERDICTS[name]["error"], report.findings)
+    expected = "loads" if name in MISSED else "unknown" if name in UNKNOWN else _verdict(name)
+    assert report.verdict == expected, (VERDICTS[name]["error"], report)
 
 
 @pytest.mark.usefixtures("without_onnx")
 @pytest.mark.parametrize("name", DECIDED)
 def test_verdict_without_the_onnx_package(cases: Path, name: str) -> None:
-    """Without the onnx package, some more cases are not rejected,
-    and one that loads is rejected.
+    """Without the onnx package, some more cases are not rejected, and one that loads is rejected.
+    What inference would say is unknown.
     """
     report = _check(cases, name)
     others = {
         **dict.fromkeys(MISSED | NEEDS_INFERENCE, "loads"),
         **dict.fromkeys(TOO_STRICT, "rejected"),
     }
-    assert report.verdict == others.get(name, _verdict(name)), report.findings
+    expected = others.get(name, _verdict(name))
+    assert report.verdict == expected or (expected, report.verdict) == ("loads", "unknown"), report
 
 
 def test_agreement_is_as_high_as_promised() -> None:
