@@ -274,7 +274,7 @@ _AT_ROOT = {"config.pbtxt": HEAD, "1/model.py": CLASS}
     [
         (one(HEAD), (), f'{_SERVED} of "m" loads it'),
         (ensemble(ONE_STEP), (), f'{_SERVED} of "pipe" loads it'),
-        (ensemble(ONE_STEP), ("--target", "server"), f"{_CLEAN} 26.07 on a server loads it"),
+        (ensemble(ONE_STEP), ("--target", "server"), f"{_CLEAN} 26.08 on a server loads it"),
         (one(HEAD), ("--target", "kserve"), f"{_CLEAN} 23.05 on KServe loads it"),
         (
             one(HEAD),
@@ -298,7 +298,7 @@ _AT_ROOT = {"config.pbtxt": HEAD, "1/model.py": CLASS}
         (one(_DECOUPLED), ("--image-version", "24.09"), f'{_NOT_SERVED} {_ONE} of "m"'),
         (_AT_ROOT, ("--archive",), f"{_CLEAN} 26.05 on a SageMaker multi-model endpoint loads it"),
         (_AT_ROOT, (), f'{_CLEAN} 26.05 loads the model "models"'),
-        (_AT_ROOT, ("--target", "server"), f'{_CLEAN} 26.07 on a server loads the model "models"'),
+        (_AT_ROOT, ("--target", "server"), f'{_CLEAN} 26.08 on a server loads the model "models"'),
         (
             {"config.pbtxt": _DECOUPLED, "1/model.py": CLASS},
             ("--image-version", "24.09"),

@@ -1,6 +1,6 @@
 """What a real Triton server says of a model: ``check --server`` asks one.
 
-A server answers for itself. It is the judge wherever the image of the target would do the same,
+A server answers for itself. Its answer decides wherever the image of the target would do the same,
 and where it would not, the answer is one more thing that is not known.
 """
 

@@ -61,7 +61,12 @@ class Report:
         return tuple(finding for finding in self.findings if finding.severity is Severity.WARNING)
 
     def with_findings(self, kept: Iterable[Finding], ignored: Iterable[Finding]) -> Report:
-        """Return the report with other findings; what is ignored is not open any more."""
+        """Return the report with other findings; what is ignored is not open any more.
+
+        Args:
+            kept: The findings that count.
+            ignored: Those that do not.
+        """
         chosen = tuple(kept)
         dropped = {*lines_of_open_findings(self.findings)} - {*lines_of_open_findings(chosen)}
         not_checked = tuple(line for line in self.not_checked if line not in dropped)

@@ -27,6 +27,7 @@ __all__ = [
     "newest_version",
     "published_versions",
     "python_version",
+    "release_of_server",
     "version_of_image",
 ]
 

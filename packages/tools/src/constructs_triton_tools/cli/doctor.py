@@ -26,6 +26,7 @@ EXTRAS = {
     "load": ("load-test", ("aiohttp", "boto3")),
     "local": ("local up, check --server", ("aiohttp", "boto3", "ml_dtypes", "multidict")),
     "onnx": ("output shapes of ONNX models", ("onnx",)),
+    "python": ("syntax of Python models for another Python", ("ruff",)),
     "plots": ("figures", ("matplotlib",)),
     "rehearse": ("rehearse", ("cfnlint", "moto")),
     "testing": ("tests of your stacks", ("cfnlint", "pytest", "syrupy")),
