@@ -143,6 +143,26 @@ def test_command_prints_the_answers_of_the_server(
     assert article["server"] == {"ok_minimal": "loads"}
 
 
+def test_a_model_that_the_server_refuses_is_an_error(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The verdict is the server's, at the line that it names; after the fix, both agree."""
+    example = EXAMPLES["server-refused"]
+    write(example.failing, tmp_path / "a")
+    command = ["check", "--server", "--target", "server", "--json"]
+    assert main([*command, str(tmp_path / "a")]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == "rejected"
+    (found,) = document["findings"]
+    assert (found["code"], found["path"], found["line"]) == ("server-refused", "m/1/model.py", 6)
+    assert found["message"].startswith("Triton 24.10 on this machine (the image has 26.07) ")
+    assert str(tmp_path) not in found["message"]
+    assert "constructs-triton-check-" not in found["message"] + found["hint"]
+    write(example.fixed, tmp_path / "b")
+    assert main([*command, str(tmp_path / "b")]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "loads"
+
+
 def test_killed_check_leaves_nothing(tmp_path: Path) -> None:
     """SIGKILL during a load ends the server too, and removes its folder."""
     version = tmp_path / "models" / "slow" / "1"

@@ -118,3 +118,47 @@ def test_choice_decides_the_verdict_and_is_counted(
     assert '--ignore: no check and no group has this name, got "text-placehoder"; did you mean' in (
         capsys.readouterr().err
     )
+
+
+def test_verdict_on_one_model_is_not_about_others(
+    models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It names the model, and what was not checked of another model does not make it unknown."""
+    write({"x/config.pbtxt": HEAD, "x/1/model.py": f"import mlflow\n{CLASS}"}, models / "other")
+    document = _json(["other/n"], capsys)
+    assert (document["verdict"], document["models"], document["not_checked"]) == (
+        "loads",
+        ["n"],
+        [],
+    )
+    (left,) = _json(["other/x"], capsys)["not_checked"]
+    assert (left["model"], left["path"]) == ("x", "x/1/model.py")
+    assert main(["other/n"]) == 0
+    line = '0 errors, 0 warnings: Triton 26.07 on a server loads the model "n"'
+    assert capsys.readouterr().out.splitlines() == [line]
+
+
+def test_unknown_of_several_repositories_fails_if_asked(
+    models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each repository has its own verdict, and its settings decide whether unknown fails."""
+    write({"x/config.pbtxt": HEAD, "x/1/model.py": f"import mlflow\n{CLASS}"}, models / "more")
+    documents = _json(["other", "more"], capsys)["repositories"]
+    assert [each["verdict"] for each in documents] == ["loads", "unknown"]
+    assert documents[1]["not_checked"][0]["path"] == "more/x/1/model.py"
+    assert main(["other", "more"]) == 0
+    assert main(["other", "more", "--fail-on-unknown"]) == 1
+    (models / "more" / "triton-model-check.toml").write_text("fail-on-unknown = true\n")
+    assert main(["other", "more"]) == 1
+    assert main(["other"]) == 0
+
+
+def test_ignored_finding_leaves_nothing_open(
+    models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who ignores that AWS's image lacks a package says that the image of the endpoint has it."""
+    write({"x/config.pbtxt": HEAD, "x/1/model.py": f"import mlflow\n{CLASS}"}, models / "more")
+    words = ["more", "--target", "sagemaker", "--default-model", "x"]
+    assert _json(words, capsys)["verdict"] == "unknown"
+    ignored = _json([*words, "--ignore", "python-import-missing"], capsys)
+    assert (ignored["verdict"], ignored["not_checked"]) == ("loads", [])

@@ -238,3 +238,29 @@ def test_failure_is_json_too(
     """A program that reads JSON gets JSON also if nothing could be checked."""
     assert main(["check", str(tmp_path / "absent"), *words]) == 2
     assert "cannot be read" in json.loads(capsys.readouterr().out)["error"]
+
+
+def test_each_format_has_what_was_not_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unknown verdict is in every format, with the path and the reason from the working
+    folder.
+    """
+    monkeypatch.chdir(tmp_path)
+    write({"m/config.pbtxt": 'backend: "onnxruntime"\n', "m/1/model.onnx": relu()}, Path("models"))
+    output: dict[str, str] = {}
+    for name in ("sarif", "github", "gitlab"):
+        assert main(["models", "--no-files", "--output-format", name]) == 0
+        output[name] = capsys.readouterr().out
+    said = "models/m: model files not checked"
+    document = json.loads(output["sarif"])
+    jsonschema.Draft4Validator(SCHEMA).validate(document)
+    (run,) = document["runs"]
+    assert run["properties"]["verdicts"] == [{"path": "models", "verdict": "unknown"}]
+    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert notification["message"]["text"] == f"{said}."
+    notice, verdict = output["github"].splitlines()
+    assert notice == f"::notice title=not-checked::{said}"
+    assert ": unknown: " in verdict
+    (issue,) = json.loads(output["gitlab"])
+    assert (issue["severity"], issue["description"]) == ("info", said)

@@ -11,9 +11,13 @@ from constructs_triton_core.findings import Finding, Severity, Verdict
 
 __all__ = ["Report", "lines_of_open_findings"]
 
-#: Warnings about models that load only in an image that contains more than AWS's. AWS does not
-#: publish the packages of its images, so whether these models load is not known.
-_DEPENDS_ON_IMAGE = ("python-import-missing", "python-environment-elsewhere")
+#: Warnings about models of which only the image knows whether they load: AWS does not publish the
+#: packages of its images, and another Python than the image's may not know its syntax.
+_DEPENDS_ON_IMAGE = (
+    "python-import-missing",
+    "python-environment-elsewhere",
+    "python-syntax-other-version",
+)
 
 
 def lines_of_open_findings(findings: Iterable[Finding]) -> tuple[str, ...]:
@@ -65,7 +69,7 @@ class Report:
 
         Args:
             kept: The findings that count.
-            ignored: Those that do not.
+            ignored: The findings that comments, options or settings ignore.
         """
         chosen = tuple(kept)
         dropped = {*lines_of_open_findings(self.findings)} - {*lines_of_open_findings(chosen)}

@@ -19,6 +19,14 @@ from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_repository.kept.kept_repository import KeptRepository
 from triton_model_check.model_repository.repository import ModelRepository
 
+__all__ = [
+    "Checked",
+    "add_target_arguments",
+    "check_for_target",
+    "place_environments",
+    "without_imports",
+]
+
 _MISSING_IMPORT = "python-import-missing"
 _DERIVED = "SageMaker: multi-model for several models that do not need each other, else single"
 
@@ -191,7 +199,9 @@ def _check_derived(
     )
     if repository.root_model is not None and is_archive:
         return Checked(check(multi_model), multi_model)
-    if repository.root_model is not None or not names:  # the layout is wrong
+    # Ensembles that are steps of each other are on top of none, so no endpoint loads them.
+    are_in_a_circle = len(names) == 1 and len(repository.closure(names[0])) < len(repository.models)
+    if repository.root_model is not None or not names or are_in_a_circle:  # the layout is wrong
         return Checked(check(replace(target, platform="server")), None)
     if len(names) == 1:
         return Checked(check(replace(target, default_model=names[0])), target, (names[0],))
