@@ -155,7 +155,7 @@ def test_a_model_that_the_server_refuses_is_an_error(
     assert document["verdict"] == "rejected"
     (found,) = document["findings"]
     assert (found["code"], found["path"], found["line"]) == ("server-refused", "m/1/model.py", 6)
-    assert found["message"].startswith("Triton 24.10 on this machine (the image has 26.07) ")
+    assert found["message"].startswith("Triton 24.10 on this machine (the image has 26.08) ")
     assert str(tmp_path) not in found["message"]
     assert "constructs-triton-check-" not in found["message"] + found["hint"]
     write(example.fixed, tmp_path / "b")

@@ -109,7 +109,7 @@ def test_absent_called_model_does_not_become_another_one(tmp_path: Path) -> None
         "bert_tokenizer/config.pbtxt": HEAD,
         "bert_tokenizer/1/model.py": CLASS,
     }
-    found = _findings(files, tmp_path)["python-called-model"]
+    found = _findings(files, tmp_path, Target())["python-called-model"]
     assert found.hint == "add its folder beside the folder of this model"
     assert found.fix is None
 

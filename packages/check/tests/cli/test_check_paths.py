@@ -134,7 +134,7 @@ def test_verdict_on_one_model_is_not_about_others(
     (left,) = _json(["other/x"], capsys)["not_checked"]
     assert (left["model"], left["path"]) == ("x", "x/1/model.py")
     assert main(["other/n"]) == 0
-    line = '0 errors, 0 warnings: Triton 26.07 on a server loads the model "n"'
+    line = '0 errors, 0 warnings: Triton 26.08 on a server loads the model "n"'
     assert capsys.readouterr().out.splitlines() == [line]
 
 

@@ -26,7 +26,7 @@ from triton_model_check.builder.checking import ModelInMemory, refuse_errors
 from triton_model_check.builder.derived_tensors import Derivation, derive_tensors
 from triton_model_check.builder.derived_warmup import warmup_requests
 from triton_model_check.builder.typed_message import TypedMessage
-from triton_model_check.facts.images import newest_release
+from triton_model_check.facts.releases import newest_known_release
 from triton_model_check.model.backends import infer_backend
 from triton_model_check.model.loaded_files import file_to_load
 from triton_model_check.model_config.text import format_model_config
@@ -188,7 +188,7 @@ _ZEROS = (
 def _described(path: Path, onnx_runtime: Asking) -> ModelFile:
     if not os.path.lexists(path):
         raise InvalidValueError(f"{path}: does not exist; pass the path of a model file")
-    image = None if onnx_runtime == "never" else newest_release()
+    image = None if onnx_runtime == "never" else newest_known_release().version
     file = describe(path, image, model_format=_format_of(path), onnx_runtime=onnx_runtime)
     if file.format == "unknown" and path.is_dir():
         found = models_in(path)
