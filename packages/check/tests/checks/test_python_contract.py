@@ -114,3 +114,27 @@ def test_model_of_another_repository_is_not_refused(
     report = _check(model(execute=execute), tmp_path, target)
     assert [each.code for each in report.findings] == codes
     assert any("absent" in line for line in report.not_checked) is not_checked
+
+
+@pytest.mark.parametrize(
+    ("call", "version", "warns"),
+    [
+        ("pb_utils.InferenceResponse(output_tensors=[])", "21.07", False),
+        ("pb_utils.InferenceResponse(output_tensors=[])", "21.08", False),
+        ("pb_utils.InferenceResponse(parameters={})", "21.07", True),
+        ('pb_utils.Tensor(name="Y", numpy_array=x)', "21.07", False),
+        ('pb_utils.Tensor(name="Y", numpy_array=x)', "21.08", True),
+        ("x.exec(decoupled=True)", "23.02", True),
+        ("x.exec(decoupled=True)", "23.03", False),
+        ("x.async_exec(decoupled=True)", "23.02", True),
+    ],
+)
+def test_calls_have_the_arguments_of_the_release(
+    call: str, version: str, warns: bool, tmp_path: Path
+) -> None:
+    """A call is reported only if the classes of the image's release do not take its arguments."""
+    source = model(
+        execute=f"def execute(self, requests):\n    x = requests[0]\n    return [{call}]\n"
+    )
+    report = _check(source, tmp_path, Target.named("server", image_version=version))
+    assert ("python-response" in [each.code for each in report.findings]) is warns

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule, warning
@@ -25,6 +26,9 @@ from triton_model_check.model.syntax_nodes import nodes_of
 
 _STUB = "triton python_backend src/pb_stub.cc"
 _README = 'triton python_backend README, "Business Logic Scripting"'
+# Until 21.07 tensors are a class in Python, whose arguments have keywords.
+_TENSOR_OF_C_SINCE = "21.08"
+_DECOUPLED_CALLS_SINCE = "23.03"
 _REQUIRED = ("inputs", "model_name", "requested_output_names")
 _rule = partial(rule, scope="python")
 _warning = partial(warning, scope="python")
@@ -108,7 +112,7 @@ def response(model: ModelUnderCheck) -> Iterator[Problem]:
 
     Otherwise the call fails with ``TypeError`` in place of what the model wanted to answer: the
     error of a response is a ``TritonError``, a tensor has a name and a NumPy array, which have no
-    keywords.
+    keywords from 21.08 on. Calls of other models have the argument ``decoupled`` from 23.03 on.
     """
     for source in model.python_sources:
         if source.index is None:
@@ -116,9 +120,12 @@ def response(model: ModelUnderCheck) -> Iterator[Problem]:
         for call in source.index.calls("InferenceResponse"):
             yield from _wrong_response(model, source, call)
         for call in source.index.calls("Tensor"):
-            yield from _wrong_tensor(source, call)
+            yield from _wrong_tensor(model, source, call)
         for call in source.index.calls("InferenceRequest"):
             yield from _wrong_request(model, source, call)
+        for call in source.index.of(ast.Call):
+            if isinstance(call.func, ast.Attribute) and call.func.attr in ("exec", "async_exec"):
+                yield from _wrong_call(model, source, call)
 
 
 def _wrong_response(
@@ -137,14 +144,32 @@ def _wrong_response(
         yield _at(source, call, message, "write error=pb_utils.TritonError(...)")
 
 
-def _wrong_tensor(source: PythonSource, call: ast.Call) -> Iterator[Problem]:
-    if any(keyword.arg is not None for keyword in call.keywords):
+def _wrong_tensor(
+    model: ModelUnderCheck, source: PythonSource, call: ast.Call
+) -> Iterator[Problem]:
+    has_keywords = any(keyword.arg is not None for keyword in call.keywords)
+    if has_keywords and not _is_before(model, _TENSOR_OF_C_SINCE):
         yield _at(source, call, "Tensor takes no keywords", 'write pb_utils.Tensor("NAME", array)')
     elif len(call.args) == 2 and isinstance(
         call.args[1], ast.List | ast.ListComp | ast.Tuple | ast.Constant | ast.JoinedStr
     ):
         message = "the second argument of Tensor is no NumPy array"
         yield _at(source, call, message, "write np.array(...) with the data type of config.pbtxt")
+
+
+def _is_before(model: ModelUnderCheck, release: str) -> bool:
+    """Whether the image is known to be older than a release."""
+    version = model.target.image_version
+    return version is not None and not is_at_least(version, release)
+
+
+def _wrong_call(model: ModelUnderCheck, source: PythonSource, call: ast.Call) -> Iterator[Problem]:
+    given = [keyword.arg for keyword in call.keywords]
+    if "decoupled" in given and _is_before(model, _DECOUPLED_CALLS_SINCE):
+        version = model.target.image_version
+        message = f"a call of another model has no argument 'decoupled' in Triton {version}"
+        hint = f"use an image of {_DECOUPLED_CALLS_SINCE} or later"
+        yield _at(source, call, message, hint)
 
 
 def _wrong_request(
