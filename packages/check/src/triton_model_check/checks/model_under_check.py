@@ -21,7 +21,7 @@ from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
 if TYPE_CHECKING:
     from triton_model_check.model.ensemble_graph import EnsembleGraph
     from triton_model_check.model.packed_files import PackedFiles
-    from triton_model_check.model.python_calls import ModelCalls
+    from triton_model_check.model.python_calls import ModelCalls, NamedTensor
     from triton_model_check.model.python_source import PythonSource
     from triton_model_check.model_files.model_file import ModelFile
 
@@ -225,13 +225,24 @@ class ModelUnderCheck:
         """
         return tuple(filter(None, self._python_files.values()))
 
+    @cached_property
+    def python_tensors(self) -> tuple[tuple[PythonSource, tuple[NamedTensor, ...]], ...]:
+        """The tensors that each of ``python_sources`` names."""
+        from triton_model_check.model.python_calls import find_tensors
+
+        return tuple(
+            (source, tuple(find_tensors(source.index.tree, source.index.nodes)))
+            for source in self.python_sources
+            if source.index is not None
+        )
+
     def forget_sources(self) -> None:
         """Free the syntax trees.
 
         The garbage collector would visit those of a thousand models many times.
         """
         _ = self.not_checked  # is found with them
-        for name in ("python_sources", "_python_files"):
+        for name in ("python_sources", "python_tensors", "_python_files"):
             self.__dict__.pop(name, None)
 
     @cached_property

@@ -19,7 +19,7 @@ from triton_model_check.fixes.steps import (
 )
 from triton_model_check.model.backends import fix_of_wrong_backend, is_python_model
 from triton_model_check.model.misplaced_files import hint_of_misplaced
-from triton_model_check.model.python_calls import created_tensors, find_tensors
+from triton_model_check.model.python_calls import created_tensors
 from triton_model_check.model_config.target import SAGEMAKER, SERVERS
 
 _LAUNCHER = "triton python_backend StubLauncher::ModelInstanceStubProcess"
@@ -224,9 +224,7 @@ def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
     outputs = {tensor.name for tensor in config.output} | {
         each.output_name for each in sequence.state
     }
-    for source in model.python_sources:
-        index = source.index
-        tensors = list(find_tensors(index.tree, index.nodes)) if index else []
+    for source, tensors in model.python_tensors:
         for each in tensors:
             side, known = ("input", inputs) if each.is_input else ("output", outputs)
             if each.name not in known:
@@ -255,7 +253,9 @@ def output_absent(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     declared = [tensor.name for tensor in config.output]
     states = {state.output_name for state in config.sequence_batching.state}
-    for source in model.python_sources:
+    for source, tensors in model.python_tensors:
+        if {each.name for each in tensors if not each.is_input} >= {*declared}:
+            continue  # the usual case, without a further look at the code
         path = source.path.removeprefix(f"{model.folder.path}/")
         created = created_tensors(model.folder, path, source.tree) if source.tree else None
         if created is None or not created <= {*declared, *states}:

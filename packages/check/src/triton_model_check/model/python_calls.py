@@ -216,8 +216,16 @@ class _Module:
 
     def calls(self, name: str) -> list[ast.Call]:
         """Return the calls of a function or method of this name."""
-        calls = (node for node in self._nodes if isinstance(node, ast.Call))
-        return [call for call in calls if _target(call.func).removeprefix(".") == name]
+        return self._calls.get(name, [])
+
+    @cached_property
+    def _calls(self) -> dict[str, list[ast.Call]]:
+        """All calls, by the name of the function or method."""
+        found: dict[str, list[ast.Call]] = {}
+        for node in self._nodes:
+            if isinstance(node, ast.Call):
+                found.setdefault(_target(node.func).removeprefix("."), []).append(node)
+        return found
 
     def mentions(self, name: str) -> int:
         """Return how often a variable or an attribute of this name is written, called or not."""

@@ -79,6 +79,10 @@ def undefined_names(index: ModuleIndex, content: bytes) -> list[ast.Name]:
     return [] if found and _DYNAMIC.search(content) else list(found.values())
 
 
+_BINDING_FIELDS = frozenset(("arg", "asname", "id", "name", "names", "rest"))
+"""The fields of syntax nodes in which a name can be bound; other nodes need no look."""
+
+
 class ModuleIndex:
     """The nodes of a file, by what the checks ask about; each question is answered once."""
 
@@ -155,7 +159,12 @@ class ModuleIndex:
     @cached_property
     def defined(self) -> frozenset[str]:
         """The names that something binds, or that every module has."""
-        return known_names(self.nodes)
+        return known_names(
+            node
+            for kind, nodes in self._of_type.items()
+            if not _BINDING_FIELDS.isdisjoint(kind._fields)
+            for node in nodes
+        )
 
     @cached_property
     def outside_branches(self) -> frozenset[int]:
@@ -180,7 +189,12 @@ class ModelClass:
         """
         if index is None:
             return None
-        found = [each for each in index.nodes if _may_be_model(each)]
+        found = [
+            each
+            for kind in (ast.ClassDef, ast.alias, ast.Name, ast.Attribute)
+            for each in index.of(kind)
+            if _may_be_model(each)
+        ]
         node = found[0] if len(found) == 1 else None
         if not isinstance(node, ast.ClassDef) or node not in index.tree.body:
             return None
