@@ -62,9 +62,9 @@ ANSWERING: dict[str, Files] = {
         "m/1/model.py": _ECHO,
     },
     "a misspelled output": {
-        "m/config.pbtxt": HEAD.replace('"Y"', '"result"'),
-        "m/1/model.py": _ECHO.replace('"Y"', '"resutl"').replace(
-            "return [", 'also = "result"\n        return ['
+        "m/config.pbtxt": HEAD.replace('"Y"', '"scores"'),
+        "m/1/model.py": _ECHO.replace('"Y"', '"scorse"').replace(
+            "return [", 'also = "scores"\n        return ['
         ),
     },
     "an ensemble": {
