@@ -138,3 +138,14 @@ def test_calls_have_the_arguments_of_the_release(
     )
     report = _check(source, tmp_path, Target.named("server", image_version=version))
     assert ("python-response" in [each.code for each in report.findings]) is warns
+
+
+def test_generator_of_a_decoupled_model_has_sent_its_responses(tmp_path: Path) -> None:
+    """A generator is no list, which matters only where ``execute`` returns the responses."""
+    source = model(execute=f"{SENDS}        yield request\n")
+    decoupled = HEAD + "model_transaction_policy { decoupled: true }\n"
+    for number, config in enumerate((HEAD, decoupled)):
+        files = write(one(config, **{"m/1/model.py": source}), tmp_path / str(number))
+        report = ModelRepository.from_directory(files).check(SERVER, is_packed=False)
+        codes = {finding.code for finding in report.findings}
+        assert ("python-execute-result" in codes) is (config == HEAD)
