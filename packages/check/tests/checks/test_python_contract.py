@@ -149,3 +149,12 @@ def test_generator_of_a_decoupled_model_has_sent_its_responses(tmp_path: Path) -
         report = ModelRepository.from_directory(files).check(SERVER, is_packed=False)
         codes = {finding.code for finding in report.findings}
         assert ("python-execute-result" in codes) is (config == HEAD)
+
+
+def test_names_of_images_before_the_table_are_not_judged(tmp_path: Path) -> None:
+    """What the backend of an image older than the table lacks is not known: nothing is reported."""
+    lines = (f"self.answer = {RESPONSE.replace('([', '(output_tensors=[')}", "pb_utils.former()")
+    old = Target.named("server", image_version="21.05")
+    assert not _check(_initialize(*lines), tmp_path, old).findings
+    codes = {each.code for each in _check(_initialize(*lines), tmp_path).findings}
+    assert codes == {"python-backend-name"}

@@ -23,7 +23,7 @@ from triton_model_check.model.python_contract import (
     Place,
     argument_name,
     is_generator,
-    is_newer_than_table,
+    is_outside_table,
     kind_of,
     names_of,
     signature_of,
@@ -138,7 +138,7 @@ def _absent_names(
     with a message and a hint.
     """
     version = model.target.image_version
-    if is_newer_than_table(version):
+    if is_outside_table(version):
         return
     aliases, stored = each.index.aliases(UTILS), each.index.stored_attributes
     known = names_of("module", version) | names_of("set_after_import", version)
@@ -307,7 +307,7 @@ def _wrong_completion(
 ) -> Iterator[tuple[str, str]]:
     version = model.target.image_version
     known = names_of("model_config", version)
-    if name not in known and not is_newer_than_table(version) and not name.startswith("_"):
+    if name not in known and not is_outside_table(version) and not name.startswith("_"):
         hint = did_you_mean(name, known, f"use one of {quoted(sorted(known))}")
         yield f"'ModelConfig' object has no attribute '{name}'", hint
     value = _literal(method, call.args[0]) if len(call.args) == 1 else None

@@ -15,7 +15,7 @@ from triton_model_check.model.python_contract import (
     Function,
     ModelClass,
     is_generator,
-    is_newer_than_table,
+    is_outside_table,
     kind_of,
     names_of,
     signature_of,
@@ -136,7 +136,7 @@ def _wrong_response(
     error = given.get("error", call.args[1] if len(call.args) > 1 else None)
     version = model.target.image_version
     known = sorted(names_of("response_arguments", version))
-    for name in () if is_newer_than_table(version) else given:
+    for name in () if is_outside_table(version) else given:
         if name is not None and name not in known:
             hint = did_you_mean(name, known, f"use one of {quoted(known)}")
             yield _at(source, call, f"InferenceResponse has no argument '{name}'", hint)
@@ -179,7 +179,7 @@ def _wrong_request(
     version = model.target.image_version
     known = names_of("request_arguments", version)
     given = [keyword.arg for keyword in call.keywords]
-    if is_newer_than_table(version) or None in given:
+    if is_outside_table(version) or None in given:
         return
     for name in given:
         if name not in known:

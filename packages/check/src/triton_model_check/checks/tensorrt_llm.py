@@ -21,8 +21,10 @@ from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.steps import put, safe
 
 _DOCS = "triton tensorrtllm_backend docs/model_config.md"
-# A parameter that keeps its placeholder gets a default. These have none.
-_REQUIRED_PARAMETERS = ("engine_dir", "gpt_model_path", "tokenizer_dir")
+# A parameter that keeps its placeholder gets a default. These have none: the first of the model
+# that runs the engine, the second of the models in Python around it.
+_ENGINE_PARAMETERS = ("engine_dir", "gpt_model_path")
+_TOKENIZER_PARAMETERS = ("tokenizer_dir",)
 _PLACEHOLDER = re.compile(r"\$\{\w+\}")
 
 
@@ -30,13 +32,16 @@ _PLACEHOLDER = re.compile(r"\$\{\w+\}")
 def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
     """The backend, the engine folder and the tokenizer folder of NVIDIA's templates are filled in.
 
-    Other parameters that keep a placeholder such as ``${max_beam_width}`` get their default. A
-    placeholder outside quotes is a syntax error, ``text-template``.
+    Other parameters that keep a placeholder such as ``${max_beam_width}`` get their default. The
+    engine folder of ``preprocessing`` is read only for images, and the tokenizer folder of
+    ``tensorrt_llm`` only for guided decoding: NVIDIA's guides leave both as they are. A placeholder
+    outside quotes is a syntax error, ``text-template``.
     """
     if model.config.backend == TENSORRT_LLM_PLACEHOLDER:
         message, hint = "backend contains an unfilled placeholder", 'write backend: "tensorrtllm"'
         yield Problem(message, ("backend",), hint, fix=safe(put('"tensorrtllm"')))
-    for name in _REQUIRED_PARAMETERS:
+    runs_engine = model.config.backend != "python" or model.parameter("gpt_model_type")
+    for name in _ENGINE_PARAMETERS if runs_engine else _TOKENIZER_PARAMETERS:
         value = model.parameter(name)
         if _PLACEHOLDER.fullmatch(value):
             hint = f'write the folder on the server, for example "{MODEL_ROOT}/{model.name}/1"'

@@ -45,9 +45,16 @@ def names_of(group: str, version: str | None) -> frozenset[str]:
     return frozenset(name for name, since in names.items() if version is None or since <= version)
 
 
-def is_newer_than_table(version: str | None) -> bool:
-    """Whether a release may have names that ``python_backend.json`` does not have."""
-    return version is not None and version > load("python_backend")["newest_release"]
+def is_outside_table(version: str | None) -> bool:
+    """Whether a release may have names that ``python_backend.json`` does not have.
+
+    Those of newer releases are not known yet. Releases before the oldest had names that were
+    removed, and the table states no arguments of theirs.
+    """
+    if version is None:
+        return False
+    table = load("python_backend")
+    return not table["oldest_release"] <= version <= table["newest_release"]
 
 
 class Signature(NamedTuple):
