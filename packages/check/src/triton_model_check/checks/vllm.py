@@ -15,7 +15,10 @@ from triton_model_check.checks.engine_arguments import (
 from triton_model_check.checks.instances import groups, resolved_kind
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule, warning
-from triton_model_check.facts.backend_releases import engine_arguments
+from triton_model_check.facts.backend_releases import (
+    engine_arguments,
+    lacks_former_engine_arguments,
+)
 from triton_model_check.fixes.steps import string_meant
 
 _SOURCE = "triton vllm_backend, src/model.py"
@@ -57,12 +60,15 @@ def engine_argument(model: ModelUnderCheck) -> Iterator[Problem]:
     """vLLM knows each key of ``model.json``.
 
     An unknown key is a ``TypeError``, and the server ends. The names change with each release; the
-    check knows those of two, and reports a name that is in neither. It suggests none for a name of
-    older releases, because ``enable_log_requests`` is the opposite of the former
-    ``disable_log_requests``.
+    check knows those of two, and reports a name that is in neither. An image with an older vLLM may
+    have the names that were removed. The check suggests none for such a name, because
+    ``enable_log_requests`` is the opposite of the former ``disable_log_requests``.
     """
+    known = engine_arguments()
+    if not lacks_former_engine_arguments(model.target.image_version):
+        known |= engine_arguments("former_engine_arguments")
     for arguments in engine_arguments_of(model):
-        for key in sorted(arguments.values.keys() - engine_arguments()):
+        for key in sorted(arguments.values.keys() - known):
             otherwise = "remove it, or ignore this if the vLLM of your image has it"
             is_former = key in engine_arguments("former_engine_arguments")
             free = [name for name in engine_arguments() if name not in arguments.values]

@@ -162,6 +162,11 @@ def engine_arguments(table: str = "engine_arguments") -> frozenset[str]:
     return frozenset(load("vllm")[table])
 
 
+def lacks_former_engine_arguments(image_version: str | None) -> bool:
+    """Whether the vLLM of an image is one of those whose arguments are known, or a newer one."""
+    return image_version is None or image_version >= load("vllm")["engine_arguments_since"]
+
+
 def default_gpu_memory_utilization() -> float:
     """Return the fraction of a GPU's memory that vLLM uses by default:
     the larger one of the two releases.
