@@ -395,3 +395,9 @@ def test_names_that_are_kept(write: Write, tmp_path: Path) -> None:
     (tmp_path / "resnet").mkdir()
     (tmp_path / "resnet" / "model.onnx").write_bytes(relu())
     assert ModelConfig.from_model_file(tmp_path / "resnet").name == "resnet"
+
+
+def test_model_is_derived_for_the_newest_image_whose_content_is_known(write: Write) -> None:
+    """ONNX Runtime is that of an image whose version of it is known, as for ``check``."""
+    derived = _derive(write(several_inputs()), onnx_runtime="auto")
+    assert not [each for each in derived.file.not_checked if "is not known" in each]

@@ -296,3 +296,22 @@ def test_imports_that_the_image_of_a_server_may_lack(
     report = repository.check(Target.named(platform), is_packed=False)
     assert list(report.not_checked) == lines
     assert bool(report.findings) is (platform == "sagemaker")
+
+
+def test_imports_of_the_modules_that_a_model_imports(tmp_path: Path) -> None:
+    """What model.py certainly loads from its folder is followed, and what it may do without is
+    not.
+    """
+    files = {
+        **one(HEAD),
+        "m/1/model.py": "from near import x\n"
+        f"try:\n    import other\nexcept ImportError:\n    pass\n{CLASS}",
+        "m/1/near.py": "from shared.deep import y\n",
+        "m/1/other.py": "import absent\n",
+        "m/shared/deep.py": "import mlflow\n",
+    }
+    repository = ModelRepository.from_directory(write(files, tmp_path / "models"))
+    report = repository.check(Target.named("server"), is_packed=False)
+    assert list(report.not_checked) == [
+        'm/shared/deep.py: import not checked: the image may have no package "mlflow"'
+    ]

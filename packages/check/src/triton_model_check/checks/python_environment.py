@@ -5,8 +5,9 @@ Of an environment only the names of its files are read.
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,13 +23,14 @@ from triton_model_check.model_config.target import SAGEMAKER
 
 if TYPE_CHECKING:
     from triton_model_check.model.packed_environment import PackedEnvironment
-    from triton_model_check.model.python_source import Import
+    from triton_model_check.model.python_source import Import, PythonSource
 
 _MANAGER = "triton python_backend EnvironmentManager"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 PARAMETER = ENVIRONMENT_PARAMETER
 PLACE = ("parameters", PARAMETER)
 _OWN_STUB = "triton_python_backend_stub"
+_MOST_MODULES = 50  # of the model's folder that are read for what they import
 _UTILS = "triton_python_backend_utils"
 # Modules of the backend itself, in every image.
 _OWN_MODULES = frozenset((_UTILS, "c_python_backend_utils"))
@@ -242,7 +244,7 @@ def misspelled_import(model: ModelUnderCheck) -> Iterator[Problem]:
     Only the Python backend contains this module; no package of that name or a similar one needs to
     be installed.
     """
-    for path, each in _foreign_imports(model):
+    for path, each in _foreign_imports(model, model.python_sources):
         if each.is_loaded and _is_misspelled(each.module):
             fix = unsafe(replace_word(each.module, _UTILS))
             yield Problem(f"No module named '{each.module}'", path=path, line=each.line, fix=fix)
@@ -286,7 +288,8 @@ def _missing(model: ModelUnderCheck) -> dict[str, tuple[str, Import]]:
     """The packages that are not known to be installed, each with its first import."""
     installed = _installed(model)
     found: dict[str, tuple[str, Import]] = {}
-    for path, each in () if installed is None else _foreign_imports(model):
+    sources = () if installed is None else _loaded_sources(model)
+    for path, each in _foreign_imports(model, sources):
         package = each.module.partition(".")[0]
         if package not in (installed or ()) and not _is_misspelled(each.module):
             found.setdefault(package, (path, each))
@@ -312,7 +315,34 @@ def _is_misspelled(module: str) -> bool:
     return is_candidate and not is_module and closest(_UTILS, [name]) is not None
 
 
-def _foreign_imports(model: ModelUnderCheck) -> Iterator[tuple[str, Import]]:
+def _loaded_sources(model: ModelUnderCheck) -> Iterator[PythonSource]:
+    """Yield the model files, and the modules of the folder that loading them certainly imports."""
+    from triton_model_check.model.python_calls import imported_files
+    from triton_model_check.model.python_source import PythonSource, is_over_budget
+
+    found = {source.path: source for source in model.python_sources}
+    yield from found.values()
+    file = model.completed.model_file
+    waiting = [(version, f"{version}/{file}") for version in model.versions_to_load]
+    while waiting and len(found) < _MOST_MODULES:
+        version, path = waiting.pop(0)
+        source = found.get(model.folder.relative(*path.split("/")))
+        if source is None or source.tree is None or b"sys.path" in source.content:
+            continue
+        body = [each for each in source.tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
+        tree = ast.Module(body, type_ignores=[])
+        for imported in imported_files(model.folder, path, version, tree):
+            full = model.folder.relative(*imported.split("/"))
+            content = model.folder.read(*imported.split("/"))
+            if full not in found and content is not None and not is_over_budget(content):
+                found[full] = PythonSource(full, content, source.python)
+                waiting.append((version, imported))
+                yield found[full]
+
+
+def _foreign_imports(
+    model: ModelUnderCheck, sources: Iterable[PythonSource]
+) -> Iterator[tuple[str, Import]]:
     """Yield the imports of modules that are neither in the standard library
     nor in the model's folder.
     """
@@ -322,7 +352,7 @@ def _foreign_imports(model: ModelUnderCheck) -> Iterator[tuple[str, Import]]:
         *(name for each in model.versions_to_load for name in model.folder.list(each)),
     }
     local = {name.partition(".")[0] for name in known}
-    for source in model.python_sources:
+    for source in sources:
         for each in source.imports:
             package = each.module.partition(".")[0]
             if package not in _STDLIB and package not in local:

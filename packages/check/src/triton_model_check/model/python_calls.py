@@ -120,7 +120,7 @@ def created_tensors(folder: ModelFolder, path: str, tree: ast.Module) -> frozens
     version = path.partition("/")[0]
     module = _Module(tree)
     has_bases = any(isinstance(node, ast.ClassDef) and node.bases for node in tree.body)
-    if has_bases or module.calls(_REQUEST) or any(_imported(folder, path, version, tree)):
+    if has_bases or module.calls(_REQUEST) or any(imported_files(folder, path, version, tree)):
         return None
     calls = module.calls(_TENSOR)
     if not calls or module.mentions(_TENSOR) != len(calls) or module.mentions(_FROM_DLPACK):
@@ -164,7 +164,7 @@ def _sources_of(folder: ModelFolder, version: str, file: str) -> Iterator[tuple[
             continue
         if _REQUEST.encode() in content:
             yield folder.relative(*path.split("/")), tree
-        waiting += _imported(folder, path, version, tree)
+        waiting += imported_files(folder, path, version, tree)
 
 
 def _parse(content: bytes) -> ast.Module | None:
@@ -178,7 +178,7 @@ def _parse(content: bytes) -> ast.Module | None:
             return None
 
 
-def _imported(folder: ModelFolder, path: str, version: str, tree: ast.Module) -> Iterator[str]:
+def imported_files(folder: ModelFolder, path: str, version: str, tree: ast.Module) -> Iterator[str]:
     """Yield the files of the folder that a module imports.
 
     The Python backend adds the folder of the model and the folder of the version to the search
