@@ -109,10 +109,12 @@ def test_release_between_two_that_were_asked_may_have_the_kernels_of_the_later(
 
 
 def test_only_models_on_the_cpu_need_its_kernels(tmp_path: Path) -> None:
-    """A GPU may implement what the CPU does not."""
+    """A GPU may implement what the CPU does not: the model is not called good."""
     path = tmp_path / "model.onnx"
     path.write_bytes(_one("Sinh", TensorProto.DOUBLE))
-    assert describe(path).faults == ()
+    described = describe(path)
+    assert described.faults == ()
+    assert ["on a GPU" in each for each in described.not_checked] == [True]
     (fault,) = describe(path, on_cpu=True).faults
     assert (fault.code, "Sinh(9)" in fault.message, "GPU" in fault.hint) == (
         "onnx-operator",

@@ -329,7 +329,9 @@ def _loaded_sources(model: ModelUnderCheck) -> Iterator[PythonSource]:
         source = found.get(model.folder.relative(*path.split("/")))
         if source is None or source.tree is None or b"sys.path" in source.content:
             continue
-        body = [each for each in source.tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
+        body: list[ast.stmt] = [
+            each for each in source.tree.body if isinstance(each, ast.Import | ast.ImportFrom)
+        ]
         tree = ast.Module(body, type_ignores=[])
         for imported in imported_files(model.folder, path, version, tree):
             full = model.folder.relative(*imported.split("/"))

@@ -88,9 +88,13 @@ def describe_onnx(
     if graph_faults or other_faults:
         return replace(described, faults=(*graph_faults, *other_faults))
     release = ""
-    if runtime is not None and on_cpu and not has_op_library:
+    if runtime is not None and not has_op_library:
         release = runtime.version
     inference = _inference(model, model.graph, message, release)
+    if inference.missing_kernel is not None and not on_cpu:
+        reason = f"{inference.missing_kernel} on the CPU, for the types of its tensors"
+        lines = lines or (f"operators not checked on a GPU: {reason}",)
+        inference = replace(inference, missing_kernel=None)
     return _with_lines(_with_inference(described, inference), lines, asking)
 
 
