@@ -121,7 +121,7 @@ def test_model_of_another_repository_is_not_refused(
     [
         ("pb_utils.InferenceResponse(output_tensors=[])", "21.07", False),
         ("pb_utils.InferenceResponse(output_tensors=[])", "21.08", False),
-        ("pb_utils.InferenceResponse(parameters={})", "21.07", True),
+        ("pb_utils.InferenceResponse(parameters={})", "21.07", False),
         ('pb_utils.Tensor(name="Y", numpy_array=x)', "21.07", False),
         ('pb_utils.Tensor(name="Y", numpy_array=x)', "21.08", True),
         ("x.exec(decoupled=True)", "23.02", True),
