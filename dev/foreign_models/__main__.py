@@ -40,9 +40,7 @@ def compared(corpora: Sequence[str], onnx_runtime: str, seed: int | None = None)
         fetch(files)
         pairs += list(compare_files(files, onnx_runtime))
     found = [each for _, each in pairs if each is not None]
-    return Comparison(
-        found, frozenset(key for key, _ in pairs), onnx_runtime or "default", ledger()
-    )
+    return Comparison(found, frozenset(key for key, _ in pairs), onnx_runtime, ledger())
 
 
 def _part(items: list[Item], count: int, seed: int | None) -> list[Item]:
@@ -72,7 +70,7 @@ def main() -> int:
     parser.add_argument("corpora", nargs="*", choices=[*corpora, []], help="default: both")
     parser.add_argument("--seed", type=int, help="compare only the part that this number chooses")
     parser.add_argument(
-        "--onnx-runtime", default="", help="pass this option to the checker (default: do not)"
+        "--onnx-runtime", default="never", help="pass this option to the checker (default: never)"
     )
     parser.add_argument("--record", action="store_true", help="ask the real programs instead")
     parser.add_argument("--prune", action="store_true", help="remove unneeded lines of the ledger")
