@@ -178,6 +178,7 @@ CHAPTERS = {
     "python_backend": "Python backend",
     "python_load": "Python models: what they do when they load",
     "python_requests": "Python models: requests and responses",
+    "python_files": "Python models: their files",
     "python_environment": "Packed Python environments and imports",
     "environment_packages": "Packages of packed Python environments",
     "environment_use": "How images use packed Python environments",

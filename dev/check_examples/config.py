@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from check_examples.onnx_models import relu
 from check_examples.repositories import (
+    BEGIN,
     CLASS,
+    CONTROL,
     HEAD,
     IO,
     ONE_STEP,
@@ -17,9 +19,13 @@ from check_examples.repositories import (
     graph,
     one,
 )
+from check_examples.torch_and_plan import torchscript
 
 IGNORE = "triton-model-check: ignore"
 PLACEHOLDER = 'parameters { key: "path" value { string_value: "${path}" } }\n'
+_TENSORS = IO.replace('"X"', '"INPUT__0"').replace('"Y"', '"OUTPUT__0"')
+_WITH_START = torchscript("INPUT__0: Tensor, S__1: Tensor", "torch.relu(INPUT__0)")
+_PYTORCH = f'backend: "pytorch"\nmax_batch_size: 8\n{_TENSORS}'
 
 EXAMPLES: dict[str, Example] = {
     "text-syntax": Example(one(HEAD.replace(":", "", 1)), one(HEAD)),
@@ -121,6 +127,13 @@ EXAMPLES: dict[str, Example] = {
     "layout-version-skipped": Example(
         one(HEAD, **{"m/02/model.py": CLASS}), one(HEAD, **{"m/2/model.py": CLASS})
     ),
+    "layout-config-in-version": Example(
+        one(HEAD, **{"m/1/config.pbtxt": HEAD.replace("8", "4")}), one(HEAD)
+    ),
+    "layout-config-in-version: none in the model's folder": Example(
+        {"m/1/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
+    ),
     "layout-config-is-folder": Example(
         {"m/config.pbtxt": None, "m/1/model.onnx": relu()}, {"m/1/model.onnx": relu()}
     ),
@@ -186,6 +199,13 @@ EXAMPLES: dict[str, Example] = {
         "model_metrics { metric_control [ { histogram_options { buckets: [ 1 ] } } ] }\n",
         'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { '
         "buckets: [ 1 ] } } ] }\n",
+    ),
+    "backend-pytorch-names: sequence": Example(
+        {"m/config.pbtxt": _PYTORCH + CONTROL % BEGIN, "m/1/model.pt": _WITH_START},
+        {
+            "m/config.pbtxt": _PYTORCH + CONTROL % BEGIN.replace('"S"', '"S__1"'),
+            "m/1/model.pt": _WITH_START,
+        },
     ),
     "backend-pytorch-names": foreign(
         'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0"),

@@ -33,6 +33,10 @@ EXAMPLES: dict[str, Example] = {
     "ensemble-field: warmup": graph(
         pipe(step("a", "X", "Y"), more='model_warmup [ { name: "w" } ]\n'), ONE_STEP
     ),
+    "ensemble-ragged": graph(
+        pipe(step("a", "X", "Y"), io=IO.replace("dims", "allow_ragged_batch: true dims", 1)),
+        ONE_STEP,
+    ),
     "ensemble-no-step": graph(
         f'platform: "ensemble"\nmax_batch_size: 8\n{IO}ensemble_scheduling {{ }}\n', ONE_STEP
     ),

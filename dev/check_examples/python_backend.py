@@ -231,6 +231,14 @@ EXAMPLES: dict[str, Example] = {
         {**ENVIRONMENT_HERE, **_ACTIVATE},
         Target(default_model="m"),
     ),
+    "python-environment-working-directory": Example(
+        {**one(HEAD + ENVIRONMENT % "env.tar"), "m/env.tar": packed(*PYTHON)},
+        {
+            **one(HEAD + ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/env.tar"),
+            "m/env.tar": packed(*PYTHON),
+        },
+        Target.named("server", image_version="24.10"),
+    ),
     "python-environment-version": Example(
         {
             **ENVIRONMENT_HERE,

@@ -20,6 +20,9 @@ _EXECUTE = """def execute(self, requests):
 SAGEMAKER = Target(default_model="m", image_version="26.05")
 SERVER = Target.named("server", image_version="24.10")
 OLD = Target(default_model="m", image_version="22.05")
+_UTILS = "triton_python_backend_utils.py"
+_COPY = "def deserialize_bytes_tensor(encoded): ...\n"
+_NONE = "return [pb_utils.InferenceResponse([]) for request in requests]"
 #: What follows is a model with input X and output Y, which another one calls.
 _SCALE: Files = {"scale/config.pbtxt": HEAD, "scale/1/model.py": ""}
 
@@ -53,6 +56,18 @@ def _execute(failing: str, fixed: str, config: str = HEAD) -> Example:
     """Two bodies of ``execute``."""
     form = "def execute(self, requests):\n    {}\n"
     return _two(model(execute=form.format(failing)), model(execute=form.format(fixed)), config)
+
+
+def _reading(name: str) -> Example:
+    """A model that reads a file in its version folder while it loads."""
+    form = "def initialize(self, args):\n    self.labels = json.load(open({}))\n"
+    beside = f'__file__.replace("model.py", "{name}")'
+    file = {f"m/1/{name}": "{}"}
+    return Example(
+        one(HEAD, **{"m/1/model.py": model(form.format(f'"{name}"')), **file}),
+        one(HEAD, **{"m/1/model.py": model(form.format(beside)), **file}),
+        SERVER,
+    )
 
 
 def _request(arguments: str) -> str:
@@ -234,6 +249,22 @@ EXAMPLES: dict[str, Example] = {
         _initialize('pb_utils.is_model_ready("scale")', "pass"), target=SAGEMAKER
     ),
     "python-server-at-start": _initialize('pb_utils.is_model_ready("scale")', "pass"),
+    "python-backend-module": Example(
+        one(HEAD, **{"m/1/model.py": model(), f"m/1/{_UTILS}": "class Tensor: ...\n"}),
+        one(HEAD, **{"m/1/model.py": model()}),
+        SERVER,
+    ),
+    "python-backend-module-copy": Example(
+        one(HEAD, **{"m/1/model.py": model(), f"m/{_UTILS}": _COPY}),
+        one(HEAD, **{"m/1/model.py": model()}),
+        SERVER,
+    ),
+    "python-relative-file": replace(_reading("labels.json"), target=SAGEMAKER),
+    "python-relative-file-on-server": _reading("labels.json"),
+    "python-response: input": _execute(
+        f'tensors = [pb_utils.get_input_tensor_by_name(r, ["X"]) for r in requests]\n    {_NONE}',
+        f'tensors = [pb_utils.get_input_tensor_by_name(r, "X") for r in requests]\n    {_NONE}',
+    ),
     "python-metric-family": _initialize(
         f"family = {_FAMILY}\n    self.metric = family.Metric(labels={{}})",
         f"self.family = {_FAMILY}\n    self.metric = self.family.Metric(labels={{}})",

@@ -48,6 +48,16 @@ def two_states(second: str) -> str:
     return f"sequence_batching {{ state [ {', '.join(states)} ] }}\n"
 
 
+def _crossed_states(first: str, second: str) -> str:
+    """Sequence batching with two states, of the inputs S and T and these outputs."""
+    names = (("S", second), ("T", first))
+    states = [
+        f'{{ input_name: "{name}" output_name: "{output}" data_type: TYPE_FP32 dims: [ 1 ] }}'
+        for name, output in names
+    ]
+    return f"sequence_batching {{ state [ {', '.join(states)} ] }}\n"
+
+
 EXAMPLES: dict[str, Example] = {
     "scheduler-dynamic-batching": Example(
         one(f'backend: "python"\n{IO}dynamic_batching {{ }}\n'),
@@ -153,6 +163,7 @@ EXAMPLES: dict[str, Example] = {
         (STATE % (START % ZERO)).replace("[ 1 ]", "[ -1 ]"),
         (STATE % (START % ZERO)).replace("[ 1 ]", "[ -1 ]", 1),
     ),
+    "state-pairing": added(_crossed_states("X1", "Y2"), _crossed_states("Y2", "X1")),
     "state-initial-file: too small": Example(
         one(HEAD + STATE % (START % 'data_file: "s.bin"'), **{"m/initial_state/s.bin": b"\0" * 2}),
         one(HEAD + STATE % (START % 'data_file: "s.bin"'), **{"m/initial_state/s.bin": b"\0" * 4}),

@@ -53,6 +53,10 @@ CASES: dict[str, tuple[Step, ...]] = {
     "layout-version-name": (move("m/99999999999999999999", "m/2"),),
     "layout-version-name: not a number": (move("m/1abc", "m/1"),),
     "layout-version-name: negative": (move("m/-1", "m/1"),),
+    "layout-config-in-version": (delete("m/1/config.pbtxt"),),
+    "layout-config-in-version: none in the model's folder": (
+        move("m/1/config.pbtxt", "m/config.pbtxt"),
+    ),
     "layout-version-skipped": (move("m/02", "m/2"),),
     "layout-config-is-folder": (delete("m/config.pbtxt"),),
     "layout-config-unreadable": (
@@ -92,6 +96,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "backend-model-metrics: no family": (
         config("{ histogram", '{ metric_identifier { family: "f" } histogram'),
     ),
+    "backend-pytorch-names: sequence": (config('name: "S"', 'name: "S__1"'),),
     "backend-pytorch-names": (config('"Y"', '"OUTPUT__0"'),),
     "file-names-collide": (move("m/1/labels.txt", "m/1/other.txt"),),
     "file-names-collide: models": (move("M", "n"),),
@@ -165,6 +170,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "scheduler-control-values: correlation id": (config("int32_false_true: [ 0, 1 ] ", ""),),
     "scheduler-correlation-type": (config("CORRID }", "CORRID data_type: TYPE_UINT64 }"),),
     "scheduler-slot-utilization": (config("50", "0.5"),),
+    "state-pairing": (config('"Y2"', '"S2"'), config('"X1"', '"T2"')),
     "state-initial-count": (
         config(' initial_state { name: "s" data_type: TYPE_FP32 dims: [ 1 ] zero_data: true }', ""),
     ),

@@ -32,6 +32,9 @@ CASES: dict[str, tuple[Step, ...]] = {
         add("m/env.tar.gz", packed(*PYTHON)),
         config('"env.tar.gz"', '"$$TRITON_MODEL_DIRECTORY/env.tar.gz"'),
     ),
+    "python-environment-working-directory": (
+        config('"env.tar"', '"$$TRITON_MODEL_DIRECTORY/env.tar"'),
+    ),
     "python-environment-members": (REPACKED,),
     "python-environment-members: absolute": (REPACKED,),
     "python-environment-members: through a link": (REPACKED,),

@@ -34,6 +34,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "ensemble-field": (ensemble("instance_group [ { count: 1 } ]\n", ""),),
     "ensemble-field: optimization": (ensemble("optimization { priority: PRIORITY_MAX }\n", ""),),
     "ensemble-field: warmup": (ensemble('model_warmup [ { name: "w" } ]\n', ""),),
+    "ensemble-ragged": (ensemble("allow_ragged_batch: true ", ""),),
     "ensemble-no-step": (ensemble("ensemble_scheduling { }\n", ONE),),
     "ensemble-step-incomplete": (
         ensemble('"X" } }\n', '"X" } output_map { key: "Y" value: "Z" } }\n'),
@@ -93,6 +94,8 @@ CASES: dict[str, tuple[Step, ...]] = {
             "import triton_python_backend_utils as pb_utils",
         ),
     ),
+    "python-backend-module": (delete("m/1/triton_python_backend_utils.py"),),
+    "python-backend-module-copy": (delete("m/triton_python_backend_utils.py"),),
     "python-no-tensors": (add("m/config.pbtxt", HEAD),),
     "python-no-tensors: config.pbtxt in the version folder": (
         move("m/1/config.pbtxt", "m/config.pbtxt"),

@@ -8,6 +8,7 @@ import pytest
 from check_examples.python_contract import model
 from check_examples.repositories import HEAD, one, write
 
+from constructs_triton_core.findings import Verdict
 from triton_model_check.checks.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
@@ -158,3 +159,51 @@ def test_names_of_images_before_the_table_are_not_judged(tmp_path: Path) -> None
     assert not _check(_initialize(*lines), tmp_path, old).findings
     codes = {each.code for each in _check(_initialize(*lines), tmp_path).findings}
     assert codes == {"python-backend-name"}
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        ('open("labels.json")', True),
+        ('open("./labels.json", "rb")', True),
+        ('np.load("labels.json")', True),
+        ('open("labels.json", "w")', False),
+        ('open("labels.json", mode=args["model_name"])', False),
+        ('open("absent.json")', False),
+        ('open("/labels.json")', False),
+        ('open("../m/labels.json")', False),
+        ('os.path.exists("labels.json") and open("labels.json")', False),
+        ('os.chdir(args["model_repository"]); open("labels.json")', False),
+    ],
+)
+def test_file_of_the_model_that_is_read_by_a_relative_name(
+    line: str, is_found: bool, tmp_path: Path
+) -> None:
+    """Reading a file of the model by a relative name is reported, where it certainly happens."""
+    source = f"import os\n{_initialize(line)}"
+    files = one(HEAD, **{"m/1/model.py": source, "m/labels.json": "{}"})
+    report = ModelRepository.from_directory(write(files, tmp_path / "models")).check(
+        SERVER, is_packed=False
+    )
+    found = [finding.code for finding in report.findings]
+    assert found == ["python-relative-file-on-server"] * is_found
+    assert (report.verdict is Verdict.UNKNOWN) == is_found
+
+
+def test_file_in_the_models_folder_is_found_by_the_argument(tmp_path: Path) -> None:
+    """The hint names the folder in which the file is."""
+    files = one(HEAD, **{"m/1/model.py": _initialize('open("a.txt")'), "m/a.txt": ""})
+    repository = ModelRepository.from_directory(write(files, tmp_path / "models"))
+    (finding,) = repository.check(SERVER, is_packed=False).findings
+    assert finding.hint == 'write os.path.join(args["model_repository"], "a.txt") in initialize'
+
+
+def test_call_before_models_can_call_others(tmp_path: Path) -> None:
+    """Before 21.08 a call of another model is reported with the release that has such calls."""
+    source = model(execute=CALLS.format("request"))
+    found = _check(source, tmp_path, Target.named("server", image_version="21.07")).findings
+    hints = [finding.hint for finding in found if finding.code == "python-response"]
+    assert hints == ["use an image of 21.08 or later"]

@@ -9,10 +9,20 @@ from typing import Any
 
 import pytest
 from check_examples import EXAMPLES
-from check_examples.repositories import CLASS, HEAD, ONE_STEP, Files, ensemble, one, write
+from check_examples.python_backend import PYTHON, packed
+from check_examples.repositories import (
+    CLASS,
+    ENVIRONMENT,
+    HEAD,
+    ONE_STEP,
+    Files,
+    ensemble,
+    one,
+    write,
+)
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.findings import Finding
+from constructs_triton_core.findings import Finding, Verdict
 from triton_model_check.checks.chapters import RULES
 from triton_model_check.checks.rules import Problem
 from triton_model_check.model_config.target import PLATFORMS, SAGEMAKER, SERVERS, Platform, Target
@@ -315,3 +325,51 @@ def test_imports_of_the_modules_that_a_model_imports(tmp_path: Path) -> None:
     assert list(report.not_checked) == [
         'm/shared/deep.py: import not checked: the image may have no package "mlflow"'
     ]
+
+
+@pytest.mark.parametrize("platform", SERVERS)
+@pytest.mark.parametrize("is_there", [True, False])
+def test_relative_environment_depends_on_the_working_directory(
+    platform: Platform, is_there: bool, tmp_path: Path
+) -> None:
+    """No server is said to load a model with a relative environment, which is a warning if the
+    model's folder has the file.
+    """
+    files = dict(one(HEAD + ENVIRONMENT % "env.tar"))
+    if is_there:
+        files["m/env.tar"] = packed(*PYTHON)
+    repository = ModelRepository.from_directory(write(files, tmp_path / "models"))
+    report = repository.check(Target.named(platform, image_version="24.10"), is_packed=False)
+    found = [each.code for each in report.findings if each.code.startswith("python-environment")]
+    assert found == ["python-environment-working-directory"] * is_there
+    assert report.verdict is Verdict.UNKNOWN
+    assert any("working directory of the server" in line for line in report.not_checked)
+
+
+@pytest.mark.parametrize(
+    ("names", "is_paired"),
+    [
+        ([("A", "A_OUT"), ("B", "B_OUT")], True),
+        ([("B", "Y"), ("A", "X")], True),
+        ([("A", "Y"), ("B", "X")], False),
+        ([("S2", "T2"), ("S10", "T10")], True),
+        ([("A", "Y"), ("B", "Y")], True),
+    ],
+)
+def test_states_are_paired_by_their_order(
+    names: list[tuple[str, str]], is_paired: bool, tmp_path: Path
+) -> None:
+    """States whose inputs and outputs sort differently are reported, in whatever order they are."""
+    states = ", ".join(
+        f'{{ input_name: "{before}" output_name: "{after}" data_type: TYPE_FP32 dims: [ 1 ] }}'
+        for before, after in names
+    )
+    files = one(f"{HEAD}sequence_batching {{ state [ {states} ] }}\n")
+    found = _findings(files, tmp_path, "server", image_version="24.10")
+    assert ("state-pairing" in {each.code for each in found}) is not is_paired
+
+
+def test_copy_of_the_configuration_in_a_version_is_no_problem(tmp_path: Path) -> None:
+    """A ``config.pbtxt`` in a version folder is reported only if it differs from the model's."""
+    files = one(HEAD, **{"m/1/config.pbtxt": HEAD.replace("\n", "\r\n")})
+    assert _findings(files, tmp_path, "server", image_version="24.10") == ()

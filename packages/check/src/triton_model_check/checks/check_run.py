@@ -12,7 +12,11 @@ from constructs_triton_core.spelling import limited_suggestions
 from triton_model_check.checks.chapters import RULES, rules_for
 from triton_model_check.checks.files import POINTER_CODE, pointers_of
 from triton_model_check.checks.image_content import not_known_of_image
-from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.checks.model_under_check import (
+    ENVIRONMENT_PARAMETER,
+    ModelUnderCheck,
+    RepositoryContext,
+)
 from triton_model_check.checks.report import Report, lines_of_open_findings
 from triton_model_check.checks.rules import IGNORE_MARK, Problem, Rule
 from triton_model_check.model_config.target import Target
@@ -131,6 +135,7 @@ def _limited_model_findings(
     model.not_checked = (
         *_still_open(model),
         *_imports_not_checked(model),
+        *_environment_not_checked(model),
         *_calls_not_checked(model),
         *not_known_of_image(model),
     )
@@ -183,6 +188,14 @@ def _imports_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
     from triton_model_check.checks.python_environment import imports_not_checked
 
     return imports_not_checked(model)
+
+
+def _environment_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
+    if ENVIRONMENT_PARAMETER not in model.config_parameters:
+        return ()
+    from triton_model_check.checks.python_environment import environment_not_checked
+
+    return environment_not_checked(model)
 
 
 def _calls_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from constructs_triton_core.findings import Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule
@@ -35,6 +36,26 @@ def field(model: ModelUnderCheck) -> Iterator[Problem]:
     ):
         if is_set:
             yield Problem(f"{what} not be specified for ensemble", (name,), fix=safe(remove()))
+
+
+@ensemble_rule(
+    "ensemble-ragged",
+    severity=Severity.WARNING,
+    when=("input",),
+    source="triton core backend_model.cc, read in the releases from 22.04 to 26.05",
+    hint="remove it from the ensemble; set it in the models of the steps",
+)
+def ragged(model: ModelUnderCheck) -> Iterator[Problem]:
+    """An input of an ensemble does not set ``allow_ragged_batch``.
+
+    Only a model with a batcher of its own reads the field, and an ensemble has none. The batchers
+    of the steps read the field of their own inputs.
+    """
+    for index, tensor in enumerate(model.config.input):
+        if tensor.allow_ragged_batch:
+            message = f'allow_ragged_batch of input "{tensor.name}" has no effect in an ensemble'
+            place = ("input", index, "allow_ragged_batch")
+            yield Problem(message, place, fix=safe(remove()))
 
 
 @ensemble_rule("ensemble-no-step", source=_VALIDATE, hint="add a step to ensemble_scheduling")

@@ -8,7 +8,7 @@ from constructs_triton_core.spelling import quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.steps import put, remove, string, unsafe
-from triton_model_check.model.folder import ModelFolder
+from triton_model_check.model.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model.misplaced_files import hint_of_misplaced, hint_of_root
 
 _VERSIONS = "triton core VersionsToLoad"
@@ -241,6 +241,35 @@ def version_skipped(model: ModelUnderCheck) -> Iterator[Problem]:
         if is_directory and len(name) > 1 and name[0] == "0" and name.isdigit():
             message = f'version directory "{name}" is ignored because of its leading zero'
             yield Problem(message, path=model.folder.relative(name))
+
+
+@warning(
+    "layout-config-in-version",
+    "model",
+    source="triton core GetModelConfig; run with triton server 2.51",
+    needs_files=True,
+)
+def config_in_version(model: ModelUnderCheck) -> Iterator[Problem]:
+    """No version directory contains a ``config.pbtxt`` that Triton would ignore.
+
+    Triton reads the configuration only from the model's folder, or from its folder ``configs``. The
+    rule skips a copy of the same content, and Python models without a configuration, of which
+    ``python-no-tensors`` says the same.
+    """
+    folder = model.folder
+    if not folder.has_config and model.backend == "python":
+        return
+    for name in sorted(folder.version_directories):
+        content = (
+            folder.read(name, CONFIG_FILE) if folder.list(name).get(CONFIG_FILE) is False else None
+        )
+        if content is None or content.split() == (folder.config_text or "").encode().split():
+            continue
+        message = f'Triton ignores {CONFIG_FILE} in the version directory "{name}"'
+        hint = f"move {name}/{CONFIG_FILE} to the model's folder"
+        if folder.has_config:
+            hint = f"move what you need of it into the {CONFIG_FILE} of the model, and remove it"
+        yield Problem(message, path=folder.relative(name, CONFIG_FILE), hint=hint)
 
 
 @rule(

@@ -157,6 +157,43 @@ def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
         )
 
 
+@environment_warning("python-environment-working-directory", source=_MANAGER)
+def environment_in_working_directory(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A relative ``EXECUTION_ENV_PATH`` does not name a file of the model's folder.
+
+    Triton looks for a relative path in the working directory of the server. Where no file has this
+    name there, the model does not load. The rule applies to servers and to images of your own;
+    other relative paths are listed as not checked.
+    """
+    path = model.parameter(PARAMETER)
+    if _is_relative_elsewhere(model) and _is_in_model(model, path):
+        message = f'{PARAMETER}: Triton does not look for "{path}" in the model\'s folder'
+        yield Problem(message, PLACE, f"write {_MODEL_DIRECTORY}/{path.removeprefix('./')}")
+
+
+def environment_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
+    """Return the line about an environment that only the server may have."""
+    path = model.parameter(PARAMETER)
+    if model.backend != "python" or not _is_relative_elsewhere(model):
+        return ()
+    if model.target.local_files and _is_in_model(model, path):
+        return ()
+    reason = f'only the working directory of the server may have "{path}"'
+    return (f"{model.config_place}: {PARAMETER} not checked: {reason}",)
+
+
+def _is_relative_elsewhere(model: ModelUnderCheck) -> bool:
+    """Whether the path is relative, and ``python-environment-relative`` does not report it."""
+    path = model.parameter(PARAMETER)
+    is_relative = bool(path) and not path.startswith(("/", _MODEL_DIRECTORY))
+    return is_relative and not (model.target.is_sagemaker and model.target.is_prebuilt_image)
+
+
+def _is_in_model(model: ModelUnderCheck, path: str) -> bool:
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    return bool(parts) and ".." not in parts and model.folder.exists(*parts)
+
+
 @warning(
     "python-environment-elsewhere",
     "environment",

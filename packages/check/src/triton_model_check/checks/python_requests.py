@@ -28,6 +28,7 @@ _STUB = "triton python_backend src/pb_stub.cc"
 _README = 'triton python_backend README, "Business Logic Scripting"'
 # Until 21.07 tensors are a class in Python, whose arguments have keywords.
 _TENSOR_OF_C_SINCE = "21.08"
+_CALLS_SINCE = "21.08"
 _DECOUPLED_CALLS_SINCE = "23.03"
 _REQUIRED = ("inputs", "model_name", "requested_output_names")
 _rule = partial(rule, scope="python")
@@ -113,7 +114,8 @@ def response(model: ModelUnderCheck) -> Iterator[Problem]:
 
     Otherwise the call fails with ``TypeError`` in place of what the model wanted to answer: the
     error of a response is a ``TritonError``, a tensor has a name and a NumPy array, which have no
-    keywords from 21.08 on. Calls of other models have the argument ``decoupled`` from 23.03 on.
+    keywords from 21.08 on. ``get_input_tensor_by_name`` takes one name. Calls of other models have
+    the argument ``decoupled`` from 23.03 on.
     """
     for source in model.python_sources:
         if source.index is None:
@@ -122,6 +124,8 @@ def response(model: ModelUnderCheck) -> Iterator[Problem]:
             yield from _wrong_response(model, source, call)
         for call in source.index.calls("Tensor"):
             yield from _wrong_tensor(model, source, call)
+        for call in source.index.calls("get_input_tensor_by_name"):
+            yield from _wrong_lookup(source, call)
         for call in source.index.calls("InferenceRequest"):
             yield from _wrong_request(model, source, call)
         for call in source.index.of(ast.Call):
@@ -158,6 +162,14 @@ def _wrong_tensor(
         yield _at(source, call, message, "write np.array(...) with the data type of config.pbtxt")
 
 
+def _wrong_lookup(source: PythonSource, call: ast.Call) -> Iterator[Problem]:
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    name = given.get("name", call.args[1] if len(call.args) > 1 else None)
+    if isinstance(name, ast.List | ast.ListComp | ast.Tuple | ast.Set | ast.Dict):
+        message = "get_input_tensor_by_name takes one name, which is a string"
+        yield _at(source, call, message, "call it once for each name")
+
+
 def _is_before(model: ModelUnderCheck, release: str) -> bool:
     """Whether the image is known to be older than a release."""
     version = model.target.image_version
@@ -180,6 +192,11 @@ def _wrong_request(
     known = names_of("request_arguments", version)
     given = [keyword.arg for keyword in call.keywords]
     if is_outside_table(version) or None in given:
+        return
+    if _is_before(model, _CALLS_SINCE):
+        if "model_name" in given:
+            message = f"a model cannot call another model in Triton {version}"
+            yield _at(source, call, message, f"use an image of {_CALLS_SINCE} or later")
         return
     for name in given:
         if name not in known:

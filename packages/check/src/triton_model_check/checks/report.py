@@ -17,15 +17,25 @@ _DEPENDS_ON_IMAGE = (
     "python-import-missing",
     "python-environment-elsewhere",
     "python-syntax-other-version",
+    "python-backend-module-copy",
+)
+#: Warnings about models that load only in a certain working directory of the server.
+_DEPENDS_ON_DIRECTORY = (
+    "python-environment-working-directory",
+    "python-relative-file-on-server",
 )
 
 
 def lines_of_open_findings(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """Return the lines of ``not_checked`` of the findings that depend on the image."""
+    """Return the lines of ``not_checked`` of the findings that depend on the image or server."""
+    causes = {
+        **dict.fromkeys(_DEPENDS_ON_IMAGE, "the image"),
+        **dict.fromkeys(_DEPENDS_ON_DIRECTORY, "the working directory of the server"),
+    }
     return tuple(
-        f"{finding.path}: it depends on the image: {finding.message}"
+        f"{finding.path}: it depends on {causes[finding.code]}: {finding.message}"
         for finding in findings
-        if finding.code in _DEPENDS_ON_IMAGE
+        if finding.code in causes
     )
 
 

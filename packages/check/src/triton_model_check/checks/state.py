@@ -8,7 +8,7 @@ from typing import Any
 from constructs_triton_core.datatypes import by_data_type
 from triton_model_check.checks.files import pointer_path
 from triton_model_check.checks.model_under_check import ModelUnderCheck
-from triton_model_check.checks.rules import Problem, rule
+from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.steps import put, remove, string, unsafe
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.untrusted.budget import count_elements
@@ -84,6 +84,36 @@ def initial_file(model: ModelUnderCheck) -> Iterator[Problem]:
             if start.WhichOneof("state_data") == "data_file":
                 field = (*place, "initial_state", "data_file")
                 yield from file_problems(model, "initial_state", start.data_file, start, field)
+
+
+@warning(
+    "state-pairing",
+    "sequence",
+    source="triton core SequenceStates::OutputState, read in the releases from 22.04 to 26.05",
+)
+def pairing(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The ``input_name`` and the ``output_name`` of states are in the same alphabetical order.
+
+    Triton sorts the inputs and the outputs of all states by name, and passes the first output to
+    the first input. Names in another order give each state the value of another one, without an
+    error. States that share one buffer for input and output are skipped.
+    """
+    states = model.config.sequence_batching.state
+    inputs, outputs = {each.input_name for each in states}, {each.output_name for each in states}
+    if len(inputs) < len(states) or len(outputs) < len(states):
+        return  # Triton ignores a state whose name another one has.
+    written = {state.input_name: state.output_name for state in states}
+    paired = dict(zip(sorted(inputs), sorted(outputs), strict=True))
+    for place, state in _states(model):
+        got = paired[state.input_name]
+        if got != written[state.input_name] and not state.use_same_buffer_for_input_output:
+            message = f'Triton passes the state output "{got}" to the state input'
+            yield Problem(
+                f'{message} "{state.input_name}", not "{state.output_name}"',
+                place,
+                "rename them so that the inputs and the outputs have the same alphabetical order",
+            )
+            return
 
 
 def file_problems(

@@ -150,6 +150,10 @@ class ModuleIndex:
             ]
         return self._calls[name]
 
+    def binds(self, name: str) -> bool:
+        """Whether the file may give a name another meaning than the one that every module has."""
+        return name in self._changed or "*" in self._changed
+
     @cached_property
     def stored_names(self) -> frozenset[str]:
         """Each variable that the file assigns or deletes."""
