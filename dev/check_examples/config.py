@@ -200,17 +200,17 @@ EXAMPLES: dict[str, Example] = {
         'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { '
         "buckets: [ 1 ] } } ] }\n",
     ),
+    "backend-pytorch-names": foreign(
+        'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0"),
+        'backend: "pytorch"\nmax_batch_size: 8\n'
+        + IO.replace("X", "INPUT__0").replace('"Y"', '"OUTPUT__0"'),
+        "model.pt",
+    ),
     "backend-pytorch-names: sequence": Example(
         {"m/config.pbtxt": _PYTORCH + CONTROL % BEGIN, "m/1/model.pt": _WITH_START},
         {
             "m/config.pbtxt": _PYTORCH + CONTROL % BEGIN.replace('"S"', '"S__1"'),
             "m/1/model.pt": _WITH_START,
         },
-    ),
-    "backend-pytorch-names": foreign(
-        'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0"),
-        'backend: "pytorch"\nmax_batch_size: 8\n'
-        + IO.replace("X", "INPUT__0").replace('"Y"', '"OUTPUT__0"'),
-        "model.pt",
     ),
 }

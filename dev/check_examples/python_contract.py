@@ -61,11 +61,12 @@ def _execute(failing: str, fixed: str, config: str = HEAD) -> Example:
 def _reading(name: str) -> Example:
     """A model that reads a file in its version folder while it loads."""
     form = "def initialize(self, args):\n    self.labels = json.load(open({}))\n"
-    beside = f'__file__.replace("model.py", "{name}")'
+    beside = f'os.path.join(os.path.dirname(__file__), "{name}")'
+    before = f"import os\n{_IMPORTS}"
     file = {f"m/1/{name}": "{}"}
     return Example(
-        one(HEAD, **{"m/1/model.py": model(form.format(f'"{name}"')), **file}),
-        one(HEAD, **{"m/1/model.py": model(form.format(beside)), **file}),
+        one(HEAD, **{"m/1/model.py": model(form.format(f'"{name}"'), before=before), **file}),
+        one(HEAD, **{"m/1/model.py": model(form.format(beside), before=before), **file}),
         SERVER,
     )
 
@@ -99,6 +100,12 @@ _PARAMETER = 'parameters { key: "scale" value { string_value: "2" } }\n'
 _READ = 'json.loads(args["model_config"])'
 
 LOADING: dict[str, Example] = {
+    "python-backend-module": Example(
+        one(HEAD, **{"m/1/model.py": model(), f"m/1/{_UTILS}": "class Tensor: ...\n"}),
+        one(HEAD, **{"m/1/model.py": model()}),
+        SERVER,
+    ),
+    "python-relative-file-on-server": _reading("labels.json"),
     "python-syntax: of the compiler": _execute("await requests", f"return [{_RESPONSE}]"),
     "python-undefined-name": _initialize("self.scale = SCALE", "self.scale = 2"),
     "python-undefined-name: in the class": _two(
@@ -249,18 +256,12 @@ EXAMPLES: dict[str, Example] = {
         _initialize('pb_utils.is_model_ready("scale")', "pass"), target=SAGEMAKER
     ),
     "python-server-at-start": _initialize('pb_utils.is_model_ready("scale")', "pass"),
-    "python-backend-module": Example(
-        one(HEAD, **{"m/1/model.py": model(), f"m/1/{_UTILS}": "class Tensor: ...\n"}),
-        one(HEAD, **{"m/1/model.py": model()}),
-        SERVER,
-    ),
     "python-backend-module-copy": Example(
         one(HEAD, **{"m/1/model.py": model(), f"m/{_UTILS}": _COPY}),
         one(HEAD, **{"m/1/model.py": model()}),
         SERVER,
     ),
     "python-relative-file": replace(_reading("labels.json"), target=SAGEMAKER),
-    "python-relative-file-on-server": _reading("labels.json"),
     "python-response: input": _execute(
         f'tensors = [pb_utils.get_input_tensor_by_name(r, ["X"]) for r in requests]\n    {_NONE}',
         f'tensors = [pb_utils.get_input_tensor_by_name(r, "X") for r in requests]\n    {_NONE}',

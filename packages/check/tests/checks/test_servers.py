@@ -20,6 +20,7 @@ from check_examples.repositories import (
     one,
     write,
 )
+from check_examples.torch_and_plan import torchscript
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Verdict
@@ -373,3 +374,21 @@ def test_copy_of_the_configuration_in_a_version_is_no_problem(tmp_path: Path) ->
     """A ``config.pbtxt`` in a version folder is reported only if it differs from the model's."""
     files = one(HEAD, **{"m/1/config.pbtxt": HEAD.replace("\n", "\r\n")})
     assert _findings(files, tmp_path, "server", image_version="24.10") == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "count"),
+    [("S__1", "T__1", 0), ("S", "T__1", 1), ("S", "T", 2), ("S__x", "T__1", 1), ("S__", "T__", 2)],
+)
+def test_states_of_pytorch_have_an_index(
+    before: str, after: str, count: int, tmp_path: Path
+) -> None:
+    """Each name of a state without digits after two underscores is reported."""
+    state = f'{{ input_name: "{before}" output_name: "{after}" data_type: TYPE_FP32 dims: [ 1 ] }}'
+    head = HEAD.replace("python", "pytorch").replace('"X"', '"X__0"').replace('"Y"', '"Y__0"')
+    files = {
+        "m/config.pbtxt": f"{head}sequence_batching {{ state [ {state} ] }}\n",
+        "m/1/model.pt": torchscript("X__0: Tensor, S__1: Tensor", "torch.relu(X__0)"),
+    }
+    found = _findings(files, tmp_path, "server", image_version="24.10")
+    assert [each.code for each in found] == ["backend-pytorch-names"] * count

@@ -114,8 +114,8 @@ def response(model: ModelUnderCheck) -> Iterator[Problem]:
 
     Otherwise the call fails with ``TypeError`` in place of what the model wanted to answer: the
     error of a response is a ``TritonError``, a tensor has a name and a NumPy array, which have no
-    keywords from 21.08 on. ``get_input_tensor_by_name`` takes one name. Calls of other models have
-    the argument ``decoupled`` from 23.03 on.
+    keywords from 21.08 on. Calls of other models exist from 21.08 on, and have the argument
+    ``decoupled`` from 23.03 on. ``get_input_tensor_by_name`` returns ``None`` for a list of names.
     """
     for source in model.python_sources:
         if source.index is None:
@@ -166,7 +166,7 @@ def _wrong_lookup(source: PythonSource, call: ast.Call) -> Iterator[Problem]:
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     name = given.get("name", call.args[1] if len(call.args) > 1 else None)
     if isinstance(name, ast.List | ast.ListComp | ast.Tuple | ast.Set | ast.Dict):
-        message = "get_input_tensor_by_name takes one name, which is a string"
+        message = "get_input_tensor_by_name takes one name, and returns None for a list of them"
         yield _at(source, call, message, "call it once for each name")
 
 
