@@ -386,7 +386,7 @@ def test_states_of_pytorch_have_an_index(
     """Each name of a state without digits after two underscores is reported."""
     state = f'{{ input_name: "{before}" output_name: "{after}" data_type: TYPE_FP32 dims: [ 1 ] }}'
     head = HEAD.replace("python", "pytorch").replace('"X"', '"X__0"').replace('"Y"', '"Y__0"')
-    files = {
+    files: Files = {
         "m/config.pbtxt": f"{head}sequence_batching {{ state [ {state} ] }}\n",
         "m/1/model.pt": torchscript("X__0: Tensor, S__1: Tensor", "torch.relu(X__0)"),
     }

@@ -402,7 +402,7 @@ def _pytorch_sequence_names(model: ModelUnderCheck) -> Iterator[Problem]:
     releases from 21.08 to 26.05.
     """
     if model.config.platform == "torch_aoti":
-        return  # The names are those of another format, of which nobody has looked at sequences.
+        return  # Another format of models, of which no rule is known about sequences.
     sequence = model.config.sequence_batching
     controls = [
         (("sequence_batching", "control_input", index), control.name)
