@@ -199,11 +199,3 @@ def test_file_in_the_models_folder_is_found_by_the_argument(tmp_path: Path) -> N
     repository = ModelRepository.from_directory(write(files, tmp_path / "models"))
     (finding,) = repository.check(SERVER, is_packed=False).findings
     assert finding.hint == 'write os.path.join(args["model_repository"], "a.txt") in initialize'
-
-
-def test_call_before_models_can_call_others(tmp_path: Path) -> None:
-    """Before 21.08 a call of another model is reported with the release that has such calls."""
-    source = model(execute=CALLS.format("request"))
-    found = _check(source, tmp_path, Target.named("server", image_version="21.07")).findings
-    hints = [finding.hint for finding in found if finding.code == "python-response"]
-    assert hints == ["use an image of 21.08 or later"]

@@ -28,7 +28,6 @@ _STUB = "triton python_backend src/pb_stub.cc"
 _README = 'triton python_backend README, "Business Logic Scripting"'
 # Until 21.07 tensors are a class in Python, whose arguments have keywords.
 _TENSOR_OF_C_SINCE = "21.08"
-_CALLS_SINCE = "21.08"
 _DECOUPLED_CALLS_SINCE = "23.03"
 _REQUIRED = ("inputs", "model_name", "requested_output_names")
 _rule = partial(rule, scope="python")
@@ -192,11 +191,6 @@ def _wrong_request(
     known = names_of("request_arguments", version)
     given = [keyword.arg for keyword in call.keywords]
     if is_outside_table(version) or None in given:
-        return
-    if _is_before(model, _CALLS_SINCE):
-        if "model_name" in given:
-            message = f"a model cannot call another model in Triton {version}"
-            yield _at(source, call, message, f"use an image of {_CALLS_SINCE} or later")
         return
     for name in given:
         if name not in known:
