@@ -347,6 +347,26 @@ def test_relative_environment_depends_on_the_working_directory(
     assert any("working directory of the server" in line for line in report.not_checked)
 
 
+@pytest.mark.parametrize("platform", SERVERS)
+def test_absolute_environment_depends_on_the_server(platform: Platform, tmp_path: Path) -> None:
+    """No server is said to load a model whose environment only its machine or image may have."""
+    files = one(HEAD + ENVIRONMENT % "/opt/env.tar.gz")
+    repository = ModelRepository.from_directory(write(files, tmp_path / "models"))
+    report = repository.check(Target.named(platform, image_version="24.10"), is_packed=False)
+    assert not report.findings
+    assert report.verdict is Verdict.UNKNOWN
+    assert any('may have "/opt/env.tar.gz"' in line for line in report.not_checked)
+
+
+def test_label_file_in_a_version_folder(tmp_path: Path) -> None:
+    """The hint of a missing label file names the version folder that has it."""
+    labelled = re.sub(r"(output \[ \{)", r'\1 label_filename: "labels.txt"', HEAD)
+    files = one(labelled, **{"m/1/labels.txt": "a\n"})
+    (finding,) = _findings(files, tmp_path, "server", image_version="24.10")
+    assert finding.code == "tensor-label-file"
+    assert finding.hint == "move 1/labels.txt to the folder of config.pbtxt"
+
+
 @pytest.mark.parametrize(
     ("names", "is_paired"),
     [

@@ -174,7 +174,12 @@ def environment_in_working_directory(model: ModelUnderCheck) -> Iterator[Problem
 def environment_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
     """Return the line about an environment that only the server may have."""
     path = model.parameter(PARAMETER)
-    if model.backend != "python" or not _is_relative_elsewhere(model):
+    if model.backend != "python" or _is_aws_image(model):
+        return ()
+    if path.startswith("/"):
+        reason = f'only the machine or the image of the server may have "{path}"'
+        return (f"{model.config_place}: {PARAMETER} not checked: {reason}",)
+    if not _is_relative_elsewhere(model):
         return ()
     if model.target.local_files and _is_in_model(model, path):
         return ()
@@ -186,7 +191,11 @@ def _is_relative_elsewhere(model: ModelUnderCheck) -> bool:
     """Whether the path is relative, and ``python-environment-relative`` does not report it."""
     path = model.parameter(PARAMETER)
     is_relative = bool(path) and not path.startswith(("/", _MODEL_DIRECTORY))
-    return is_relative and not (model.target.is_sagemaker and model.target.is_prebuilt_image)
+    return is_relative and not _is_aws_image(model)
+
+
+def _is_aws_image(model: ModelUnderCheck) -> bool:
+    return model.target.is_sagemaker and model.target.is_prebuilt_image
 
 
 def _is_in_model(model: ModelUnderCheck, path: str) -> bool:

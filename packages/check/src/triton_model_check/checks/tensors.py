@@ -290,7 +290,15 @@ def label_file(model: ModelUnderCheck) -> Iterator[Problem]:
         if file and model.folder.size_of(*file.split("/")) is None:
             place = ("output", index, "label_filename")
             message = f"{title('output', index, output)}: label_filename: no such file or directory"
-            yield Problem(f'{message}, got "{file}"', place)
+            yield Problem(f'{message}, got "{file}"', place, _hint_of_label_file(model, file))
+
+
+def _hint_of_label_file(model: ModelUnderCheck, file: str) -> str | None:
+    """Say where the file is, if it is in a version directory."""
+    for version in sorted(model.folder.version_directories):
+        if model.folder.size_of(version, *file.split("/")) is not None:
+            return f"move {version}/{file} to the folder of config.pbtxt"
+    return None
 
 
 @warning(
