@@ -58,6 +58,12 @@ def _execute(failing: str, fixed: str, config: str = HEAD) -> Example:
     return _two(model(execute=form.format(failing)), model(execute=form.format(fixed)), config)
 
 
+def _finalize(failing: str, fixed: str) -> Example:
+    """Two bodies of ``finalize``, which no request runs."""
+    form = "def finalize(self):\n    {}\n"
+    return _two(model(form.format(failing)), model(form.format(fixed)))
+
+
 def _reading(name: str) -> Example:
     """A model that reads a file in its version folder while it loads."""
     form = "def initialize(self, args):\n    self.labels = json.load(open({}))\n"
@@ -90,6 +96,16 @@ def _sends_to(name: str) -> Files:
 _ARRAY = "np.zeros(4, np.float32)"
 _RESPONSE = f'pb_utils.InferenceResponse([pb_utils.Tensor("Y", {_ARRAY})])'
 _FAMILY = 'pb_utils.MetricFamily(name="n", description="d", kind=pb_utils.MetricFamily.GAUGE)'
+_FOLDER = "def finalize(self):\n    pb_utils.get_model_dir()\n"
+_READS = """def execute(self, requests):
+    responses = []
+    for request in requests:
+        array = pb_utils.get_input_tensor_by_name(request, "X").{}
+        tensor = pb_utils.Tensor("Y", array.reshape(-1, 4))
+        responses.append(pb_utils.InferenceResponse([tensor]))
+    return responses
+"""
+_READS_X = _READS.format("as_numpy()")
 _SENDS = f"requests[0].get_response_sender().send({_RESPONSE}, flags=1)"
 _SENT = _request(
     f'model_name="scale", requested_output_names=["Y"], inputs=[pb_utils.Tensor("X", {_ARRAY})]'
@@ -202,21 +218,50 @@ LOADING: dict[str, Example] = {
 
 EXAMPLES: dict[str, Example] = {
     **LOADING,
-    "python-undefined-name-in-function": _execute(
-        "return [response for request in REQUESTS]", f"return [{_RESPONSE} for _ in requests]"
-    ),
-    "python-backend-name-in-function": _execute(
-        "return [pb_utils.InferenceRespones([]) for _ in requests]",
-        "return [pb_utils.InferenceResponse([]) for _ in requests]",
+    "python-undefined-name-in-function": _finalize("print(COUNT)", "print(0)"),
+    "python-backend-name-in-function": _finalize(
+        "print(pb_utils.InferenceRespones)", "print(pb_utils.InferenceResponse)"
     ),
     "python-backend-name-in-function: release": Example(
-        one(HEAD, **{"m/1/model.py": model(execute=_EXECUTE + "    pb_utils.get_model_dir()\n")}),
-        one(HEAD, **{"m/1/model.py": model(execute=_EXECUTE + "    pb_utils.get_model_dir()\n")}),
+        one(HEAD, **{"m/1/model.py": model(_FOLDER)}),
+        one(HEAD, **{"m/1/model.py": model(_FOLDER)}),
         OLD,
         SAGEMAKER,
     ),
-    "python-attribute-in-method": _execute(
+    "python-attribute-in-method": _finalize("print(self.count)", "print(0)"),
+    "python-object": _initialize(
+        'pb_utils.Logger.info("loads")', 'pb_utils.Logger.log_info("loads")'
+    ),
+    "python-object: argument": _initialize(
+        'self.type = pb_utils.triton_string_to_numpy("FP32")',
+        'self.type = pb_utils.triton_string_to_numpy("TYPE_FP32")',
+    ),
+    "python-object: metric": _initialize(
+        f"self.family = {_FAMILY}\n    self.metric = self.family.Metric(labels={{'n': 1}})",
+        f"self.family = {_FAMILY}\n    self.metric = self.family.Metric(labels={{'n': '1'}})",
+    ),
+    "python-object: family": _initialize(
+        f"self.family = {_FAMILY.replace('description', 'help')}", f"self.family = {_FAMILY}"
+    ),
+    "python-object-in-method": _finalize(
+        'pb_utils.Logger.info("unloads")', 'pb_utils.Logger.log_info("unloads")'
+    ),
+    "python-request-fails": _two(model(execute=_READS.format("numpy()")), model(execute=_READS_X)),
+    "python-request-fails: method": _two(
+        model(execute=_READS.format("as_numpy")), model(execute=_READS_X)
+    ),
+    "python-request-fails: absent input": _two(
+        model(execute=_READS_X.replace('"X"', '"Z"')), model(execute=_READS_X)
+    ),
+    "python-request-fails: name": _execute(
+        f"return [{_RESPONSE} for _ in REQUESTS]", f"return [{_RESPONSE} for _ in requests]"
+    ),
+    "python-request-fails: attribute": _execute(
         f"return [{_RESPONSE} for _ in self.requests]", f"return [{_RESPONSE} for _ in requests]"
+    ),
+    "python-request-fails: name of the backend": _execute(
+        "return [pb_utils.InferenceRespones([]) for _ in requests]",
+        "return [pb_utils.InferenceResponse([]) for _ in requests]",
     ),
     "python-execute-signature": _two(
         model(execute=_EXECUTE.replace("self, ", "")), model(execute=_EXECUTE)
@@ -228,27 +273,31 @@ EXAMPLES: dict[str, Example] = {
     "python-execute-result: dict": _execute(f'return {{"Y": {_ARRAY}}}', f"return [{_RESPONSE}]"),
     "python-execute-result: yield": _execute(f"yield {_RESPONSE}", f"return [{_RESPONSE}]"),
     "python-execute-result: decoupled": _execute(f"return [{_RESPONSE}]", _SENDS, _DECOUPLED),
-    "python-response": _execute(
+    "python-response": _finalize(
+        'pb_utils.InferenceResponse(error="absent")',
+        'pb_utils.InferenceResponse(error=pb_utils.TritonError("absent"))',
+    ),
+    "python-request-fails: error": _execute(
         'return [pb_utils.InferenceResponse(error="absent") for _ in requests]',
         'return [pb_utils.InferenceResponse(error=pb_utils.TritonError("absent"))]',
     ),
-    "python-response: keyword": _execute(
+    "python-request-fails: keyword": _execute(
         f'return [pb_utils.InferenceResponse(outputs=[pb_utils.Tensor("Y", {_ARRAY})])]',
         f'return [pb_utils.InferenceResponse(output_tensors=[pb_utils.Tensor("Y", {_ARRAY})])]',
     ),
-    "python-response: keywords of a tensor": _execute(
+    "python-request-fails: keywords of a tensor": _execute(
         f'return [pb_utils.InferenceResponse([pb_utils.Tensor(name="Y", data={_ARRAY})])]',
         f"return [{_RESPONSE}]",
     ),
-    "python-response: list": _execute(
+    "python-request-fails: list": _execute(
         'return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", [1.0])])]',
         f"return [{_RESPONSE}]",
     ),
-    "python-response: request": Example(
+    "python-request-fails: request": Example(
         _calls('model_name="scale", outputs=["Y"], requested_output_names=["Y"], inputs=[]'),
         _calls('model_name="scale", requested_output_names=["Y"], inputs=[]'),
     ),
-    "python-response: incomplete request": Example(
+    "python-request-fails: incomplete request": Example(
         _calls('model_name="scale", inputs=[]'),
         _calls('model_name="scale", requested_output_names=["Y"], inputs=[]'),
     ),
@@ -262,7 +311,7 @@ EXAMPLES: dict[str, Example] = {
         SERVER,
     ),
     "python-relative-file": replace(_reading("labels.json"), target=SAGEMAKER),
-    "python-response: input": _execute(
+    "python-request-fails: input": _execute(
         f'tensors = [pb_utils.get_input_tensor_by_name(r, ["X"]) for r in requests]\n    {_NONE}',
         f'tensors = [pb_utils.get_input_tensor_by_name(r, "X") for r in requests]\n    {_NONE}',
     ),

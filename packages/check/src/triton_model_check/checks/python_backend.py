@@ -8,6 +8,7 @@ from functools import partial
 from constructs_triton_core.spelling import closest, did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.other_python import is_certain, syntax_problem
+from triton_model_check.checks.python_objects import inputs_that_fail
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.steps import (
     put,
@@ -211,8 +212,9 @@ def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
     """The tensors that ``model.py`` names are inputs and outputs of ``config.pbtxt``.
 
     ``get_input_tensor_by_name`` returns ``None`` for another input, and the server leaves another
-    output out of the response. The rule skips models with ``auto_complete_config``. Of models that
-    call other models, it checks only the inputs.
+    output out of the response. The rule skips models with ``auto_complete_config``, and inputs of
+    which ``python-request-fails`` reports that reading them fails. Of models that call other
+    models, it checks only the inputs.
     """
     config = model.config
     if config is None or model.completes_tensors or not (config.input and config.output):
@@ -225,9 +227,10 @@ def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
         each.output_name for each in sequence.state
     }
     for source, tensors in model.python_tensors:
+        certain = inputs_that_fail(model, source) if any(tensors) else set()
         for each in tensors:
             side, known = ("input", inputs) if each.is_input else ("output", outputs)
-            if each.name not in known:
+            if each.name not in known and not (each.is_input and each.name in certain):
                 used = {other.name for other in tensors if other.is_input == each.is_input}
                 otherwise = f"use one of {quoted(sorted(known))}, or add it to config.pbtxt"
                 hint = did_you_mean(each.name, sorted(known), otherwise, used=used)

@@ -42,7 +42,7 @@ _TENSOR_KEYS = ("name", "data_type", "dims")
 _METHODS: tuple[Place, ...] = (_AUTO_COMPLETE, "initialize")
 _SENDING = ("exec", "async_exec")
 _OBJECT, _DICT = frozenset(dir(object)), frozenset(dir(dict))
-_NO_ATTRIBUTE = "'TritonPythonModel' object has no attribute '{}'"
+NO_ATTRIBUTE = "'TritonPythonModel' object has no attribute '{}'"
 _ABSENT_YET = f"module '{UTILS}' has no attribute '{{}}' yet"
 _rule = partial(rule, scope="python")
 _warning = partial(warning, scope="python")
@@ -63,7 +63,7 @@ def undefined_name(model: ModelUnderCheck) -> Iterator[Problem]:
     its classes, ``initialize`` and ``auto_complete_config``. It skips files that may define names
     in another way, for example with ``exec`` or ``import *``.
     """
-    for source, each in _classes(model):
+    for source, each in classes_of(model):
         for name in undefined_names(each.index, source.content):
             if each.runs(name):
                 yield _at(source, name, f"name '{name.id}' is not defined")
@@ -80,7 +80,7 @@ def undefined_name_in_function(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise the call of the function fails with ``NameError``. The rule skips names inside ``if``
     and ``try``, and files that may define names in another way.
     """
-    for source, each in _classes(model):
+    for source, each in classes_of(model):
         for name in undefined_names(each.index, source.content):
             if each.may_run_later(name):
                 yield _at(source, name, f"name '{name.id}' is not defined")
@@ -94,9 +94,9 @@ def backend_name(model: ModelUnderCheck) -> Iterator[Problem]:
     ``triton_python_backend_utils``, so that annotations and other statements of the module cannot
     use them. The rule skips models with a module of that name in their folder.
     """
-    for source, each in _with_real_utils(model):
+    for source, each in with_real_utils(model):
         yield from _absent_at_import(source, each)
-        for node, message, hint in _absent_names(model, each):
+        for node, message, hint in absent_names(model, each):
             if each.runs(node):
                 yield _at(source, node, message, hint)
 
@@ -108,8 +108,8 @@ def backend_name_in_function(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise the call fails with ``AttributeError``. The rule skips names inside ``if`` and
     ``try``.
     """
-    for source, each in _with_real_utils(model):
-        for node, message, hint in _absent_names(model, each):
+    for source, each in with_real_utils(model):
+        for node, message, hint in absent_names(model, each):
             if each.may_run_later(node):
                 yield _at(source, node, message, hint)
 
@@ -131,7 +131,7 @@ def _absent_at_import(source: PythonSource, each: ModelClass) -> Iterator[Proble
             yield _at(source, node, _ABSENT_YET.format(node.attr), hint)
 
 
-def _absent_names(
+def absent_names(
     model: ModelUnderCheck, each: ModelClass
 ) -> Iterator[tuple[ast.Attribute, str, str]]:
     """Yield each name of the backend's module that the image does not have,
@@ -179,10 +179,10 @@ def attribute(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise loading fails with ``AttributeError``. The rule skips classes that may get attributes
     in another way, for example with ``setattr``.
     """
-    for source, each in _classes(model):
-        for node in _absent_attributes(source, each):
+    for source, each in classes_of(model):
+        for node in absent_attributes(source, each):
             if each.runs(node, "initialize"):
-                yield _at(source, node, _NO_ATTRIBUTE.format(node.attr))
+                yield _at(source, node, NO_ATTRIBUTE.format(node.attr))
 
 
 @_warning(
@@ -196,16 +196,16 @@ def attribute_in_method(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise the request fails with ``AttributeError``. The rule skips attributes inside ``if`` and
     ``try``, and classes that may get attributes in another way.
     """
-    for source, each in _classes(model):
-        found = list(_absent_attributes(source, each))
+    for source, each in classes_of(model):
+        found = list(absent_attributes(source, each))
         methods = [each.method(name) for name in ("execute", "finalize")] if found else []
         called = {id(node) for method in methods if method for node in nodes_of(*method.body)}
         for node in found:
             if id(node) in called and each.may_run_later(node):
-                yield _at(source, node, _NO_ATTRIBUTE.format(node.attr))
+                yield _at(source, node, NO_ATTRIBUTE.format(node.attr))
 
 
-def _absent_attributes(source: PythonSource, each: ModelClass) -> Iterator[ast.Attribute]:
+def absent_attributes(source: PythonSource, each: ModelClass) -> Iterator[ast.Attribute]:
     """Yield the attributes of ``self`` in the class that nothing assigns, each at its first use."""
     methods = {getattr(statement, "name", "") for statement in each.node.body}
     known = each.index.stored_attributes | methods | _OBJECT
@@ -235,7 +235,7 @@ def initialize(model: ModelUnderCheck) -> Iterator[Problem]:
     ``TypeError``, and the model does not load.
     """
     wanted = {"__init__": (0, "__init__(self)"), "initialize": (1, "initialize(self, args)")}
-    for source, each in _classes(model):
+    for source, each in classes_of(model):
         for name, (count, form) in wanted.items():
             method = each.method(name)
             if method is None or kind_of(method) is None:
@@ -254,7 +254,7 @@ def auto_complete(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise the model does not load.
     """
     hint = "write `@staticmethod` above `def auto_complete_config(auto_complete_model_config)`"
-    for source, each in _classes(model):
+    for source, each in classes_of(model):
         method = each.method(_AUTO_COMPLETE)
         if method is None or kind_of(method) is None:
             continue
@@ -290,7 +290,7 @@ def auto_complete_value(model: ModelUnderCheck) -> Iterator[Problem]:
     The methods of the configuration raise ``ValueError`` otherwise, and the model does not load.
     The rule looks at values that are written in the call or assigned once.
     """
-    for source, each in _classes(model):
+    for source, each in classes_of(model):
         method = each.method(_AUTO_COMPLETE)
         name = argument_name(method) if method is not None else None
         for call in each.index.of(ast.Call) if name else ():
@@ -384,7 +384,7 @@ def initialize_argument(model: ModelUnderCheck) -> Iterator[Problem]:
     ``KeyError``, and the model does not load.
     """
     known = load("python_backend")["initialize_arguments"]
-    for source, each in _classes(model):
+    for source, each in classes_of(model):
         name = _initialize_argument(each)
         found = [*_wrong_attributes(each, name, known), *_wrong_keys(each, name, known)]
         for node, message, hint in found if name is not None else ():
@@ -428,7 +428,7 @@ def config_value(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     if model.config is None or model.folder.config_fault is not None:
         return
-    for source, each in _classes(model):
+    for source, each in classes_of(model):
         if b"parameters" not in source.content and b"_config_by_name" not in source.content:
             continue
         for node in each.index.of(ast.Subscript):
@@ -522,7 +522,7 @@ def call_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
     Triton answers "BLS is only supported during the 'execute' function", and the model does not
     load.
     """
-    for source, each in _classes(model):
+    for source, each in classes_of(model):
         requests = {id(call) for call in each.index.calls("InferenceRequest")}
         for call in each.index.of(ast.Call) if requests else ():
             function = call.func
@@ -564,7 +564,7 @@ def server_at_start(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _questions_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
-    for source, each in _classes(model):
+    for source, each in classes_of(model):
         for name in ("is_model_ready", "load_model", "unload_model"):
             for call in each.index.calls(name):
                 if each.runs(call, *_METHODS):
@@ -575,18 +575,18 @@ def _questions_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
 # --- shared ---------------------------------------------------------------------------------------
 
 
-def _classes(model: ModelUnderCheck) -> Iterator[tuple[PythonSource, ModelClass]]:
+def classes_of(model: ModelUnderCheck) -> Iterator[tuple[PythonSource, ModelClass]]:
     for source in model.python_sources:
         if source.model_class is not None:
             yield source, source.model_class
 
 
-def _with_real_utils(model: ModelUnderCheck) -> Iterator[tuple[PythonSource, ModelClass]]:
+def with_real_utils(model: ModelUnderCheck) -> Iterator[tuple[PythonSource, ModelClass]]:
     folders = [model.folder.entries, *(map(model.folder.list, model.versions_to_load))]
     names = {name.partition(".")[0] for entries in folders for name in entries}
     if not names.isdisjoint((UTILS, C_UTILS)):
         return
-    for source, each in _classes(model):
+    for source, each in classes_of(model):
         if b"sys.modules" not in source.content:
             yield source, each
 

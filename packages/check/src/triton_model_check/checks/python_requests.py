@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -10,17 +11,14 @@ from typing import Any
 from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
+from triton_model_check.checks.python_faults import Fault
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.model.python_contract import (
     Function,
-    ModelClass,
-    is_generator,
     is_outside_table,
-    kind_of,
     names_of,
-    signature_of,
-    values_returned,
 )
+from triton_model_check.model.python_objects import BackendObjects
 from triton_model_check.model.python_source import PythonSource
 from triton_model_check.model.syntax_nodes import nodes_of
 
@@ -30,81 +28,12 @@ _README = 'triton python_backend README, "Business Logic Scripting"'
 _TENSOR_OF_C_SINCE = "21.08"
 _DECOUPLED_CALLS_SINCE = "23.03"
 _REQUIRED = ("inputs", "model_name", "requested_output_names")
+_OF_FAMILY = ("name", "description", "kind")
+# Source: https://prometheus.io/docs/concepts/data_model, metric names.
+_METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_NO_ARRAYS = ("list", "tuple", "dict", "str", "Tensor")
 _rule = partial(rule, scope="python")
 _warning = partial(warning, scope="python")
-# Expressions that are neither a list of responses nor None.
-_NO_LIST = (
-    *(ast.Dict, ast.DictComp, ast.GeneratorExp, ast.JoinedStr, ast.Set, ast.SetComp, ast.Tuple),
-)
-_NO_LIST_TYPES = ("tuple", "dict", "set", "str", "zip", "map")
-
-
-@_rule(
-    "python-execute-signature",
-    rejects=False,
-    source=f"{_STUB}, Stub::ProcessRequests",
-    hint="write execute(self, requests)",
-)
-def execute_signature(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Triton can call ``execute`` with the list of requests.
-
-    Without ``self``, or with more required arguments, the model loads and ``/ping`` succeeds, but
-    every request fails with ``TypeError``.
-    """
-    for source, method in _executes(model):
-        signature = signature_of(method, is_bound=kind_of(method) != "static")
-        if not signature.accepts(1):
-            message = "Triton calls execute with 1 argument, which it does not take"
-            yield _at(source, method, message)
-
-
-@_rule(
-    "python-execute-result",
-    rejects=False,
-    source=f"{_STUB}, Stub::ProcessReturnedResponses",
-    hint="return a list with one pb_utils.InferenceResponse for each request",
-)
-def execute_result(model: ModelUnderCheck) -> Iterator[Problem]:
-    """``execute`` returns a list of responses, or ``None`` if the model is decoupled.
-
-    Otherwise the model loads and ``/ping`` succeeds, but every request fails. The rule reports a
-    method of which every ``return`` is wrong.
-    """
-    policy = getattr(model.config, "model_transaction_policy", None)
-    is_decoupled = policy is not None and policy.decoupled
-    for source, method in _executes(model):
-        assert source.index is not None
-        responses = {id(call) for call in source.index.calls("InferenceResponse")}
-        tensors = {id(call) for call in source.index.calls("Tensor")}
-        values = values_returned(method)
-        # A decoupled model has sent its responses when Triton finds out that it got a generator.
-        may_yield = b"yield" in source.content and not is_decoupled
-        found = [_wrong_result(value, responses, tensors, is_decoupled) for value in values]
-        if may_yield and is_generator(method):
-            yield _at(source, method, "execute contains yield, so that it returns no list")
-        elif found and all(found):
-            hint = None
-            if is_decoupled:
-                hint = "send responses with get_response_sender(), and return None"
-            yield _at(source, values[0], f"execute returns {found[0]}", hint)
-
-
-def _wrong_result(
-    value: ast.expr | None, responses: set[int], tensors: set[int], is_decoupled: bool
-) -> str | None:
-    """Return what a ``return`` returns, or ``None`` if Triton may accept it."""
-    if isinstance(value, ast.List | ast.ListComp):
-        if is_decoupled:
-            return "a list, but the model is decoupled"
-        elements = [value.elt] if isinstance(value, ast.ListComp) else value.elts
-        is_tensor = any(id(each) in tensors for each in elements)
-        return "a list of tensors in place of responses" if is_tensor else None
-    if id(value) in responses:
-        return "one InferenceResponse in place of a list"
-    is_constant = isinstance(value, ast.Constant) and value.value is not None
-    function = value.func if isinstance(value, ast.Call) else None
-    is_other_type = isinstance(function, ast.Name) and function.id in _NO_LIST_TYPES
-    return "no list" if is_constant or is_other_type or isinstance(value, _NO_LIST) else None
 
 
 @_warning("python-response", source=f"{_STUB}, PYBIND11_EMBEDDED_MODULE")
@@ -113,28 +42,45 @@ def response(model: ModelUnderCheck) -> Iterator[Problem]:
 
     Otherwise the call fails with ``TypeError`` in place of what the model wanted to answer: the
     error of a response is a ``TritonError``, a tensor has a name and a NumPy array, which have no
-    keywords from 21.08 on. Calls of other models exist from 21.08 on, and have the argument
-    ``decoupled`` from 23.03 on. ``get_input_tensor_by_name`` returns ``None`` for a list of names.
+    keywords from 21.08 on. ``get_input_tensor_by_name`` takes a request and one name. Calls of
+    other models have the argument ``decoupled`` from 23.03 on. What certainly runs is an error of
+    ``python-object`` or ``python-request-fails``.
     """
     for source in model.python_sources:
-        if source.index is None:
-            continue
-        for call in source.index.calls("InferenceResponse"):
-            yield from _wrong_response(model, source, call)
-        for call in source.index.calls("Tensor"):
-            yield from _wrong_tensor(model, source, call)
-        for call in source.index.calls("get_input_tensor_by_name"):
-            yield from _wrong_lookup(source, call)
-        for call in source.index.calls("InferenceRequest"):
-            yield from _wrong_request(model, source, call)
-        for call in source.index.of(ast.Call):
-            if isinstance(call.func, ast.Attribute) and call.func.attr in ("exec", "async_exec"):
-                yield from _wrong_call(model, source, call)
+        each = source.model_class
+        for fault in faults_of_calls(model, source):
+            is_certain = each is not None and (
+                each.runs(fault.node) or each.runs_at_each_request(fault.node)
+            )
+            if not is_certain:
+                yield fault.problem(source)
 
 
-def _wrong_response(
-    model: ModelUnderCheck, source: PythonSource, call: ast.Call
-) -> Iterator[Problem]:
+def faults_of_calls(model: ModelUnderCheck, source: PythonSource) -> Iterator[Fault]:
+    """Yield the calls of the backend's classes and functions that fail with ``TypeError``."""
+    if source.index is None:
+        return
+    objects = source.objects
+    for call in source.index.calls("InferenceResponse"):
+        yield from _wrong_response(model, call)
+        yield from _no_tensors(call, "output_tensors", objects)
+    for call in source.index.calls("Tensor"):
+        yield from _wrong_tensor(model, call, objects)
+    for call in source.index.calls("get_input_tensor_by_name"):
+        yield from _wrong_lookup(call)
+    for call in source.index.calls("InferenceRequest"):
+        yield from _wrong_request(model, call)
+        yield from _no_tensors(call, "inputs", objects)
+    for call in source.index.calls("triton_string_to_numpy"):
+        yield from _wrong_type(call)
+    for call in source.index.calls("MetricFamily"):
+        yield from _wrong_family(call)
+    for call in source.index.of(ast.Call):
+        if isinstance(call.func, ast.Attribute):
+            yield from _wrong_method_call(model, call, call.func, objects)
+
+
+def _wrong_response(model: ModelUnderCheck, call: ast.Call) -> Iterator[Fault]:
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     error = given.get("error", call.args[1] if len(call.args) > 1 else None)
     version = model.target.image_version
@@ -142,31 +88,51 @@ def _wrong_response(
     for name in () if is_outside_table(version) else given:
         if name is not None and name not in known:
             hint = did_you_mean(name, known, f"use one of {quoted(known)}")
-            yield _at(source, call, f"InferenceResponse has no argument '{name}'", hint)
+            yield Fault(call, f"InferenceResponse has no argument '{name}'", hint)
     if _is_text(error):
         message = "the error of an InferenceResponse is a string"
-        yield _at(source, call, message, "write error=pb_utils.TritonError(...)")
+        yield Fault(call, message, "write error=pb_utils.TritonError(...)")
+
+
+def _no_tensors(call: ast.Call, argument: str, objects: BackendObjects | None) -> Iterator[Fault]:
+    """Yield the first element of a list of tensors that is certainly none."""
+    given = [keyword.value for keyword in call.keywords if keyword.arg == argument]
+    if argument == "output_tensors":
+        given = given or call.args[:1]
+    elements = given[0].elts if given and isinstance(given[0], ast.List) else []
+    for element in elements if objects is not None else ():
+        kind = objects.kind(element)
+        if kind not in (None, "Tensor"):
+            message = f"{argument} has an element that is no Tensor, but {kind}"
+            yield Fault(call, message, 'write pb_utils.Tensor("NAME", array) for each element')
+            return
 
 
 def _wrong_tensor(
-    model: ModelUnderCheck, source: PythonSource, call: ast.Call
-) -> Iterator[Problem]:
+    model: ModelUnderCheck, call: ast.Call, objects: BackendObjects | None
+) -> Iterator[Fault]:
     has_keywords = any(keyword.arg is not None for keyword in call.keywords)
     if has_keywords and not _is_before(model, _TENSOR_OF_C_SINCE):
-        yield _at(source, call, "Tensor takes no keywords", 'write pb_utils.Tensor("NAME", array)')
-    elif len(call.args) == 2 and isinstance(
-        call.args[1], ast.List | ast.ListComp | ast.Tuple | ast.Constant | ast.JoinedStr
-    ):
+        yield Fault(call, "Tensor takes no keywords", 'write pb_utils.Tensor("NAME", array)')
+        return
+    content = call.args[1] if len(call.args) == 2 else None
+    if content is None:
+        return
+    kind = None if objects is None else objects.kind(content)
+    if isinstance(content, ast.Constant) or kind in _NO_ARRAYS:
         message = "the second argument of Tensor is no NumPy array"
-        yield _at(source, call, message, "write np.array(...) with the data type of config.pbtxt")
+        yield Fault(call, message, "write np.array(...) with the data type of config.pbtxt")
 
 
-def _wrong_lookup(source: PythonSource, call: ast.Call) -> Iterator[Problem]:
+def _wrong_lookup(call: ast.Call) -> Iterator[Fault]:
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     name = given.get("name", call.args[1] if len(call.args) > 1 else None)
     if isinstance(name, ast.List | ast.ListComp | ast.Tuple | ast.Set | ast.Dict):
-        message = "get_input_tensor_by_name takes one name, and returns None for a list of them"
-        yield _at(source, call, message, "call it once for each name")
+        message = "get_input_tensor_by_name takes one name, which is a string"
+        yield Fault(call, message, "call it once for each name")
+    elif call.args and _string(call.args[0]) is not None:
+        message = "the first argument of get_input_tensor_by_name is no request"
+        yield Fault(call, message, "write the request first, then the name")
 
 
 def _is_before(model: ModelUnderCheck, release: str) -> bool:
@@ -175,31 +141,113 @@ def _is_before(model: ModelUnderCheck, release: str) -> bool:
     return version is not None and not is_at_least(version, release)
 
 
-def _wrong_call(model: ModelUnderCheck, source: PythonSource, call: ast.Call) -> Iterator[Problem]:
+def _wrong_method_call(
+    model: ModelUnderCheck,
+    call: ast.Call,
+    function: ast.Attribute,
+    objects: BackendObjects | None,
+) -> Iterator[Fault]:
+    if function.attr in ("exec", "async_exec"):
+        yield from _wrong_call(model, call)
+    kind = None if objects is None else objects.kind(function.value)
+    if objects is None or kind is None:
+        return
+    if kind == "InferenceResponseSender" and function.attr == "send":
+        yield from _wrong_sending(call, objects)
+    elif kind == "MetricFamily" and function.attr == "Metric":
+        yield from _wrong_labels(call)
+    elif kind == "Metric" and function.attr == "set":
+        yield from _set_counter(call, function, objects)
+
+
+def _wrong_call(model: ModelUnderCheck, call: ast.Call) -> Iterator[Fault]:
     given = [keyword.arg for keyword in call.keywords]
     if "decoupled" in given and _is_before(model, _DECOUPLED_CALLS_SINCE):
         version = model.target.image_version
         message = f"a call of another model has no argument 'decoupled' in Triton {version}"
         hint = f"use an image of {_DECOUPLED_CALLS_SINCE} or later"
-        yield _at(source, call, message, hint)
+        yield Fault(call, message, hint)
 
 
-def _wrong_request(
-    model: ModelUnderCheck, source: PythonSource, call: ast.Call
-) -> Iterator[Problem]:
+def _wrong_sending(call: ast.Call, objects: BackendObjects) -> Iterator[Fault]:
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    sent = given.get("response", call.args[0] if call.args else None)
+    if not given and not call.args:
+        message = "send() without a response needs the flag of the final response"
+        hint = "write send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)"
+        yield Fault(call, message, hint)
+    elif sent is not None and objects.kind(sent) not in (None, "InferenceResponse"):
+        message = f"send takes one InferenceResponse, got {objects.kind(sent)}"
+        yield Fault(call, message, "send each response with a call of its own")
+
+
+def _wrong_type(call: ast.Call) -> Iterator[Fault]:
+    name = _string(call.args[0]) if call.args else None
+    if name is not None and not name.startswith("TYPE_"):
+        message = f"triton_string_to_numpy takes a name such as TYPE_FP32, got '{name}'"
+        yield Fault(call, message, f'write "TYPE_{name}", or a type of NumPy')
+
+
+# --- metrics --------------------------------------------------------------------------------------
+
+
+def _wrong_family(call: ast.Call) -> Iterator[Fault]:
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    absent = [name for name in _OF_FAMILY[len(call.args) :] if name not in given]
+    if absent and None not in given:
+        message = f"MetricFamily needs the argument '{absent[0]}'"
+        yield Fault(call, message, f"add the argument {absent[0]}")
+    name = given.get("name", call.args[0] if call.args else None)
+    # The beginning of the name, if it is longer.
+    beginning = _string(name.left if isinstance(name, ast.BinOp) else name)
+    if beginning is not None and not _METRIC_NAME.fullmatch(beginning):
+        message = f"Invalid metric name, got '{beginning}'"
+        yield Fault(call, message, "use letters, digits, _ and :, and no digit first")
+
+
+def _wrong_labels(call: ast.Call) -> Iterator[Fault]:
+    given = [keyword.value for keyword in call.keywords if keyword.arg == "labels"]
+    labels = (given or call.args[:1] or [None])[0]
+    for value in labels.values if isinstance(labels, ast.Dict) else ():
+        if isinstance(value, ast.Constant) and not isinstance(value.value, str):
+            message = f"the value of a label is a string, got {value.value!r}"
+            yield Fault(call, message, f'write "{value.value}"')
+            return
+
+
+def _set_counter(
+    call: ast.Call, function: ast.Attribute, objects: BackendObjects
+) -> Iterator[Fault]:
+    """Yield the call of ``set`` on a metric whose family is certainly a counter."""
+    metric = objects.value(function.value)
+    maker = metric.func if isinstance(metric, ast.Call) else None
+    family = objects.value(maker.value) if isinstance(maker, ast.Attribute) else None
+    if not isinstance(family, ast.Call):
+        return
+    kinds = [keyword.value for keyword in family.keywords if keyword.arg == "kind"]
+    kind = (kinds or family.args[2:3] or [None])[0]
+    if isinstance(kind, ast.Attribute) and kind.attr == "COUNTER":
+        message = "a metric of the kind COUNTER has no operation set"
+        yield Fault(call, message, "write increment(...), or use the kind GAUGE")
+
+
+def _wrong_request(model: ModelUnderCheck, call: ast.Call) -> Iterator[Fault]:
     version = model.target.image_version
     known = names_of("request_arguments", version)
-    given = [keyword.arg for keyword in call.keywords]
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
     if is_outside_table(version) or None in given:
         return
     for name in given:
         if name not in known:
             hint = did_you_mean(str(name), known, f"use one of {quoted(sorted(known))}")
-            yield _at(source, call, f"InferenceRequest has no argument '{name}'", hint)
+            yield Fault(call, f"InferenceRequest has no argument '{name}'", hint)
     absent = [name for name in _REQUIRED if name not in given]
     if absent and not call.args:
         message = f"InferenceRequest needs the argument '{absent[0]}'"
-        yield _at(source, call, message, f"add the argument {absent[0]}")
+        yield Fault(call, message, f"add the argument {absent[0]}")
+    if _is_text(given.get("model_version")):
+        message = "the model_version of an InferenceRequest is a string"
+        yield Fault(call, message, "write the number of the version, or -1 for the default")
 
 
 def _is_text(value: ast.expr | None) -> bool:
@@ -334,18 +382,6 @@ def _strings(value: ast.expr | None) -> list[str]:
 
 def _string(node: ast.AST | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-
-
-# --- shared ---------------------------------------------------------------------------------------
-
-
-def _executes(model: ModelUnderCheck) -> Iterator[tuple[PythonSource, Function]]:
-    """Yield the ``execute`` of each class that is written in its file."""
-    for source in model.python_sources:
-        each: ModelClass | None = source.model_class
-        method = each.method("execute") if each is not None else None
-        if method is not None and kind_of(method) is not None:
-            yield source, method
 
 
 def _at(source: PythonSource, node: Any, message: str, hint: str | None = None) -> Problem:

@@ -18,6 +18,7 @@ from triton_model_check.model.python_execution import (
     functions_of,
     nodes_at_import,
     nodes_of_call,
+    nodes_of_request,
 )
 from triton_model_check.model.syntax_nodes import nodes_of
 from triton_model_check.model.undefined_names import known_names, nodes_outside_branches
@@ -42,6 +43,12 @@ def names_of(group: str, version: str | None) -> frozenset[str]:
     ``None``, and a release that is newer than the table, have all names.
     """
     names: dict[str, str] = load("python_backend")[group]
+    return frozenset(name for name, since in names.items() if version is None or since <= version)
+
+
+def members_of(class_name: str, version: str | None) -> frozenset[str]:
+    """Return what the objects of a class of the backend have in a release; ``None`` has all."""
+    names: dict[str, str] = load("python_backend")["members"][class_name]
     return frozenset(name for name, since in names.items() if version is None or since <= version)
 
 
@@ -237,8 +244,28 @@ class ModelClass:
         return any(id(node) in self._identities(place) for place in places or PLACES)
 
     def may_run_later(self, node: ast.AST) -> bool:
-        """Whether a node runs after the model has loaded, outside conditions and ``try``."""
-        return id(node) in self.index.outside_branches and not self.runs(node)
+        """Whether a node may run after the model has loaded, outside conditions and ``try``.
+
+        Nodes that certainly run are not among them: they are errors, not warnings.
+        """
+        if id(node) not in self.index.outside_branches or self.runs(node):
+            return False
+        return not self.runs_at_each_request(node)
+
+    def runs_at_each_request(self, node: ast.AST) -> bool:
+        """Whether a node certainly runs whenever Triton calls ``execute``."""
+        return id(node) in self._at_each_request
+
+    @cached_property
+    def _at_each_request(self) -> frozenset[int]:
+        execute = self.method("execute")
+        if not isinstance(execute, ast.FunctionDef) or kind_of(execute) is None:
+            return frozenset()
+        requests = argument_name(execute)
+        if requests is None or is_generator(execute):
+            return frozenset()
+        functions = functions_of(self.tree, self.node)
+        return frozenset(id(node) for node in nodes_of_request(execute, requests, functions))
 
     def _identities(self, place: Place) -> frozenset[int]:
         """The identity of each node that certainly runs in a place."""

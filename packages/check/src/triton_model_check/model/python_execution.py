@@ -43,15 +43,61 @@ def nodes_of_call(
     Those of the functions that it calls are among them: ``functions`` has methods by names such as
     ``self.load``, and the functions of the module by their own.
     """
-    waiting, seen = [function], {id(function)}
-    for each in waiting:
-        # The annotations of local variables never run.
-        for node in _nodes_of_body(each.body, has_annotations=False):
+    # The annotations of local variables never run.
+    nodes = _nodes_of_body(function.body, has_annotations=False)
+    yield from _following_calls(nodes, function, functions)
+
+
+def nodes_of_request(
+    execute: ast.FunctionDef, requests: str, functions: Mapping[str, ast.FunctionDef]
+) -> Iterator[ast.AST]:
+    """Yield the nodes that certainly run at each call of ``execute``.
+
+    ``requests`` is the name of its argument, a list that is never empty: a loop over it runs.
+    """
+    yield from _following_calls(_nodes_with_loops(execute.body, requests), execute, functions)
+
+
+def _following_calls(
+    nodes: Iterator[ast.AST],
+    function: ast.FunctionDef,
+    functions: Mapping[str, ast.FunctionDef],
+) -> Iterator[ast.AST]:
+    """Yield the nodes of a function, and those of the functions that they certainly call."""
+    waiting, seen = [nodes], {id(function)}
+    for nodes_of_one in waiting:
+        for node in nodes_of_one:
             yield node
             called = functions.get(_called_name(node))
             if called is not None and id(called) not in seen:
                 seen.add(id(called))
-                waiting.append(called)
+                waiting.append(_nodes_of_body(called.body, has_annotations=False))
+
+
+def _nodes_with_loops(body: Sequence[ast.stmt], requests: str) -> Iterator[ast.AST]:
+    for statement in body:
+        for node in _nodes_of_statement(statement, has_annotations=False):
+            yield node
+            if isinstance(node, ast.ListComp) and _is_over_requests(node, requests):
+                yield from _expressions(node.elt)
+        if isinstance(statement, ast.For) and _is_list_of_requests(statement.iter, requests):
+            yield from _nodes_with_loops(statement.body, requests)
+        if _may_leave(statement):
+            return
+
+
+def _is_over_requests(node: ast.ListComp, requests: str) -> bool:
+    generator = node.generators[0]
+    is_plain = len(node.generators) == 1 and not generator.ifs
+    return is_plain and _is_list_of_requests(generator.iter, requests)
+
+
+def _is_list_of_requests(node: ast.expr, requests: str) -> bool:
+    """Whether an expression is ``requests`` or ``enumerate(requests)``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        is_enumerated = node.func.id == "enumerate" and len(node.args) == 1
+        return is_enumerated and _is_list_of_requests(node.args[0], requests)
+    return isinstance(node, ast.Name) and node.id == requests
 
 
 def functions_of(tree: ast.Module, model_class: ast.ClassDef) -> dict[str, ast.FunctionDef]:

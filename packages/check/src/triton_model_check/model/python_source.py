@@ -13,6 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from triton_model_check.model.python_contract import ModelClass, ModuleIndex
+from triton_model_check.model.python_objects import BackendObjects
 from triton_model_check.model.syntax_nodes import nodes_of
 
 _MAX_PIECES = 100_000
@@ -123,6 +124,11 @@ class PythonSource:
     def model_class(self) -> ModelClass | None:
         """The class ``TritonPythonModel``, if everything that it has is written in the file."""
         return ModelClass.of(self.index)
+
+    @cached_property
+    def objects(self) -> BackendObjects | None:
+        """The backend's objects in the file of a model."""
+        return None if self.model_class is None else BackendObjects(self.model_class)
 
     @cached_property
     def index(self) -> ModuleIndex | None:

@@ -1,0 +1,326 @@
+"""Which objects of Triton's Python backend the variables of a model have, without executing it.
+
+A variable has a kind if everything that its function assigns to it has this kind, an attribute of
+``self`` if everything that the file assigns to it has. All else is not known.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from triton_model_check.facts.published import load
+from triton_model_check.model.python_contract import (
+    C_UTILS,
+    UTILS,
+    Function,
+    ModelClass,
+    argument_name,
+    is_generator,
+    values_returned,
+)
+from triton_model_check.model.syntax_nodes import nodes_of
+
+ARRAY = "numpy.ndarray"
+#: A method that is read and not called.
+METHOD = "builtin_function_or_method"
+NONE = "NoneType"
+#: The functions and classes of the backend, with the class of what a call of them returns.
+_RESULTS = {
+    "get_input_tensor_by_name": "Tensor",
+    "get_output_tensor_by_name": "Tensor",
+    "Tensor": "Tensor",
+    "InferenceRequest": "InferenceRequest",
+    "InferenceResponse": "InferenceResponse",
+    "MetricFamily": "MetricFamily",
+    "TritonError": "TritonError",
+}
+_CLASSES = ("Logger", "MetricFamily", "TritonError")
+#: What a method returns, by the class of its object; an object of the backend or another one.
+_METHODS = {
+    ("InferenceRequest", "get_response_sender"): "InferenceResponseSender",
+    ("InferenceRequest", "exec"): "InferenceResponse",
+    ("InferenceRequest", "inputs"): "list of Tensor",
+    ("InferenceResponse", "output_tensors"): "list of Tensor",
+    ("MetricFamily", "Metric"): "Metric",
+    ("Tensor", "as_numpy"): ARRAY,
+    (ARRAY, "tolist"): "list",
+}
+_ARRAY_MAKERS = frozenset(
+    ("array", "asarray", "zeros", "ones", "empty", "full", "arange", "stack", "concatenate")
+)
+_LITERALS: dict[type[ast.AST], str] = {
+    ast.List: "list",
+    ast.ListComp: "list",
+    ast.Tuple: "tuple",
+    ast.Dict: "dict",
+    ast.JoinedStr: "str",
+}
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_LIST_OF = "list of "
+
+
+class Member(NamedTuple):
+    """An attribute that is read of an object or of a class of the backend."""
+
+    node: ast.Attribute
+    class_name: str
+    #: Whether the class itself has it, and not one of its objects.
+    is_of_class: bool
+
+
+class _Bound(NamedTuple):
+    """What a variable is bound to: an expression, its elements, or something not known."""
+
+    value: ast.expr | None
+    is_element: bool = False
+    #: The kind where no expression has it.
+    kind: str | None = None
+
+
+class BackendObjects:
+    """The objects of the backend in a file with a model."""
+
+    def __init__(self, model_class: ModelClass) -> None:
+        self._class = model_class
+        self._index = model_class.index
+        self._classes = load("python_backend")["members"]
+        self._kinds: dict[int, str | None] = {}
+        self._variables: dict[int, dict[str, list[_Bound]]] = {}
+
+    def members(self) -> Iterator[Member]:
+        """Yield each attribute that is read of an object or class of the backend."""
+        for node in self._index.of(ast.Attribute):
+            if not isinstance(node.ctx, ast.Load) or node.attr.startswith("__"):
+                continue
+            kind = self.kind(node.value) or ""
+            name = kind.removeprefix("class ")
+            if name in self._classes:
+                yield Member(node, name, is_of_class=kind != name)
+
+    def uncalled_methods(self) -> Iterator[tuple[ast.expr, str]]:
+        """Yield each use of a method as if it were what it returns, with the method's name."""
+        for node in self._index.of(ast.Attribute):
+            if not node.attr.startswith("__") and self.kind(node.value) == METHOD:
+                yield node, self._name_of_method(node.value)
+        for operation in self._index.of(ast.BinOp):
+            if not isinstance(operation.op, ast.Add):
+                continue  # "%s" % method formats the method.
+            for side in (operation.left, operation.right):
+                if self.kind(side) == METHOD:
+                    yield operation, self._name_of_method(side)
+
+    def kind(self, node: ast.expr) -> str | None:
+        """Return the class of an object, ``"class X"`` for a class, or ``"list of X"``.
+
+        ``None`` is not known. A tensor that a request may lack has the kind ``"Tensor"``.
+        """
+        if id(node) not in self._kinds:
+            self._kinds[id(node)] = None  # A variable that is made of itself is not known.
+            self._kinds[id(node)] = self._kind_of(node)
+        return self._kinds[id(node)]
+
+    def value(self, node: ast.expr) -> ast.expr:
+        """Return the expression to which a variable or attribute is bound once; else itself."""
+        bound = self._bindings(node)
+        if len(bound) == 1 and bound[0].value is not None and not bound[0].is_element:
+            return bound[0].value
+        return node
+
+    def appended(
+        self, function: Function, name: str, *, more_reads: int = 0
+    ) -> list[ast.expr] | None:
+        """Return what is appended to a list that is empty first, or ``None`` if more happens.
+
+        ``more_reads``: how often the caller knows that the list is read beside ``return``.
+        """
+        bound = self._variables_of(function).get(name, [])
+        is_empty_list = (
+            len(bound) == 1 and isinstance(bound[0].value, ast.List) and not bound[0].value.elts
+        )
+        nodes = nodes_of(*function.body)
+        reads = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+        appends = [
+            call
+            for call in nodes
+            if isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and call.func.attr == "append"
+            and isinstance(call.func.value, ast.Name)
+            and call.func.value.id == name
+            and len(call.args) == 1
+        ]
+        returned = [value for value in values_returned(function) if isinstance(value, ast.Name)]
+        others = len(reads) - 1 - len(appends) - sum(value.id == name for value in returned)
+        is_known = is_empty_list and others == more_reads
+        return [call.args[0] for call in appends] if is_known else None
+
+    def _kind_of(self, node: ast.expr) -> str | None:
+        if isinstance(node, ast.Name):
+            return self._kind_of_bound(self._bindings(node))
+        if isinstance(node, ast.Call):
+            return self._kind_of_call(node)
+        if isinstance(node, ast.Attribute):
+            return self._kind_of_attribute(node)
+        if isinstance(node, ast.Subscript):
+            return self._kind_of_part(node)
+        return _LITERALS.get(type(node))
+
+    def _kind_of_part(self, node: ast.Subscript) -> str | None:
+        kind = self.kind(node.value) or ""
+        if isinstance(node.slice, ast.Slice):
+            return kind if kind in ("tuple", ARRAY) else None
+        is_element = kind.startswith(_LIST_OF) and isinstance(node.slice, ast.Constant)
+        return kind.removeprefix(_LIST_OF) if is_element else None
+
+    def _kind_of_bound(self, bindings: list[_Bound]) -> str | None:
+        kinds = {self._kind_of_one(bound) for bound in bindings}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    def _kind_of_one(self, bound: _Bound) -> str | None:
+        if bound.value is None:
+            return bound.kind
+        kind = self.kind(bound.value)
+        if not bound.is_element:
+            return kind
+        is_list = kind is not None and kind.startswith(_LIST_OF)
+        return kind.removeprefix(_LIST_OF) if kind is not None and is_list else None
+
+    def _kind_of_call(self, node: ast.Call) -> str | None:
+        result = self._results.get(id(node))
+        if result is not None:
+            return result
+        function = node.func
+        if not isinstance(function, ast.Attribute):
+            return None
+        if isinstance(function.value, ast.Name):
+            if function.value.id in self._index.aliases("numpy"):
+                return ARRAY if function.attr in _ARRAY_MAKERS else None
+            if function.value.id == "self":
+                return self._kind_of_own_call(function.attr)
+        # With `decoupled`, `exec` returns an iterator of responses.
+        if any(keyword.arg in ("decoupled", None) for keyword in node.keywords):
+            return None
+        return _METHODS.get((self.kind(function.value) or "", function.attr))
+
+    def _kind_of_own_call(self, name: str) -> str | None:
+        """Whether a method of the model returns nothing."""
+        method = self._class.method(name)
+        is_plain = isinstance(method, ast.FunctionDef) and not method.decorator_list
+        if method is None or not is_plain or is_generator(method):
+            return None
+        may_raise = any(isinstance(node, ast.Raise) for node in nodes_of(*method.body))
+        returns_something = any(value is not None for value in values_returned(method))
+        return None if may_raise or returns_something else NONE
+
+    def _kind_of_attribute(self, node: ast.Attribute) -> str | None:
+        if isinstance(node.value, ast.Name) and node.value.id in self._aliases:
+            is_class = node.attr in _CLASSES and node.attr not in self._index.stored_attributes
+            return f"class {node.attr}" if is_class else None
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
+            return self._kind_of_bound(self._own_attributes.get(node.attr, []))
+        kind = self.kind(node.value) or ""
+        if kind == ARRAY:
+            return "tuple" if node.attr == "shape" else None
+        is_method = node.attr in self._classes.get(kind, ()) and not node.attr.isupper()
+        return METHOD if is_method else None
+
+    def _name_of_method(self, node: ast.expr) -> str:
+        value = self.value(node)
+        return value.attr if isinstance(value, ast.Attribute) else ast.unparse(node)
+
+    @cached_property
+    def _aliases(self) -> frozenset[str]:
+        return self._index.aliases(UTILS) | self._index.aliases(C_UTILS)
+
+    @cached_property
+    def _results(self) -> dict[int, str]:
+        return {
+            id(call): result
+            for name, result in _RESULTS.items()
+            for call in self._index.calls(name)
+        }
+
+    def _bindings(self, node: ast.expr) -> list[_Bound]:
+        """Return everything to which a variable or an attribute of ``self`` is bound."""
+        if isinstance(node, ast.Name):
+            function = self._function_of.get(id(node))
+            return [] if function is None else self._variables_of(function).get(node.id, [])
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            return []
+        return self._own_attributes.get(node.attr, []) if node.value.id == "self" else []
+
+    @cached_property
+    def _function_of(self) -> dict[int, Function]:
+        """The function of each name, without the names of functions inside it."""
+        return {
+            id(node): function
+            for function in self._index.functions
+            for node in nodes_of(*function.body, without=_SCOPES)
+            if isinstance(node, ast.Name)
+        }
+
+    @cached_property
+    def _own_attributes(self) -> dict[str, list[_Bound]]:
+        """What the file assigns to the attributes of ``self``, and of other objects."""
+        assigned = _assigned(self._index.nodes)
+        found: dict[str, list[_Bound]] = {}
+        for node in self._index.of(ast.Attribute):
+            if not isinstance(node.ctx, ast.Load):
+                found.setdefault(node.attr, []).append(assigned.get(id(node), _Bound(None)))
+        return found
+
+    def _variables_of(self, function: Function) -> dict[str, list[_Bound]]:
+        if id(function) not in self._variables:
+            self._variables[id(function)] = self._variables_found(function)
+        return self._variables[id(function)]
+
+    def _variables_found(self, function: Function) -> dict[str, list[_Bound]]:
+        nodes = nodes_of(*function.body, without=_SCOPES)
+        assigned = _assigned(nodes)
+        found: dict[str, list[_Bound]] = {}
+        for argument in ast.walk(function.args):
+            if isinstance(argument, ast.arg):
+                bound = _Bound(None, kind=self._kind_of_argument(function, argument))
+                found.setdefault(argument.arg, []).append(bound)
+        for node in nodes:
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                bound = assigned.get(id(node), _Bound(None))
+                found.setdefault(node.id, []).append(bound)
+        for node in nodes_of(*function.body):
+            # What a function inside assigns to a variable of this one is not followed.
+            if isinstance(node, ast.Global | ast.Nonlocal):
+                for name in node.names:
+                    found.setdefault(name, []).append(_Bound(None))
+        return found
+
+    def _kind_of_argument(self, function: Function, argument: ast.arg) -> str | None:
+        is_execute = function is self._class.method("execute")
+        if is_execute and argument.arg == argument_name(function):
+            return f"{_LIST_OF}InferenceRequest"
+        return None
+
+
+def _assigned(nodes: list[ast.AST]) -> dict[int, _Bound]:
+    """Return what each target is bound to that is assigned alone, by its identity."""
+    found: dict[int, _Bound] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            found |= {id(target): _Bound(node.value) for target in node.targets}
+        elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+            found[id(node.target)] = _Bound(node.value)
+        elif isinstance(node, ast.For | ast.comprehension):
+            found |= _elements(node.target, node.iter)
+    return found
+
+
+def _elements(target: ast.expr, iterated: ast.expr) -> dict[int, _Bound]:
+    """Return what the target of a loop is bound to."""
+    if not isinstance(iterated, ast.Call) or not isinstance(iterated.func, ast.Name):
+        return {id(target): _Bound(iterated, is_element=True)}
+    is_enumerated = iterated.func.id == "enumerate" and bool(iterated.args)
+    if is_enumerated and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        return {id(target.elts[1]): _Bound(iterated.args[0], is_element=True)}
+    return {}
