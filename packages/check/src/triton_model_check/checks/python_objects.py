@@ -159,7 +159,9 @@ def _absent_tensors(
     lookups = {id(call): call for call in each.index.calls("get_input_tensor_by_name")}
     for node in each.index.of(ast.Attribute):
         call = lookups.get(id(objects.value(node.value)))
-        name = _string(call.args[1]) if call is not None and len(call.args) == 2 else None
+        if call is None or len(call.args) != 2:
+            continue
+        name = _string(call.args[1])
         if name is not None and name not in known:
             message = f"'NoneType' object has no attribute '{node.attr}'"
             otherwise = f"use one of {quoted(sorted(known))}, or add it to config.pbtxt"

@@ -82,7 +82,7 @@ def faults_of_calls(model: ModelUnderCheck, source: PythonSource) -> Iterator[Fa
 
 def _wrong_response(model: ModelUnderCheck, call: ast.Call) -> Iterator[Fault]:
     given = {keyword.arg: keyword.value for keyword in call.keywords}
-    error = given.get("error", call.args[1] if len(call.args) > 1 else None)
+    error = _argument(call, "error", 1)
     version = model.target.image_version
     known = sorted(names_of("response_arguments", version))
     for name in () if is_outside_table(version) else given:
@@ -99,8 +99,9 @@ def _no_tensors(call: ast.Call, argument: str, objects: BackendObjects | None) -
     given = [keyword.value for keyword in call.keywords if keyword.arg == argument]
     if argument == "output_tensors":
         given = given or call.args[:1]
-    elements = given[0].elts if given and isinstance(given[0], ast.List) else []
-    for element in elements if objects is not None else ():
+    if objects is None or not given or not isinstance(given[0], ast.List):
+        return
+    for element in given[0].elts:
         kind = objects.kind(element)
         if kind not in (None, "Tensor"):
             message = f"{argument} has an element that is no Tensor, but {kind}"
@@ -125,8 +126,7 @@ def _wrong_tensor(
 
 
 def _wrong_lookup(call: ast.Call) -> Iterator[Fault]:
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
-    name = given.get("name", call.args[1] if len(call.args) > 1 else None)
+    name = _argument(call, "name", 1)
     if isinstance(name, ast.List | ast.ListComp | ast.Tuple | ast.Set | ast.Dict):
         message = "get_input_tensor_by_name takes one name, which is a string"
         yield Fault(call, message, "call it once for each name")
@@ -171,7 +171,7 @@ def _wrong_call(model: ModelUnderCheck, call: ast.Call) -> Iterator[Fault]:
 
 def _wrong_sending(call: ast.Call, objects: BackendObjects) -> Iterator[Fault]:
     given = {keyword.arg: keyword.value for keyword in call.keywords}
-    sent = given.get("response", call.args[0] if call.args else None)
+    sent = _argument(call, "response", 0)
     if not given and not call.args:
         message = "send() without a response needs the flag of the final response"
         hint = "write send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)"
@@ -197,7 +197,7 @@ def _wrong_family(call: ast.Call) -> Iterator[Fault]:
     if absent and None not in given:
         message = f"MetricFamily needs the argument '{absent[0]}'"
         yield Fault(call, message, f"add the argument {absent[0]}")
-    name = given.get("name", call.args[0] if call.args else None)
+    name = _argument(call, "name", 0)
     # The beginning of the name, if it is longer.
     beginning = _string(name.left if isinstance(name, ast.BinOp) else name)
     if beginning is not None and not _METRIC_NAME.fullmatch(beginning):
@@ -206,12 +206,11 @@ def _wrong_family(call: ast.Call) -> Iterator[Fault]:
 
 
 def _wrong_labels(call: ast.Call) -> Iterator[Fault]:
-    given = [keyword.value for keyword in call.keywords if keyword.arg == "labels"]
-    labels = (given or call.args[:1] or [None])[0]
+    labels = _argument(call, "labels", 0)
     for value in labels.values if isinstance(labels, ast.Dict) else ():
         if isinstance(value, ast.Constant) and not isinstance(value.value, str):
             message = f"the value of a label is a string, got {value.value!r}"
-            yield Fault(call, message, f'write "{value.value}"')
+            yield Fault(call, message, f'write "{value.value!r}"')
             return
 
 
@@ -224,8 +223,7 @@ def _set_counter(
     family = objects.value(maker.value) if isinstance(maker, ast.Attribute) else None
     if not isinstance(family, ast.Call):
         return
-    kinds = [keyword.value for keyword in family.keywords if keyword.arg == "kind"]
-    kind = (kinds or family.args[2:3] or [None])[0]
+    kind = _argument(family, "kind", 2)
     if isinstance(kind, ast.Attribute) and kind.attr == "COUNTER":
         message = "a metric of the kind COUNTER has no operation set"
         yield Fault(call, message, "write increment(...), or use the kind GAUGE")
@@ -248,6 +246,14 @@ def _wrong_request(model: ModelUnderCheck, call: ast.Call) -> Iterator[Fault]:
     if _is_text(given.get("model_version")):
         message = "the model_version of an InferenceRequest is a string"
         yield Fault(call, message, "write the number of the version, or -1 for the default")
+
+
+def _argument(call: ast.Call, name: str, place: int) -> ast.expr | None:
+    """Return an argument that has a name and a place."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    return call.args[place] if len(call.args) > place else None
 
 
 def _is_text(value: ast.expr | None) -> bool:
