@@ -176,6 +176,7 @@ CHAPTERS = {
     "instances": "Instance groups",
     "warmup": "Warmup",
     "python_backend": "Python backend",
+    "python_names": "Python models: names and attributes",
     "python_load": "Python models: what they do when they load",
     "python_results": "Python models: results of execute",
     "python_requests": "Python models: requests and responses",

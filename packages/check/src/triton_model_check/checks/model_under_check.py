@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from triton_model_check.model.ensemble_graph import EnsembleGraph
     from triton_model_check.model.packed_files import PackedFiles
     from triton_model_check.model.python_calls import ModelCalls, NamedTensor
+    from triton_model_check.model.python_contract import ModelClass
     from triton_model_check.model.python_source import PythonSource
     from triton_model_check.model_files.model_file import ModelFile
 
@@ -226,6 +227,15 @@ class ModelUnderCheck:
         return tuple(filter(None, self._python_files.values()))
 
     @cached_property
+    def python_classes(self) -> tuple[tuple[PythonSource, ModelClass], ...]:
+        """The class of each of ``python_sources`` of which everything is written in its file."""
+        return tuple(
+            (source, source.model_class)
+            for source in self.python_sources
+            if source.model_class is not None
+        )
+
+    @cached_property
     def python_tensors(self) -> tuple[tuple[PythonSource, tuple[NamedTensor, ...]], ...]:
         """The tensors that each of ``python_sources`` names."""
         from triton_model_check.model.python_calls import find_tensors
@@ -242,7 +252,7 @@ class ModelUnderCheck:
         The garbage collector would visit those of a thousand models many times.
         """
         _ = self.not_checked  # is found with them
-        for name in ("python_sources", "python_tensors", "_python_files"):
+        for name in ("python_sources", "python_classes", "python_tensors", "_python_files"):
             self.__dict__.pop(name, None)
 
     @cached_property

@@ -1,7 +1,6 @@
-"""What a Python model does when Triton loads it, without executing it.
+"""How Triton calls a Python model when it loads it, and what the model calls then.
 
-Only what certainly runs is an error: statements outside conditions, loops and ``try``. What a
-method does later is a warning.
+Only what certainly runs is reported: statements outside conditions, loops and ``try``.
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ from triton_model_check.checks.model_under_check import ENVIRONMENT_PARAMETER, M
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.facts.published import load
 from triton_model_check.model.python_contract import (
-    C_UTILS,
-    UTILS,
     Function,
     ModelClass,
     Place,
@@ -27,7 +24,6 @@ from triton_model_check.model.python_contract import (
     kind_of,
     names_of,
     signature_of,
-    undefined_names,
     values_returned,
 )
 from triton_model_check.model.python_source import PythonSource
@@ -36,192 +32,13 @@ from triton_model_check.model_config.target import SERVERS
 
 _STUB = "triton python_backend src/pb_stub.cc"
 _UTILS_FILE = "triton python_backend src/resources/triton_python_backend_utils.py"
-_PYTHON = "the Python language reference, and triton python_backend Stub::Initialize"
 _AUTO_COMPLETE: Place = "auto_complete_config"
 _TENSOR_KEYS = ("name", "data_type", "dims")
 _METHODS: tuple[Place, ...] = (_AUTO_COMPLETE, "initialize")
 _SENDING = ("exec", "async_exec")
-_OBJECT, _DICT = frozenset(dir(object)), frozenset(dir(dict))
-NO_ATTRIBUTE = "'TritonPythonModel' object has no attribute '{}'"
-_ABSENT_YET = f"module '{UTILS}' has no attribute '{{}}' yet"
+_DICT = frozenset(dir(dict))
 _rule = partial(rule, scope="python")
 _warning = partial(warning, scope="python")
-
-
-# --- names ----------------------------------------------------------------------------------------
-
-
-@_rule(
-    "python-undefined-name",
-    source=_PYTHON,
-    hint="define the name, import it, or fix its spelling",
-)
-def undefined_name(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Every name that the model reads while it loads is defined somewhere in its file.
-
-    Otherwise loading fails with ``NameError``. The rule looks at what certainly runs: the module,
-    its classes, ``initialize`` and ``auto_complete_config``. It skips files that may define names
-    in another way, for example with ``exec`` or ``import *``.
-    """
-    for source, each in classes_of(model):
-        for name in undefined_names(each.index, source.content):
-            if each.runs(name):
-                yield _at(source, name, f"name '{name.id}' is not defined")
-
-
-@_warning(
-    "python-undefined-name-in-function",
-    source="the Python language reference",
-    hint="define the name, import it, or fix its spelling",
-)
-def undefined_name_in_function(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Every name that a function reads is defined somewhere in its file.
-
-    Otherwise the call of the function fails with ``NameError``. The rule skips names inside ``if``
-    and ``try``, and files that may define names in another way.
-    """
-    for source, each in classes_of(model):
-        for name in undefined_names(each.index, source.content):
-            if each.may_run_later(name):
-                yield _at(source, name, f"name '{name.id}' is not defined")
-
-
-@_rule("python-backend-name", source=f"{_STUB}, {_UTILS_FILE}")
-def backend_name(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The model uses only names that the backend's module has while the model loads.
-
-    Triton imports the model before it adds classes such as ``Tensor`` and ``InferenceResponse`` to
-    ``triton_python_backend_utils``, so that annotations and other statements of the module cannot
-    use them. The rule skips models with a module of that name in their folder.
-    """
-    for source, each in with_real_utils(model):
-        yield from _absent_at_import(source, each)
-        for node, message, hint in absent_names(model, each):
-            if each.runs(node):
-                yield _at(source, node, message, hint)
-
-
-@_warning("python-backend-name-in-function", source=f"{_STUB}, {_UTILS_FILE}")
-def backend_name_in_function(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Functions use only names that the backend's module has in the release of the image.
-
-    Otherwise the call fails with ``AttributeError``. The rule skips names inside ``if`` and
-    ``try``.
-    """
-    for source, each in with_real_utils(model):
-        for node, message, hint in absent_names(model, each):
-            if each.may_run_later(node):
-                yield _at(source, node, message, hint)
-
-
-def _absent_at_import(source: PythonSource, each: ModelClass) -> Iterator[Problem]:
-    later, aliases = names_of("set_after_import", None), each.index.aliases(UTILS)
-    for statement in each.index.of(ast.ImportFrom):
-        is_utils = statement.module == UTILS and not statement.level
-        names = [alias.name for alias in statement.names if alias.name in later and is_utils]
-        if names and each.runs(statement, "import"):
-            hint = f"write `import {UTILS} as pb_utils`, and pb_utils.{names[0]} inside a method"
-            yield _at(source, statement, _ABSENT_YET.format(names[0]), hint)
-    for node in each.index.of(ast.Attribute):
-        if node.attr in later and _is_attribute_of(node, aliases) and each.runs(node, "import"):
-            hint = (
-                f'use "{node.attr}" inside a method: Triton adds it after it has imported this '
-                "file; write an annotation as a string"
-            )
-            yield _at(source, node, _ABSENT_YET.format(node.attr), hint)
-
-
-def absent_names(
-    model: ModelUnderCheck, each: ModelClass
-) -> Iterator[tuple[ast.Attribute, str, str]]:
-    """Yield each name of the backend's module that the image does not have,
-    with a message and a hint.
-    """
-    version = model.target.image_version
-    if is_outside_table(version):
-        return
-    aliases, stored = each.index.aliases(UTILS), each.index.stored_attributes
-    known = names_of("module", version) | names_of("set_after_import", version)
-    for node in each.index.of(ast.Attribute):
-        name = node.attr
-        if name in known or name in stored or name.startswith("__"):
-            continue
-        if _is_attribute_of(node, aliases):
-            message = f"module '{UTILS}' has no attribute '{name}'"
-            hint = did_you_mean(name, known, f"use one of {quoted(sorted(known))}")
-            yield node, message, _newer_image(name) or hint
-
-
-def _newer_image(name: str) -> str | None:
-    """Return what to do about a name that later releases have."""
-    since = [load("python_backend")[group].get(name) for group in ("module", "set_after_import")]
-    newer = [release for release in since if release is not None]
-    return f"use an image of {newer[0]} or later" if newer else None
-
-
-def _is_attribute_of(node: ast.AST, aliases: frozenset[str]) -> bool:
-    return (
-        isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Load)
-        and isinstance(node.value, ast.Name)
-        and node.value.id in aliases
-    )
-
-
-@_rule(
-    "python-attribute",
-    source=_PYTHON,
-    hint="assign the attribute before it is read, or fix its spelling",
-)
-def attribute(model: ModelUnderCheck) -> Iterator[Problem]:
-    """``initialize`` reads only attributes of ``self`` that something assigns.
-
-    Otherwise loading fails with ``AttributeError``. The rule skips classes that may get attributes
-    in another way, for example with ``setattr``.
-    """
-    for source, each in classes_of(model):
-        for node in absent_attributes(source, each):
-            if each.runs(node, "initialize"):
-                yield _at(source, node, NO_ATTRIBUTE.format(node.attr))
-
-
-@_warning(
-    "python-attribute-in-method",
-    source="the Python language reference",
-    hint="assign the attribute in initialize, or fix its spelling",
-)
-def attribute_in_method(model: ModelUnderCheck) -> Iterator[Problem]:
-    """``execute`` and ``finalize`` read only attributes of ``self`` that something assigns.
-
-    Otherwise the request fails with ``AttributeError``. The rule skips attributes inside ``if`` and
-    ``try``, and classes that may get attributes in another way.
-    """
-    for source, each in classes_of(model):
-        found = list(absent_attributes(source, each))
-        methods = [each.method(name) for name in ("execute", "finalize")] if found else []
-        called = {id(node) for method in methods if method for node in nodes_of(*method.body)}
-        for node in found:
-            if id(node) in called and each.may_run_later(node):
-                yield _at(source, node, NO_ATTRIBUTE.format(node.attr))
-
-
-def absent_attributes(source: PythonSource, each: ModelClass) -> Iterator[ast.Attribute]:
-    """Yield the attributes of ``self`` in the class that nothing assigns, each at its first use."""
-    methods = {getattr(statement, "name", "") for statement in each.node.body}
-    known = each.index.stored_attributes | methods | _OBJECT
-    found: dict[str, ast.Attribute] = {}
-    for node in each.index.of(ast.Attribute):
-        is_own = isinstance(node.value, ast.Name) and node.value.id == "self"
-        if is_own and node.attr not in known and not node.attr.startswith("__"):
-            found.setdefault(node.attr, node)
-    dynamic = (b"setattr", b"__getattr", b"__dict__", b"vars(")
-    if not found or any(word in source.content for word in dynamic):
-        return
-    # Methods of other classes have a `self` of their own.
-    inside = {id(node) for node in nodes_of(each.node)}
-    for name, node in found.items():
-        if id(node) in inside and name not in each.names:
-            yield node
 
 
 # --- calls of the model's methods -----------------------------------------------------------------
@@ -235,7 +52,7 @@ def initialize(model: ModelUnderCheck) -> Iterator[Problem]:
     ``TypeError``, and the model does not load.
     """
     wanted = {"__init__": (0, "__init__(self)"), "initialize": (1, "initialize(self, args)")}
-    for source, each in classes_of(model):
+    for source, each in model.python_classes:
         for name, (count, form) in wanted.items():
             method = each.method(name)
             if method is None or kind_of(method) is None:
@@ -254,7 +71,7 @@ def auto_complete(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise the model does not load.
     """
     hint = "write `@staticmethod` above `def auto_complete_config(auto_complete_model_config)`"
-    for source, each in classes_of(model):
+    for source, each in model.python_classes:
         method = each.method(_AUTO_COMPLETE)
         if method is None or kind_of(method) is None:
             continue
@@ -290,7 +107,7 @@ def auto_complete_value(model: ModelUnderCheck) -> Iterator[Problem]:
     The methods of the configuration raise ``ValueError`` otherwise, and the model does not load.
     The rule looks at values that are written in the call or assigned once.
     """
-    for source, each in classes_of(model):
+    for source, each in model.python_classes:
         method = each.method(_AUTO_COMPLETE)
         name = argument_name(method) if method is not None else None
         for call in each.index.of(ast.Call) if name else ():
@@ -384,7 +201,7 @@ def initialize_argument(model: ModelUnderCheck) -> Iterator[Problem]:
     ``KeyError``, and the model does not load.
     """
     known = load("python_backend")["initialize_arguments"]
-    for source, each in classes_of(model):
+    for source, each in model.python_classes:
         name = _initialize_argument(each)
         found = [*_wrong_attributes(each, name, known), *_wrong_keys(each, name, known)]
         for node, message, hint in found if name is not None else ():
@@ -428,7 +245,7 @@ def config_value(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     if model.config is None or model.folder.config_fault is not None:
         return
-    for source, each in classes_of(model):
+    for source, each in model.python_classes:
         if b"parameters" not in source.content and b"_config_by_name" not in source.content:
             continue
         for node in each.index.of(ast.Subscript):
@@ -522,7 +339,7 @@ def call_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
     Triton answers "BLS is only supported during the 'execute' function", and the model does not
     load.
     """
-    for source, each in classes_of(model):
+    for source, each in model.python_classes:
         requests = {id(call) for call in each.index.calls("InferenceRequest")}
         for call in each.index.of(ast.Call) if requests else ():
             function = call.func
@@ -564,7 +381,7 @@ def server_at_start(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _questions_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
-    for source, each in classes_of(model):
+    for source, each in model.python_classes:
         for name in ("is_model_ready", "load_model", "unload_model"):
             for call in each.index.calls(name):
                 if each.runs(call, *_METHODS):
@@ -573,22 +390,6 @@ def _questions_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 # --- shared ---------------------------------------------------------------------------------------
-
-
-def classes_of(model: ModelUnderCheck) -> Iterator[tuple[PythonSource, ModelClass]]:
-    for source in model.python_sources:
-        if source.model_class is not None:
-            yield source, source.model_class
-
-
-def with_real_utils(model: ModelUnderCheck) -> Iterator[tuple[PythonSource, ModelClass]]:
-    folders = [model.folder.entries, *(map(model.folder.list, model.versions_to_load))]
-    names = {name.partition(".")[0] for entries in folders for name in entries}
-    if not names.isdisjoint((UTILS, C_UTILS)):
-        return
-    for source, each in classes_of(model):
-        if b"sys.modules" not in source.content:
-            yield source, each
 
 
 def _initialize_argument(each: ModelClass) -> str | None:

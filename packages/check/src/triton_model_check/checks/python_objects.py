@@ -12,11 +12,10 @@ from functools import partial
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.python_faults import Fault
-from triton_model_check.checks.python_load import (
+from triton_model_check.checks.python_names import (
     NO_ATTRIBUTE,
     absent_attributes,
     absent_names,
-    classes_of,
     with_real_utils,
 )
 from triton_model_check.checks.python_requests import faults_of_calls
@@ -88,7 +87,7 @@ def request_fails(model: ModelUnderCheck) -> Iterator[Problem]:
     ``AttributeError`` or ``TypeError``. The rule looks at statements outside conditions and
     ``try``, in ``execute``, its loop over the requests, and the functions that it calls.
     """
-    for source, each in classes_of(model):
+    for source, each in model.python_classes:
         seen: set[int] = set()
         for fault in _faults(model, source, each):
             is_new = fault.node.lineno not in seen
