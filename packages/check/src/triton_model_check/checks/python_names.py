@@ -108,7 +108,9 @@ def _absent_at_import(source: PythonSource, each: ModelClass) -> Iterator[Proble
             hint = f"write `import {UTILS} as pb_utils`, and pb_utils.{names[0]} inside a method"
             yield _at(source, statement, _ABSENT_YET.format(names[0]), hint)
     for node in each.index.of(ast.Attribute):
-        if node.attr in later and _is_attribute_of(node, aliases) and each.runs(node, "import"):
+        if node.attr not in later or each.index.is_in_body(node):
+            continue
+        if _is_attribute_of(node, aliases) and each.runs(node, "import"):
             hint = (
                 f'use "{node.attr}" inside a method: Triton adds it after it has imported this '
                 "file; write an annotation as a string"

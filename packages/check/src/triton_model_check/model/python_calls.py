@@ -188,9 +188,21 @@ def imported_files(folder: ModelFolder, path: str, version: str, tree: ast.Modul
     for level, name in _module_names(tree):
         roots = [package[: len(package) - level + 1]] if level else [[version], []]
         for root in roots:
-            parts = [*root, *filter(None, name.split("."))]
+            modules = [*filter(None, name.split("."))]
+            if modules and not _may_contain(folder, root, modules[0]):
+                continue
+            parts = [*root, *modules]
             candidates = ("/".join(parts) + ".py", "/".join([*parts, "__init__.py"]))
             yield from (each for each in candidates if folder.size_of(*each.split("/")) is not None)
+
+
+def _may_contain(folder: ModelFolder, root: list[str], module: str) -> bool:
+    """Whether a listed folder has the file or the folder of a module.
+
+    The listing is at hand, and most imports are not of the model's own files.
+    """
+    names = folder.list(*root)
+    return module in names or f"{module}.py" in names
 
 
 def _module_names(tree: ast.Module) -> Iterator[tuple[int, str]]:

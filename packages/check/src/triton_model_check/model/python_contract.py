@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from triton_model_check.facts.published import load
@@ -37,6 +37,7 @@ _DYNAMIC = re.compile(
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
+@cache
 def names_of(group: str, version: str | None) -> frozenset[str]:
     """Return the names of a group of ``python_backend.json`` that a release has.
 
@@ -113,6 +114,28 @@ class ModuleIndex:
         """Return the nodes of exactly this type."""
         return self._of_type.get(wanted, [])
 
+    def is_in_body(self, node: ast.expr) -> bool:
+        """Whether a node is in the body of a function, and not among its annotations or defaults.
+
+        Such a node never runs when the module is imported.
+        """
+        place = (node.lineno, node.col_offset)
+        return any(start <= place < end for start, end in self._bodies)
+
+    @cached_property
+    def _bodies(self) -> list[tuple[tuple[int, int], tuple[int | None, int | None]]]:
+        """Where the body of each function begins and ends."""
+        bodies = [(function.body[0], function.body[-1]) for function in self.functions]
+        return [
+            ((first.lineno, first.col_offset), (last.end_lineno, last.end_col_offset))
+            for first, last in bodies
+        ]
+
+    @property
+    def types(self) -> Set[type[ast.AST]]:
+        """The types of the nodes."""
+        return self._of_type.keys()
+
     @cached_property
     def functions(self) -> list[Function]:
         """The functions and coroutines."""
@@ -151,11 +174,25 @@ class ModuleIndex:
                 for alias in node.names
                 if alias.name == name
             }
-            calls = self.of(ast.Call)
+            # An alias is called by another name; then all calls are asked, in their order.
+            has_alias = not imported <= {name}
+            candidates = self.of(ast.Call) if has_alias else self._calls_by_name.get(name, [])
             self._calls[name] = [
-                call for call in calls if _is_called(call.func, name, aliases, imported)
+                call for call in candidates if _is_called(call.func, name, aliases, imported)
             ]
         return self._calls[name]
+
+    @cached_property
+    def _calls_by_name(self) -> dict[str, list[ast.Call]]:
+        """The calls, by the name of the variable or of the attribute that is called."""
+        found: dict[str, list[ast.Call]] = {}
+        for call in self.of(ast.Call):
+            function = call.func
+            if isinstance(function, ast.Name):
+                found.setdefault(function.id, []).append(call)
+            elif isinstance(function, ast.Attribute):
+                found.setdefault(function.attr, []).append(call)
+        return found
 
     def binds(self, name: str) -> bool:
         """Whether the file may give a name another meaning than the one that every module has."""
@@ -207,12 +244,7 @@ class ModelClass:
         """
         if index is None:
             return None
-        found = [
-            each
-            for kind in (ast.ClassDef, ast.alias, ast.Name, ast.Attribute)
-            for each in index.of(kind)
-            if _may_be_model(each)
-        ]
+        found = _what_may_be_model(index)
         node = found[0] if len(found) == 1 else None
         if not isinstance(node, ast.ClassDef) or node not in index.tree.body:
             return None
@@ -344,18 +376,19 @@ def is_generator(function: Function) -> bool:
     return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes)
 
 
-def _may_be_model(node: ast.AST) -> bool:
-    """Whether a node defines or changes the class."""
-    if isinstance(node, ast.ClassDef):
-        return node.name == MODEL
-    if isinstance(node, ast.alias):
-        return MODEL in (node.asname, node.name)
-    if isinstance(node, ast.Name):
-        return node.id == MODEL and not isinstance(node.ctx, ast.Load)
-    if isinstance(node, ast.Attribute):  # TritonPythonModel.execute = other
-        is_class = isinstance(node.value, ast.Name) and node.value.id == MODEL
-        return is_class and not isinstance(node.ctx, ast.Load)
-    return False
+def _what_may_be_model(index: ModuleIndex) -> list[ast.AST]:
+    """Return the nodes that define or change the class."""
+    found: list[ast.AST] = [node for node in index.of(ast.ClassDef) if node.name == MODEL]
+    found += [node for node in index.of(ast.alias) if MODEL in (node.asname, node.name)]
+    for name in index.of(ast.Name):
+        if name.id == MODEL and not isinstance(name.ctx, ast.Load):
+            found.append(name)
+    for attribute in index.of(ast.Attribute):  # TritonPythonModel.execute = other
+        if isinstance(attribute.ctx, ast.Load):
+            continue
+        if isinstance(attribute.value, ast.Name) and attribute.value.id == MODEL:
+            found.append(attribute)
+    return found
 
 
 def _bound_name(node: ast.AST) -> str | None:

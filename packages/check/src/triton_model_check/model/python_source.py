@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
+from triton_model_check.model.compiler_faults import compiler_fault
 from triton_model_check.model.python_contract import ModelClass, ModuleIndex
 from triton_model_check.model.python_objects import BackendObjects
 from triton_model_check.model.syntax_nodes import nodes_of
@@ -66,7 +67,7 @@ class PythonSource:
     python: tuple[int, int] | None = None
 
     @cached_property
-    def _parsed(self) -> tuple[ast.Module | None, SyntaxError | None, bool]:
+    def _parsed(self) -> tuple[ModuleIndex | None, SyntaxError | None, bool]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -75,8 +76,9 @@ class PythonSource:
                 return None, error, False
             except (ValueError, RecursionError, MemoryError) as error:
                 return None, SyntaxError(str(error) or type(error).__name__), False
-            fault = self._compiler_fault(tree)
-            return (tree, None, False) if fault is None else (None, fault, True)
+            index = ModuleIndex(tree)
+            fault = compiler_fault(index, self.path, self.content)
+            return (index, None, False) if fault is None else (None, fault, True)
 
     @property
     def _feature_version(self) -> tuple[int, int] | None:
@@ -85,20 +87,10 @@ class PythonSource:
             return None
         return max(self.python, (3, 7))
 
-    def _compiler_fault(self, tree: ast.Module) -> SyntaxError | None:
-        """Return what the compiler refuses, for example ``await`` outside a coroutine."""
-        try:
-            compile(tree, self.path, "exec", dont_inherit=True, optimize=0)
-        except SyntaxError as error:
-            return error
-        except (ValueError, RecursionError, MemoryError):
-            pass  # The limits are those of this Python; the parser accepted the source.
-        return None
-
     @property
     def tree(self) -> ast.Module | None:
         """The syntax tree, or ``None`` if the source does not parse."""
-        return self._parsed[0]
+        return None if self.index is None else self.index.tree
 
     @property
     def fault(self) -> SyntaxError | None:
@@ -130,10 +122,10 @@ class PythonSource:
         """The backend's objects in the file of a model."""
         return None if self.model_class is None else BackendObjects(self.model_class)
 
-    @cached_property
+    @property
     def index(self) -> ModuleIndex | None:
         """The nodes of the file, or ``None`` if the source does not parse."""
-        return None if self.tree is None else ModuleIndex(self.tree)
+        return self._parsed[0]
 
     @cached_property
     def binds_model(self) -> bool:
