@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy
 import onnx
 from onnx import TensorProto, helper
+from onnx_corpus.runtimes import install
 
 NEWEST_ASKED = 40
 """Newer than any operator set or IR version that a release of ONNX has."""
@@ -42,7 +43,8 @@ def main(folder: Path, versions: Iterable[str]) -> None:
     limits = {}
     for entry in versions:
         version, _, python = entry.partition("@")
-        loads = ask(folder / version, version, python or sys.executable, models)
+        installed = install(folder, version, python or sys.executable)
+        loads = ask(installed, version, python or sys.executable, models)
         limits[version] = read_limits(loads)
     print(json.dumps(limits, indent=2))
 
@@ -101,11 +103,7 @@ def write_external(folder: Path, place: str) -> Path:
 
 
 def ask(installed: Path, version: str, python: str, models: dict[str, Path]) -> dict[str, bool]:
-    """Return which models the version loads; it is installed in a folder of its own."""
-    if not installed.is_dir():
-        pip = [python, "-m", "pip", "install", "--quiet", "--target", str(installed)]
-        # Releases of 2024 and before do not import with NumPy 2.
-        subprocess.run([*pip, f"onnxruntime=={version}", "numpy<2"], check=True)
+    """Return which models the version loads, which is installed in a folder."""
     start = f"import sys; sys.path.insert(0, {str(installed)!r})\n"
     asked = subprocess.run(
         [python, "-c", start + PROBE, *map(str, models.values())],

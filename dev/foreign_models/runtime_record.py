@@ -66,7 +66,7 @@ def record(files: Sequence[ForeignFile]) -> None:
 
 
 def _loaded(python: Path, file: ForeignFile) -> Verdict:
-    program = Path(__file__).with_name("runtime_load.py")
+    program = Path(__file__).parents[1] / "onnx_corpus" / "load.py"
     command = [str(python), "-I", str(program), str(file.cached)]
     try:
         done = subprocess.run(

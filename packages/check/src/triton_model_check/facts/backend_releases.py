@@ -13,9 +13,6 @@ from triton_model_check.facts.releases import newest_known_release, release, rel
 __all__ = ["engine_arguments", "unsupported_xgboost"]
 
 _Constraints = Mapping[str, frozenset[str]]
-# The ONNX Runtimes that were asked for their kernels, which are the releases in the table. Older
-# ones have no kernels that the first one has not.
-_ASKED = ((1, 19), (1, 21), (1, 23), (1, 24), (1, 28))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,48 +75,50 @@ def operator_attributes(domain: str, operator: str, opset: int) -> frozenset[str
 
 def has_kernel(
     domain: str, operator: str, since: int, types: Mapping[str, str], release: str
-) -> bool:
+) -> bool | None:
     """Return whether ONNX Runtime ``release`` implements an operator on the CPU.
 
+    ``None`` if only a later release was found to implement it, and none in between was asked.
     ``since`` is the operator set with the definition that the model uses. ``types`` are the known
     types, such as ``"float"``, by type constraint and by argument.
     """
-    return any(
-        all(name not in types or types[name] in allowed for name, allowed in constraints.items())
-        for constraints in _kernels(domain, operator, since, release)
-    )
+    answers = {
+        is_certain
+        for constraints, is_certain in _kernels(domain, operator, since, release)
+        if all(name not in types or types[name] in allowed for name, allowed in constraints.items())
+    }
+    if True in answers:
+        return True
+    return None if answers else False
 
 
 @cache
-def _kernels(domain: str, operator: str, since: int, release: str) -> tuple[_Constraints, ...]:
-    return tuple(_read(domain, operator, since, max(_number(release), _ASKED[0])))
+def _kernels(
+    domain: str, operator: str, since: int, release: str
+) -> tuple[tuple[_Constraints, bool], ...]:
+    return tuple(_read(domain, operator, since, _number(release)))
 
 
 def _read(
     domain: str, operator: str, since: int, release: tuple[int, ...]
-) -> Iterator[_Constraints]:
-    rows = load("onnx_kernels")["kernels"].get(domain, {}).get(operator, ())
-    for first, last, added, removed, constraints in rows:
-        is_in_release = _may_be_added(_number(added), release) and (
-            removed is None or release < _number(removed)
-        )
+) -> Iterator[tuple[_Constraints, bool]]:
+    """Yield the kernels that a release has or may have, and whether it certainly has them."""
+    kernels = load("onnx_kernels")
+    asked = [_number(each) for each in kernels["asked"]]
+    for first, last, added, removed, constraints in kernels["kernels"][domain].get(operator, ()):
         # A kernel without a last operator set is only for the definition that it was written for.
-        if is_in_release and (since == first or (last is not None and first < since <= last)):
-            yield {name: frozenset(types.split()) for name, types in constraints.items()}
-
-
-def _may_be_added(added: tuple[int, ...], release: tuple[int, ...]) -> bool:
-    """Return whether the release may have a kernel that was first found in ``added``.
-
-    A release between two that were asked may have the kernels of the later one: 1.27 those that
-    1.28 has and 1.24 has not.
-    """
-    without = [asked for asked in _ASKED if asked < added]
-    return not without or release > without[-1]
+        is_for = since == first or (last is not None and first < since <= last)
+        is_removed = removed is not None and release >= _number(removed)
+        found_in = _number(added)
+        is_certain = found_in <= release
+        is_absent = not is_certain and any(release[:2] <= each < found_in for each in asked)
+        if is_for and not is_removed and not is_absent:
+            named = {name: frozenset(types.split()) for name, types in constraints.items()}
+            yield named, is_certain
 
 
 def _number(release: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in release.split(".")[:2])
+    return tuple(int(part) for part in release.split("."))
 
 
 def unsupported_xgboost(image_version: str, model_type: str, xgboost: tuple[int, int]) -> str:

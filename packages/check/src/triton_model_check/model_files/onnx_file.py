@@ -95,6 +95,9 @@ def describe_onnx(
         reason = f"{inference.missing_kernel} on the CPU, for the types of its tensors"
         lines = lines or (f"operators not checked on a GPU: {reason}",)
         inference = replace(inference, missing_kernel=None)
+    if inference.doubtful_kernel:
+        reason = f"ONNX Runtime {release} may refuse it on the CPU: {inference.doubtful_kernel}"
+        lines = (*lines, f"operators not checked: {reason}")
     return _with_lines(_with_inference(described, inference), lines, asking)
 
 

@@ -44,6 +44,8 @@ _ACCEPTED = re.compile(
     r"|^(Conv|ConvInteger|QLinearConv)\b.*Input tensor must have at least 3"
     r"|^(ConvTranspose|GreaterOrEqual|LessOrEqual|MeanVarianceNormalization)\b"
 )
+# The runtime replaces it by the operators of its function, also where the package deprecated it.
+_DEPRECATED_BUT_LOADED = re.compile("GroupNormalization is deprecated")
 # Operators whose shapes the runtime infers less precisely than the package.
 _LESS_PRECISE = frozenset(
     {
@@ -62,8 +64,11 @@ _LESS_PRECISE = frozenset(
 _ELEMENTS = tuple(
     f"{kind}_data" for kind in ("double", "float", "int32", "int64", "raw", "string", "uint64")
 )
-# The runtime takes its newest operator set, and it reads sparse tensors.
-_UNKNOWN = re.compile(r"No opset import|sparse_tensor")
+# The runtime takes its newest operator set, it reads sparse tensors, and some releases have the
+# types of fewer bits in older operator sets than those that define them.
+_UNKNOWN = re.compile(
+    r"No opset import|sparse_tensor|output has unsupported type tensor\((u?int[24]|float[48])"
+)
 _ERROR = re.compile(r"\[(?:Shape|Type)InferenceError\]")
 
 
@@ -125,7 +130,8 @@ def _invalid_operator(model: Any) -> str | None:
         try:
             checker.check_node(_with_elements(node).SerializeToString(), context, scope)
         except checker.ValidationError as error:
-            return str(error).split("\n", 1)[0]
+            if not _DEPRECATED_BUT_LOADED.search(str(error)):
+                return str(error).split("\n", 1)[0]
     return _missing_attribute(model)
 
 
@@ -227,7 +233,8 @@ def _inferred(model: Any, release: str) -> dict[str, Any]:
     missing = missing_kernel(inferred, release) if release else None
     answer = {
         "types": {name: found[name] for name in found if not types[name]},
-        "missing_kernel": missing,
+        "missing_kernel": missing.message if missing and missing.is_certain else None,
+        "doubtful_kernel": missing.message if missing and not missing.is_certain else "",
     }
     shapes = {
         each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output

@@ -66,16 +66,18 @@ class Inference:
 
     ``fault`` is why the runtime refuses an operator or a type. A shape of ``None`` has rank 0 or is
     unknown. ``types`` are the data types of the outputs that the file gives no type.
-    ``missing_kernel`` is which operator the runtime does not implement on the CPU. ``unclear`` are
-    the outputs that may have other shapes than the file declares; where some are unclear for their
-    values, ``shapes`` has the others. ``batched`` is whether an unclear output begins with a
-    variable size, if that is certain.
+    ``missing_kernel`` is which operator the runtime does not implement on the CPU, and
+    ``doubtful_kernel`` which one it may not implement. ``unclear`` are the outputs that may have
+    other shapes than the file declares; where some are unclear for their values, ``shapes`` has
+    the others. ``batched`` is whether an unclear output begins with a variable size, if that is
+    certain.
     """
 
     shapes: Mapping[str, Shape] | None = None
     types: Mapping[str, int] = field(default_factory=dict)
     fault: str | None = None
     missing_kernel: str | None = None
+    doubtful_kernel: str = ""
     unclear: Collection[str] = ()
     batched: Mapping[str, bool] = field(default_factory=dict)
     not_checked: str = ""
@@ -121,6 +123,7 @@ def infer(message: MessageReader, cpu_release: str = "") -> Inference:
         answer.get("types", {}),
         answer.get("fault"),
         answer.get("missing_kernel"),
+        answer.get("doubtful_kernel", ""),
         answer.get("unclear", ()),
         answer.get("batched", {}),
         f"{_NOT_CHECKED}: {reason}" if reason else _depending(answer.get("depend_on_values", ())),
