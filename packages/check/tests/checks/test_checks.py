@@ -214,7 +214,7 @@ def test_imports_that_the_image_lacks(
         ),
         ("python-class: the only class", 'rename class "Scaler" to "TritonPythonModel"'),
         ("python-execute-returns-none: sender", "set model_transaction_policy { decoupled: true }"),
-        ("onnx-control: another name", 'write the name of an input of the model: "X" and "S"'),
+        ("onnx-control: another name", 'write the name of an input of the model: "S"'),
         (
             "model-file-missing: model_type",
             'write parameters { key: "model_type" value { string_value: "xgboost_json" } }',

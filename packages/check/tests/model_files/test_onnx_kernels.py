@@ -62,7 +62,7 @@ def _group_normalization() -> bytes:
 
 
 def _batch_first() -> bytes:
-    shapes = {"X": ("b", 3, 2), "W": (1, 5, 2), "R": (1, 5, 5)}
+    shapes: dict[str, tuple[int | str, ...]] = {"X": ("b", 3, 2), "W": (1, 5, 2), "R": (1, 5, 5)}
     inputs = [tensor(name, dims=dims) for name, dims in shapes.items()]
     recurrent = helper.make_node("RNN", list(shapes), ["Y"], hidden_size=5, layout=1)
     return model("", [recurrent], inputs, [tensor("Y", dims=("b", 3, 1, 5))], opsets={"": 14})
@@ -138,7 +138,7 @@ def test_inverse_one_sided_transform_depends_on_the_release(
     release: str, expected: bool | None
 ) -> None:
     """Releases up to 1.24 certainly refuse it, 1.27 loads it, and those between were not asked."""
-    attributes = {"inverse": 1, "onesided": 1}
+    attributes: dict[str, Any] = {"inverse": 1, "onesided": 1}
     transform = helper.make_node("DFT", ["X"], ["Y"], **attributes)
     shapes = {"X": ("b", 4, 2), "Y": ("b", 6, 1)}
     inputs, outputs = ([tensor(name, dims=shapes[name])] for name in "XY")

@@ -195,3 +195,30 @@ def test_findings_are_kept_for_the_runtime_that_was_asked(
     after = KeptRepository.from_directory(tmp_path).check(target, is_packed=False)
     assert before.not_checked
     assert after.not_checked == ()
+
+
+def _ort_file(folder: Path, content: bytes) -> Path:
+    """Write a model in ONNX Runtime's own format, as ONNX Runtime does."""
+    path = folder / "model.ort"
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(path)
+    options.add_session_config_entry("session.save_model_format", "ORT")
+    onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    return path
+
+
+def test_file_of_the_own_format_is_described_by_the_runtime(tmp_path: Path) -> None:
+    """A file that ends with .ort has the inputs and outputs that the session has."""
+    path = _ort_file(tmp_path, RELU)
+    found = describe(path, onnx_runtime="auto")
+    assert (found.format, found.faults, found.not_checked) == ("ort", (), ())
+    assert [each.shape for each in (*found.inputs, *found.outputs)] == [(-1, 4), (-1, 4)]
+    assert describe(path).not_checked == ("content not checked",)
+
+
+def test_broken_file_of_the_own_format_is_refused_by_the_runtime(tmp_path: Path) -> None:
+    """A file that begins like one of the own format is refused where the runtime refuses it."""
+    path = tmp_path / "model.ort"
+    path.write_bytes(b"\x10\0\0\0ORTM" + bytes(64))
+    (fault,) = describe(path, onnx_runtime="auto").faults
+    assert fault.code == "onnx-invalid-graph"

@@ -7,14 +7,8 @@ from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.checks.model_under_check import ModelUnderCheck
-from triton_model_check.checks.onnx import (
-    Pair,
-    different,
-    dims_problem,
-    pairs,
-    type_problems,
-    unexpected,
-)
+from triton_model_check.checks.onnx import dims_problem, type_problems, unexpected
+from triton_model_check.checks.onnx_dims import Pair, different, pairs
 from triton_model_check.checks.rules import Problem, reported, rule, warning
 from triton_model_check.fixes.steps import put, unsafe
 from triton_model_check.model.backends import fix_of_wrong_backend

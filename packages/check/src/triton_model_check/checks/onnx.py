@@ -6,16 +6,22 @@ Source: onnxruntime_backend r24.10.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
+from triton_model_check.checks.onnx_controls import (
+    absent_control_hint,
+    control_names,
+    control_problem,
+)
+from triton_model_check.checks.onnx_dims import Pair, dims_fault, pairs
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.facts.backend_releases import first_release_with_bf16, onnx_runtime
 from triton_model_check.fixes.steps import meant, put, unsafe
 from triton_model_check.model_config.schema import data_type_name
-from triton_model_check.model_files.model_file import ModelFile, ModelTensor
+from triton_model_check.model_files.model_file import ModelFile
 
 _AUTO_COMPLETE = "onnxruntime_backend ModelState::AutoCompleteMaxBatch"
 _TYPES = "onnxruntime_backend ConvertFromOnnxDataType"
@@ -24,32 +30,6 @@ _VALIDATE_CONTROLS = "onnxruntime_backend ModelInstanceState::ValidateBooleanSeq
 _VALIDATE_OUTPUTS = "onnxruntime_backend ModelInstanceState::ValidateOutputs"
 _VALIDATE_BOTH = "onnxruntime_backend ModelInstanceState::ValidateInputs, ValidateOutputs"
 _DIMS = re.compile(r"write dims: (\[.*?\])")
-
-
-class Pair(NamedTuple):
-    """A tensor of the configuration, with its place,
-    and the tensor of the model with the same name.
-    """
-
-    field: str
-    position: int
-    tensor: Any
-    found: ModelTensor
-
-    @property
-    def dims(self) -> list[int]:
-        """The dims after ``reshape``, as the model gets them."""
-        tensor = self.tensor
-        return list(tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims)
-
-
-def pairs(file: ModelFile, config: Any) -> Iterator[Pair]:
-    """Yield each tensor of the configuration that the model has too."""
-    for field, tensors in (("input", file.inputs), ("output", file.outputs)):
-        found = {each.name: each for each in tensors}
-        for index, tensor in enumerate(getattr(config, field)):
-            if tensor.name in found:
-                yield Pair(field, index, tensor, found[tensor.name])
 
 
 # Batching.
@@ -151,6 +131,9 @@ def _count_hint(config: Any, names: Sequence[str]) -> str:
         return f"add the input {quoted(missing)}"
     if extra and not missing:
         return f"remove the input {quoted(extra)}"
+    absent = [name for name in control_names(config) if name not in known]
+    if absent and not missing:
+        return absent_control_hint(config, absent[0], names)
     return (
         f"list exactly the inputs {quoted(names)}, without sequence controls, "
         "states and batch inputs"
@@ -288,7 +271,7 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
                 )
                 yield Problem(message, (pair.field,), "export the model with a size of at least 1")
             is_exact = pair.field == "input" or pair.found.has_certain_shape
-            problem = _dims_problem(pair, config.max_batch_size > 0, is_exact)
+            problem = dims_fault(pair, config.max_batch_size > 0, is_exact)
             if problem is not None:
                 yield dims_problem(pair, *problem)
 
@@ -300,88 +283,7 @@ def dims_problem(pair: Pair, message: str, hint: str) -> Problem:
     return Problem(message, (pair.field, pair.position, "dims"), hint, fix=fix)
 
 
-def _dims_problem(pair: Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:
-    """Return message and hint. Without ``is_exact``, the runtime may infer a more precise shape."""
-    given, shape = pair.dims, pair.found.shape or ()
-    if pair.field == "input" and pair.tensor.allow_ragged_batch:
-        return None if shape == (-1,) else _ragged(pair, shape)
-    if not shape:
-        is_wrong = is_exact and any(size != 1 for size in given)
-        return _scalar(pair, given) if is_wrong else None
-    if is_batched and shape[0] != -1:
-        return _not_batched(pair, shape)
-    full = [-1, *given] if is_batched else given
-    return (
-        None
-        if _fits(full, shape, pair.field, is_exact)
-        else different(pair, full, shape, is_batched)
-    )
-
-
-def _fits(given: Sequence[int], shape: Sequence[int], field: str, is_exact: bool) -> bool:
-    if len(given) != len(shape):
-        return False
-    if field == "output" and is_exact:
-        return list(given) == list(shape)
-    return all(size in (-1, wanted) for wanted, size in zip(given, shape, strict=True))
-
-
-def _ragged(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
-    message = "configuration expects model provides input with shape [-1] for ragged input "
-    message += f'"{pair.tensor.name}", model provides {list(shape)}'
-    return message, "remove allow_ragged_batch"
-
-
-def _scalar(pair: Pair, given: Sequence[int]) -> tuple[str, str]:
-    message = (
-        f'scalar tensor "{pair.tensor.name}", should only provide 1 in dims, got {list(given)}'
-    )
-    return message, "write dims: [ 1 ]"
-
-
-def _not_batched(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
-    message = (
-        f'tensor "{pair.tensor.name}": for the model to support batching the shape should have at '
-    )
-    message += (
-        "least 1 dimension and the first dimension must be -1; but shape expected by the model is"
-    )
-    fix = f"set max_batch_size: 0 and write dims: {list(shape)}"
-    return f"{message} {list(shape)}", f"{fix}, or export the model with a variable first dimension"
-
-
-def different(
-    pair: Pair, given: Sequence[int], shape: Sequence[int], is_batched: bool
-) -> tuple[str, str]:
-    """Return message and hint for dims that do not fit a shape; both have the
-    batch dimension, if any.
-    """
-    message = (
-        f'tensor "{pair.tensor.name}": the model expects '
-        f"{len(shape)} dimensions (shape {list(shape)}) "
-    )
-    message += (
-        f"but the model configuration specifies {len(given)} dimensions (shape {list(given)})"
-    )
-    wanted = list(shape[1:] if is_batched else shape)
-    hint = f"write dims: {wanted}" if wanted else "write dims: [ 1 ] and reshape: { shape: [ ] }"
-    lacks_batch_size = not is_batched and [-1, *given] == list(shape)
-    return message, f"set max_batch_size to at least 1, or {hint}" if lacks_batch_size else hint
-
-
 # Sequences.
-
-_CONTROL_KINDS = {
-    0: "CONTROL_SEQUENCE_START",
-    1: "CONTROL_SEQUENCE_READY",
-    2: "CONTROL_SEQUENCE_END",
-    3: "CONTROL_SEQUENCE_CORRID",
-}
-_CONTROL_VALUES = {
-    "int32_false_true": "TYPE_INT32",
-    "fp32_false_true": "TYPE_FP32",
-    "bool_false_true": "TYPE_BOOL",
-}
 
 
 @rule(
@@ -402,46 +304,6 @@ def control(model: ModelUnderCheck) -> Iterator[Problem]:
         for index, given in enumerate(config.sequence_batching.control_input):
             place = ("sequence_batching", "control_input", index)
             for each in given.control if given.name else ():
-                problem = _control_problem(given.name, each, found, config.max_batch_size)
-                if problem is not None and each.kind in _CONTROL_KINDS:
+                problem = control_problem(given.name, each, found, config)
+                if problem is not None:
                     yield Problem(problem[0], place, problem[1])
-
-
-def _control_problem(
-    name: str, control: Any, inputs: Mapping[str, ModelTensor], max_batch_size: int
-) -> tuple[str, str] | None:
-    found = inputs.get(name)
-    if found is None:
-        message = (
-            f"configuration specified sequence control '{name}', "
-            "but model does not provide that input"
-        )
-        return message, f"write the name of an input of the model: {quoted(inputs)}"
-    dims = list(found.shape or ())[1 if max_batch_size > 0 else 0 :]
-    if dims != [1]:
-        message = f"sequence control '{name}' in model has dims {dims} but dims [1] is expected"
-        return message, "export the model with this input as [batch, 1]"
-    given = _control_type(control)
-    if given and found.data_type and given != found.data_type:
-        message = f"sequence control '{name}', the model expects data-type {found.data_type}"
-        return f"{message} but the model configuration specifies {given}", _control_hint(
-            control, found
-        )
-    return None
-
-
-def _control_type(control: Any) -> str:
-    if _CONTROL_KINDS.get(control.kind) == "CONTROL_SEQUENCE_CORRID":
-        return data_type_name(control.data_type) if control.data_type else ""
-    return next((name for field, name in _CONTROL_VALUES.items() if getattr(control, field)), "")
-
-
-def _control_hint(control: Any, found: ModelTensor) -> str:
-    if _CONTROL_KINDS.get(control.kind) == "CONTROL_SEQUENCE_CORRID":
-        return f"write data_type: {found.data_type}"
-    fields = [field for field, name in _CONTROL_VALUES.items() if name == found.data_type]
-    return (
-        f"write {fields[0]}"
-        if fields
-        else "export the model with this input as INT32, FP32 or BOOL"
-    )

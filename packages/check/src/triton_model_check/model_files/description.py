@@ -140,7 +140,9 @@ def _describe_onnx(
 
         return describe_onnx(path, file, image_version, **options)
     if file.read(8)[4:] == b"ORTM":
-        return ModelFile(path, "ort", not_checked=("content not checked",))
+        from triton_model_check.model_files.onnx_file import describe_ort
+
+        return describe_ort(path, image_version, **options)
     from triton_model_check.model_files.onnx_faults import not_a_model
 
     return ModelFile(path, "ort", faults=(not_a_model("ORT model verification failed"),))

@@ -109,6 +109,38 @@ def _unknown_runtime(image_version: str | None) -> str:
     )
 
 
+def describe_ort(
+    path: Path,
+    image_version: str | None,
+    *,
+    has_op_library: bool = False,
+    on_cpu: bool = False,
+    graph_level: int = 0,
+    asking: Asking = "never",
+) -> ModelFile:
+    """Describe a file in ONNX Runtime's own format, which only the runtime reads.
+
+    The options are those of ``describe_onnx``.
+    """
+    not_read = ModelFile(path, "ort", not_checked=("content not checked",))
+    runtime = onnx_runtime(image_version)
+    if runtime is None or has_op_library or asking == "never":
+        return not_read
+    release = minor_release(runtime.version)
+    asked = find_runtime(release, asking)
+    if isinstance(asked, NotAsked):
+        line = f"ONNX Runtime {release} was not asked: {asked.reason}"
+        return replace(not_read, not_checked=(*not_read.not_checked, line))
+    answer = asked.ask_about_file(path, path.stat().st_size, graph_level)
+    if isinstance(answer, NotAsked):
+        line = f"ONNX Runtime {release} has not answered: {answer.reason}"
+        return replace(not_read, not_checked=(*not_read.not_checked, line))
+    if answer.is_not_implemented and not on_cpu:
+        line = f"operators not checked on a GPU: ONNX Runtime on the CPU: {answer.error}"
+        return replace(not_read, not_checked=(line,))
+    return replace(described_by(path, answer), format="ort")
+
+
 def _read_by_runtime(
     described: ModelFile, runtime: OnnxRuntime | None, asking: Asking
 ) -> ModelFile:
