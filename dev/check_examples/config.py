@@ -21,6 +21,8 @@ from check_examples.repositories import (
 )
 from check_examples.torch_and_plan import torchscript
 
+from triton_model_check.model_config.target import Target
+
 IGNORE = "triton-model-check: ignore"
 PLACEHOLDER = 'parameters { key: "path" value { string_value: "${path}" } }\n'
 _TENSORS = IO.replace('"X"', '"INPUT__0"').replace('"Y"', '"OUTPUT__0"')
@@ -83,6 +85,14 @@ EXAMPLES: dict[str, Example] = {
     ),
     "ignore-unused": added(
         f'# {IGNORE}[text-placeholder] set at start\nmetric_tags {{ key: "a" value: "b" }}\n', ""
+    ),
+    "layout-config-absent": Example(
+        {"m/1/model.onnx": relu()},
+        {
+            "m/1/model.onnx": relu(),
+            "m/config.pbtxt": f'backend: "onnxruntime"\nmax_batch_size: 8\n{IO}',
+        },
+        Target.named("server", image_version="22.06"),
     ),
     "layout-no-model": Example(
         {"models/m/config.pbtxt": HEAD, "models/m/1/model.py": CLASS, "src/app.py": "..."},

@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 from check_examples import EXAMPLES
+from check_examples.onnx_models import relu
 from check_examples.python_backend import PYTHON, packed
 from check_examples.repositories import (
     CLASS,
@@ -347,24 +349,14 @@ def test_relative_environment_depends_on_the_working_directory(
     assert any("working directory of the server" in line for line in report.not_checked)
 
 
-@pytest.mark.parametrize("platform", SERVERS)
-def test_absolute_environment_depends_on_the_server(platform: Platform, tmp_path: Path) -> None:
-    """No server is said to load a model whose environment only its machine or image may have."""
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_absolute_environment_is_only_on_the_server(platform: Platform, tmp_path: Path) -> None:
+    """No server is said to load a model whose environment is outside of what was checked."""
     files = one(HEAD + ENVIRONMENT % "/opt/env.tar.gz")
     repository = ModelRepository.from_directory(write(files, tmp_path / "models"))
     report = repository.check(Target.named(platform, image_version="24.10"), is_packed=False)
-    assert not report.findings
     assert report.verdict is Verdict.UNKNOWN
-    assert any('may have "/opt/env.tar.gz"' in line for line in report.not_checked)
-
-
-def test_label_file_in_a_version_folder(tmp_path: Path) -> None:
-    """The hint of a missing label file names the version folder that has it."""
-    labelled = re.sub(r"(output \[ \{)", r'\1 label_filename: "labels.txt"', HEAD)
-    files = one(labelled, **{"m/1/labels.txt": "a\n"})
-    (finding,) = _findings(files, tmp_path, "server", image_version="24.10")
-    assert finding.code == "tensor-label-file"
-    assert finding.hint == "move 1/labels.txt to the folder of config.pbtxt"
+    assert any('"/opt/env.tar.gz"' in line for line in report.not_checked)
 
 
 @pytest.mark.parametrize(
@@ -412,3 +404,41 @@ def test_states_of_pytorch_have_an_index(
     }
     found = _findings(files, tmp_path, "server", image_version="24.10")
     assert [each.code for each in found] == ["backend-pytorch-names"] * count
+
+
+@pytest.mark.parametrize(
+    ("platform", "version", "is_rejected"),
+    [
+        ("server", "21.09", True),
+        ("server", "22.06", True),
+        ("server", "22.07", False),
+        ("sagemaker", "22.05", True),
+        ("sagemaker", "21.08", False),  # its start script was not published
+    ],
+)
+@pytest.mark.parametrize("config", [None, 'backend: "onnxruntime"\n'])
+def test_older_servers_complete_no_configuration(
+    config: str | None, platform: Platform, version: str, is_rejected: bool, tmp_path: Path
+) -> None:
+    """Before 22.07 the server rejects a model that needs completion; later it completes it."""
+    old = onnx.load_from_string(relu())
+    old.ir_version = 7  # of the ONNX Runtime of 21.08
+    files: Files = {"m/1/model.onnx": old.SerializeToString()}
+    if config is not None:
+        files["m/config.pbtxt"] = config
+    repository = ModelRepository.from_directory(write(files, tmp_path / "models"))
+    report = repository.check(Target.named(platform, image_version=version), is_packed=False)
+    codes = {each.code for each in report.errors}
+    expected = {"onnx-input-count"} if config else {"layout-config-absent"}
+    assert codes == (expected if is_rejected else set())
+    assert (report.verdict is Verdict.REJECTED) is is_rejected
+    is_named = any("completes configurations" in line for line in report.not_checked)
+    assert is_named is (version == "21.08")
+
+
+def test_labels_in_a_version_folder_are_to_be_moved(tmp_path: Path) -> None:
+    """The hint for a label file in a version folder names the folder where it must be."""
+    output = 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "l.txt" } ]\n'
+    found = _findings(one(HEAD + output, **{"m/1/l.txt": "cat\ndog\n"}), tmp_path, "server")
+    hints = [each.hint for each in found if each.code == "tensor-label-file"]
+    assert hints == ['move 1/l.txt to "m/l.txt", beside config.pbtxt']

@@ -13,15 +13,22 @@ from triton_model_check.model_repository import ModelRepository
 
 
 @pytest.mark.parametrize(
-    ("image", "reported"),
-    [("25.03", ["vllm-engine-argument"]), ("26.04", ["vllm-engine-argument"] * 2)],
+    ("image", "reported", "unknown"),
+    [
+        ("25.03", 0, ["max_modle_len"]),
+        ("26.04", 2, []),
+        ("26.12", 0, ["disable_log_requests", "max_modle_len"]),
+    ],
 )
-def test_an_image_with_an_older_vllm_may_have_former_arguments(
-    image: str, reported: list[str], tmp_path: Path
+def test_arguments_of_other_releases_are_unknown(
+    image: str, reported: int, unknown: list[str], tmp_path: Path
 ) -> None:
-    """A removed argument is reported only for images whose vLLM no longer has it."""
+    """A name that no table has is reported for releases of the tables, and unknown for others."""
     arguments = {**HUB, "disable_log_requests": True, "max_modle_len": 4096}
     target = Target.named("server", image_version=image)
     repository = ModelRepository.from_directory(write(vllm(arguments), tmp_path))
     report = repository.check(target, is_packed=False)
-    assert [each.code for each in report.findings] == reported
+    codes = [each.code for each in report.findings if each.code.startswith("vllm")]
+    assert codes == ["vllm-engine-argument"] * reported
+    lines = [each for each in report.not_checked if "has the argument" in each]
+    assert [each.split('"')[1] for each in lines] == unknown

@@ -137,6 +137,7 @@ def _limited_model_findings(
         *_imports_not_checked(model),
         *_environment_not_checked(model),
         *_calls_not_checked(model),
+        *_arguments_not_checked(model),
         *not_known_of_image(model),
     )
     if model.python_sources:
@@ -204,6 +205,14 @@ def _calls_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
     from triton_model_check.checks.python_backend import calls_not_checked
 
     return calls_not_checked(model)
+
+
+def _arguments_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
+    if model.backend != "vllm":
+        return ()
+    from triton_model_check.checks.vllm import arguments_not_checked
+
+    return arguments_not_checked(model)
 
 
 def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:

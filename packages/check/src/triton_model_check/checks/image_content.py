@@ -20,6 +20,11 @@ def not_known_of_image(model: ModelUnderCheck) -> Iterator[str]:
     The reader of an ONNX file says the same of ONNX Runtime.
     """
     version = model.target.image_version
+    if model.target.completes_configs is None and not _is_complete(model):
+        yield (
+            f"{model.folder.path}: not checked whether image {version} completes configurations: "
+            "its start script was not published"
+        )
     unknown = () if version is None else unknown_facts(version)
     if not unknown or version is None:
         return
@@ -30,6 +35,13 @@ def not_known_of_image(model: ModelUnderCheck) -> Iterator[str]:
         yield f"{path}: not checked for the Python of image {version}, which is not known"
     if FIELDS in unknown and model.config is not None:
         yield f"{path}: not checked whether image {version} knows all fields of config.pbtxt"
+
+
+def _is_complete(model: ModelUnderCheck) -> bool:
+    """Whether the model loads without completion, or is rejected for another reason."""
+    if model.folder.is_ensemble or model.folder.config_fault is not None:
+        return True
+    return not model.is_auto_completed and not model.completes_tensors
 
 
 def _depends_on_backends(model: ModelUnderCheck, version: str) -> bool:

@@ -10,6 +10,7 @@ from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.steps import put, remove, string, unsafe
 from triton_model_check.model.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model.misplaced_files import hint_of_misplaced, hint_of_root
+from triton_model_check.model_config.target import COMPLETES_SINCE
 
 _VERSIONS = "triton core VersionsToLoad"
 _PARENT_OF_STORAGE = (
@@ -348,3 +349,29 @@ def has_another_name(model: ModelUnderCheck) -> bool:
     mapped = model.target.mode == "multi-model" and model.is_served
     name = model.config.name
     return bool(name) and name != model.name and not mapped and model.folder.path != "."
+
+
+@rule(
+    "layout-config-absent",
+    "model",
+    source="triton server, strict_model_config in src/main.cc of r22.06 and r22.07",
+    hint=(
+        "write config.pbtxt, for example with `triton-model-check model new`, or use image "
+        f"{COMPLETES_SINCE} or newer"
+    ),
+    server_hint=(
+        "write config.pbtxt, for example with `triton-model-check model new`, use image "
+        f"{COMPLETES_SINCE} or newer, or start the server with --strict-model-config=false and "
+        "ignore this"
+    ),
+    before=COMPLETES_SINCE,
+)
+def config_absent(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A model for an image before 22.07 has a ``config.pbtxt``.
+
+    From 22.07 on the server completes configurations from models by default. Before, it does so
+    only with ``--strict-model-config=false``. Other rules report what an incomplete
+    ``config.pbtxt`` lacks.
+    """
+    if model.target.completes_configs is False and not model.folder.has_config:
+        yield Problem("failed to open text file for read: config.pbtxt does not exist")

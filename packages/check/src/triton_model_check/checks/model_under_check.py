@@ -210,7 +210,7 @@ class ModelUnderCheck:
         Backends other than Python do so only if something is missing. Source: triton documentation,
         "Auto-Generated Model Configuration".
         """
-        if self.folder.is_ensemble:
+        if self.folder.is_ensemble or self.target.completes_configs is False:
             return False
         if self.backend == "python":
             is_unknown = not self.python_sources
@@ -333,6 +333,8 @@ class ModelUnderCheck:
         )
         if not found:
             return ()
+        if self.target.completes_configs is False:
+            return () if self.config is None else tuple((file, self.config) for file in found)
         from triton_model_check.model.completion import complete_from_onnx
 
         return tuple((file, complete_from_onnx(self.config, file, self.name)) for file in found)
@@ -367,6 +369,8 @@ class ModelUnderCheck:
         """Whether the backend completes the configuration from the model."""
         from triton_model_check.model.completion import is_complete
 
+        if self.target.completes_configs is False:
+            return False
         return self.config is None or not is_complete(self.config)
 
     @property

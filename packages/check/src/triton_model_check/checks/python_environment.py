@@ -174,10 +174,10 @@ def environment_in_working_directory(model: ModelUnderCheck) -> Iterator[Problem
 def environment_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
     """Return the line about an environment that only the server may have."""
     path = model.parameter(PARAMETER)
-    if model.backend != "python" or _is_aws_image(model):
+    if model.backend != "python":
         return ()
-    if path.startswith("/"):
-        reason = f'only the machine or the image of the server may have "{path}"'
+    if _is_absolute_elsewhere(model):
+        reason = f'only the server may have "{path}", so its packages were not read either'
         return (f"{model.config_place}: {PARAMETER} not checked: {reason}",)
     if not _is_relative_elsewhere(model):
         return ()
@@ -185,6 +185,11 @@ def environment_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
         return ()
     reason = f'only the working directory of the server may have "{path}"'
     return (f"{model.config_place}: {PARAMETER} not checked: {reason}",)
+
+
+def _is_absolute_elsewhere(model: ModelUnderCheck) -> bool:
+    """Whether the path is absolute, and ``python-environment-elsewhere`` does not report it."""
+    return model.parameter(PARAMETER).startswith("/") and not _is_aws_image(model)
 
 
 def _is_relative_elsewhere(model: ModelUnderCheck) -> bool:

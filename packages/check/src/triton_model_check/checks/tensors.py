@@ -290,14 +290,16 @@ def label_file(model: ModelUnderCheck) -> Iterator[Problem]:
         if file and model.folder.size_of(*file.split("/")) is None:
             place = ("output", index, "label_filename")
             message = f"{title('output', index, output)}: label_filename: no such file or directory"
-            yield Problem(f'{message}, got "{file}"', place, _hint_of_label_file(model, file))
+            hint = _hint_of_misplaced_labels(model, file)
+            yield Problem(f'{message}, got "{file}"', place, hint)
 
 
-def _hint_of_label_file(model: ModelUnderCheck, file: str) -> str | None:
-    """Say where the file is, if it is in a version directory."""
-    for version in sorted(model.folder.version_directories):
+def _hint_of_misplaced_labels(model: ModelUnderCheck, file: str) -> str | None:
+    """Return the hint for a file that is in a version folder, where Triton does not look."""
+    folders = (name for name in model.folder.entries if name.isdecimal())
+    for version in sorted(folders, key=int):
         if model.folder.size_of(version, *file.split("/")) is not None:
-            return f"move {version}/{file} to the folder of config.pbtxt"
+            return f'move {version}/{file} to "{model.name}/{file}", beside config.pbtxt'
     return None
 
 

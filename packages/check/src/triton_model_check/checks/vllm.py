@@ -17,6 +17,7 @@ from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.facts.backend_releases import (
     engine_arguments,
+    knows_engine_arguments,
     lacks_former_engine_arguments,
 )
 from triton_model_check.fixes.steps import string_meant
@@ -60,15 +61,15 @@ def engine_argument(model: ModelUnderCheck) -> Iterator[Problem]:
     """vLLM knows each key of ``model.json``.
 
     An unknown key is a ``TypeError``, and the server ends. The names change with each release; the
-    check knows those of two, and reports a name that is in neither. An image with an older vLLM may
-    have the names that were removed. The check suggests none for such a name, because
-    ``enable_log_requests`` is the opposite of the former ``disable_log_requests``.
+    check knows those of two, and reports a name that is in neither. For images that are older or
+    newer than these, such a name is listed as not checked. The check suggests none for a name that
+    was removed, because ``enable_log_requests`` is the opposite of the former
+    ``disable_log_requests``.
     """
-    known = engine_arguments()
-    if not lacks_former_engine_arguments(model.target.image_version):
-        known |= engine_arguments("former_engine_arguments")
+    if not knows_engine_arguments(model.target.image_version):
+        return  # arguments_not_checked lists them
     for arguments in engine_arguments_of(model):
-        for key in sorted(arguments.values.keys() - known):
+        for key in _unknown_keys(arguments):
             otherwise = "remove it, or ignore this if the vLLM of your image has it"
             is_former = key in engine_arguments("former_engine_arguments")
             free = [name for name in engine_arguments() if name not in arguments.values]
@@ -77,6 +78,26 @@ def engine_argument(model: ModelUnderCheck) -> Iterator[Problem]:
                 f'vLLM {"no longer has the" if is_former else "has no"} engine argument "{key}"'
             )
             yield Problem(message, hint=hint, path=arguments.path, fix=string_meant(key, hint))
+
+
+def _unknown_keys(arguments: EngineArguments) -> list[str]:
+    """Return the keys of ``model.json`` that the vLLM of the image is not known to have."""
+    known = engine_arguments()
+    if not lacks_former_engine_arguments(arguments.model.target.image_version):
+        known |= engine_arguments("former_engine_arguments")
+    return sorted(arguments.values.keys() - known)
+
+
+def arguments_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
+    """Return a line for each argument that the vLLM of another release may have."""
+    version = model.target.image_version
+    if knows_engine_arguments(version) or not model.target.local_files:
+        return ()
+    return tuple(
+        f'{arguments.path}: not checked whether the vLLM of image {version} has the argument "{key}"'
+        for arguments in engine_arguments_of(model)
+        for key in _unknown_keys(arguments)
+    )
 
 
 @rule("vllm-instance-kind", "vllm", needs_files=True, source=_SOURCE)

@@ -166,6 +166,16 @@ def lacks_former_engine_arguments(image_version: str | None) -> bool:
     return image_version is None or image_version >= load("vllm")["engine_arguments_since"]
 
 
+def knows_engine_arguments(image_version: str | None) -> bool:
+    """Whether the tables have all engine arguments of the vLLM of an image; an image that is not
+    named is taken for one of theirs.
+    """
+    if image_version is None:
+        return True
+    newest = newest_known_release().version
+    return load("vllm")["engine_arguments_since"] <= image_version <= newest
+
+
 def default_gpu_memory_utilization() -> float:
     """Return the fraction of a GPU's memory that vLLM uses by default:
     the larger one of the two releases.

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.facts.images import DEFAULT_VERSION
 from triton_model_check.facts.published import load
@@ -40,6 +41,9 @@ SAGEMAKER: tuple[Platform, ...] = ("sagemaker", "sagemaker-multi-model")
 PLATFORMS = SERVERS + SAGEMAKER
 ALL_MODELS = "*"
 """What ``--load-model`` has for all models."""
+COMPLETES_SINCE = "22.07"
+"""The first release that completes configurations from models by default."""
+_SCRIPT_SINCE = "22.05"
 _SIZE = re.compile(r"(\d{1,15})([kmg]?)i?b?", re.IGNORECASE)
 
 
@@ -168,6 +172,21 @@ class Target:
     def answer(self, model_name: str) -> ServerAnswer | None:
         """Return what a real server said of a model, or ``None`` if none was asked."""
         return next((each for each in self.answers if each.model == model_name), None)
+
+    @property
+    def completes_configs(self) -> bool | None:
+        """Whether the server completes configurations from models; ``None`` if it is not known.
+
+        It does by default from 22.07 on. SageMaker's start script does not change the default. The
+        scripts of releases before 22.05 were not published. Source: triton server, branches r21.08
+        to r22.07, ``strict_model_config`` in src/main.cc; docker/sagemaker/serve.
+        """
+        version = self.image_version
+        if version is None or is_at_least(version, COMPLETES_SINCE):
+            return True
+        if self.is_sagemaker and not is_at_least(version, _SCRIPT_SINCE):
+            return None
+        return False
 
     @property
     def is_sagemaker(self) -> bool:
