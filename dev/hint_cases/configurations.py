@@ -229,6 +229,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "sagemaker-decoupled": (config("decoupled: true", ""),),
     "sagemaker-decoupled: step": (file("a/config.pbtxt", "decoupled: true", ""),),
     "sagemaker-decoupled-stream": (endpoint(inference_type="generate_stream"),),
+    "layout-config-absent": (endpoint(image_version="22.07"),),
     "target-backend-absent": (config('"sklearn"', '"onnxruntime"'), add("m/1/model.onnx", relu())),
     "target-field-too-new": (config('runtime: "libtriton_python.so"\n', ""),),
     "target-field-too-new: model_metrics": (endpoint(image_version="25.04"),),

@@ -28,6 +28,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Verdict
 from triton_model_check.checks.chapters import RULES
 from triton_model_check.checks.rules import Problem
+from triton_model_check.facts.image_tags import FLAVORS
 from triton_model_check.model_config.target import PLATFORMS, SAGEMAKER, SERVERS, Platform, Target
 from triton_model_check.model_repository import ModelRepository
 
@@ -442,3 +443,18 @@ def test_labels_in_a_version_folder_are_to_be_moved(tmp_path: Path) -> None:
     found = _findings(one(HEAD + output, **{"m/1/l.txt": "cat\ndog\n"}), tmp_path, "server")
     hints = [each.hint for each in found if each.code == "tensor-label-file"]
     assert hints == ['move 1/l.txt to "m/l.txt", beside config.pbtxt']
+
+
+@pytest.mark.parametrize("backend", ["python", "vllm", "tensorrtllm", "onnxruntime"])
+@pytest.mark.parametrize("flavor", ["vllm-python-py3", "trtllm-python-py3"])
+@pytest.mark.parametrize("platform", ["server", "kserve", "sagemaker"])
+def test_flavor_of_the_image_decides_about_backends(
+    platform: Platform, flavor: str, backend: str, tmp_path: Path
+) -> None:
+    """An image of a flavor has its two backends and no others."""
+    files: Files = {"m/config.pbtxt": HEAD.replace("python", backend), "m/1/readme.txt": "..."}
+    known = {"image_version": "25.06", "image_flavor": flavor}
+    found = _findings(files, tmp_path, platform, **known)
+    absent = [each.code for each in found if each.code.startswith("target-backend")]
+    is_there = backend in FLAVORS[flavor]
+    assert absent == [] if is_there else absent == ["target-backend-absent"]

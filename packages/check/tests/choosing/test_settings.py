@@ -97,9 +97,8 @@ def test_the_nearest_file_with_settings_counts(tmp_path: Path) -> None:
             ":2: image-version: must be a Triton release (year and month)",
         ),
         (
-            'image-version = "nvcr.io/nvidia/tritonserver:25.08-py3"',
-            ":1: image-version: must be a Triton release (year and month), got "
-            '"nvcr.io/nvidia/tritonserver:25.08-py3"; write it as "25.08"',
+            'image-version = "nvcr.io/nvidia/tritonserver:25.08-py3-sdk"',
+            ":1: image-version: must be a release or a tag whose backends are known",
         ),
         (
             'shm-size = "big"',
@@ -144,6 +143,7 @@ def test_a_table_that_is_none_is_an_error(tmp_path: Path) -> None:
         ((), "23.09 on Kubernetes"),
         (("--target", "docker"), "23.09 in a container"),
         (("--image-version", "24.10"), "24.10 on Kubernetes"),
+        (("--image-version", "nvcr.io/nvidia/tritonserver:24.10-py3"), "24.10 on Kubernetes"),
         (("--target", "sagemaker"), "23.09 on a SageMaker single-model endpoint"),
     ],
 )

@@ -50,17 +50,24 @@ def _depends_on_backends(model: ModelUnderCheck, version: str) -> bool:
         return False
     if may_have_others(model) or is_reported_as_absent(model, version):
         return False
+    if model.target.image_backends is not None:
+        return False
     return model.config is None or not has_own_backend(model)
 
 
 def may_have_others(model: ModelUnderCheck) -> bool:
     """Whether the server may have the backend of the model, whatever is known of the image."""
-    return not model.target.is_prebuilt_image or model.backend in model.target.backends
+    target = model.target
+    if not target.is_prebuilt_image or model.backend in target.backends:
+        return True
+    return target.image_flavor is not None and model.backend in (target.image_backends or ())
 
 
 def is_reported_as_absent(model: ModelUnderCheck, version: str) -> bool:
     """Whether another rule reports that images of this release do not have the backend."""
     is_removed = model.backend in image_version(version).removed_backends
+    if model.target.image_flavor is not None:
+        return is_removed
     return is_removed or image_of_backend(model.backend, version) is not None
 
 

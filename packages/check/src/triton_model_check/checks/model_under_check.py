@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from triton_model_check.facts.image_tags import OTHER_PYTHON
 from triton_model_check.facts.images import python_version
 from triton_model_check.model.backends import Backend, infer_backend
 from triton_model_check.model.folder import ModelFolder
@@ -386,7 +387,7 @@ class ModelUnderCheck:
     @cached_property
     def image_python(self) -> str | None:
         """The Python of the target's image, such as ``"3.12"``, or ``None`` if unknown."""
-        return python_version(self.target.image_version)
+        return OTHER_PYTHON.get(self.target.image) or python_version(self.target.image_version)
 
     @property
     def versions_to_load(self) -> tuple[str, ...]:

@@ -134,6 +134,8 @@ def backend_of_other_image(model: ModelUnderCheck) -> Iterator[Problem]:
     version = model.target.image_version
     if version is None or may_have_others(model):
         return
+    if model.target.image_flavor is not None:
+        return  # target-backend-absent knows all backends of the image
     other = image_of_backend(model.backend, version)
     if other is None or any(name.startswith("libtriton_") for name in model.folder.entries):
         return
@@ -162,20 +164,21 @@ def backend_absent(model: ModelUnderCheck) -> Iterator[Problem]:
     version = model.target.image_version
     if version is None or may_have_others(model) or model.config.platform == "ensemble":
         return
-    known = image_version(version)
+    backends = model.target.image_backends
     # With a release whose backends are not known, the report says so: see image_content.
-    if known.backends is None or not model.backend:
+    if backends is None or not model.backend:
         return
-    if model.backend in known.backends or is_reported_as_absent(model, version):
+    if model.backend in backends or is_reported_as_absent(model, version):
         return
     if has_own_backend(model):
         return
     if not model.target.is_sagemaker and any(misspelled(model)):
         return
-    message = f'unable to find backend library for backend "{model.backend}" in image {version}'
-    hint = did_you_mean(
-        model.backend, known.backends, f"use one of {quoted(sorted(known.backends))}"
-    )
+    image = model.target.image
+    message = f'unable to find backend library for backend "{model.backend}" in image {image}'
+    hint = did_you_mean(model.backend, backends, f"use one of {quoted(sorted(backends))}")
+    if model.target.image_flavor is not None:
+        hint = f"use an image with this backend; {image} has only {quoted(sorted(backends))}"
     if not model.target.is_sagemaker:
         hint += f"; if you have added this backend to the server, use --backends {model.backend}"
     yield Problem(message, ("backend",), hint)

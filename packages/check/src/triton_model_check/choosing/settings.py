@@ -16,10 +16,10 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import (
     argument_type,
-    version_argument,
     whole_number,
 )
 from constructs_triton_core.untrusted.regular_files import read_regular
+from triton_model_check.facts.image_tags import read_image_tag
 from triton_model_check.facts.published import load
 from triton_model_check.model_config.target import Platform, read_platform, read_size
 from triton_model_check.onnx_runtimes.asking import Asking, read_asking
@@ -36,7 +36,7 @@ whose type is that of the key.
 """
 TYPES: dict[str, Callable[[str], Any]] = {
     "target": argument_type(read_platform),
-    "image-version": version_argument,
+    "image-version": argument_type(read_image_tag),
     "shm-size": argument_type(read_size),
     "backends": lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
     "gpus": whole_number(RangeLimit(0, None)),

@@ -14,6 +14,7 @@ from constructs_triton_core.spelling import quoted
 from triton_model_check.checks.report import Report
 from triton_model_check.choosing.settings import OPTIONS, TYPES, Settings
 from triton_model_check.cli.tensor_options import called_models
+from triton_model_check.facts.image_tags import flavor_of, release_of
 from triton_model_check.model_config.server_answer import ServerAnswer
 from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_repository.kept.kept_repository import KeptRepository
@@ -179,6 +180,9 @@ def _known(arguments: argparse.Namespace, settings: Settings) -> dict[str, Any]:
         if "field" in each:
             given = getattr(arguments, name)
             known[each["field"]] = getattr(settings, name) if given is None else given
+    if known["image_version"] is not None:
+        tag = known["image_version"]
+        known |= {"image_version": release_of(tag), "image_flavor": flavor_of(tag)}
     for field in ("backends", "load_models"):
         known[field] = tuple(known[field] or ())
     known["onnx_runtime"] = known["onnx_runtime"] or "auto"

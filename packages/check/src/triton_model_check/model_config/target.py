@@ -15,9 +15,10 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.facts.image_tags import FLAVORS
 from triton_model_check.facts.images import DEFAULT_VERSION
 from triton_model_check.facts.published import load
-from triton_model_check.facts.releases import newest_known_release
+from triton_model_check.facts.releases import newest_known_release, release
 from triton_model_check.model_config.server_answer import ServerAnswer
 from triton_model_check.onnx_runtimes.asking import Asking
 
@@ -99,6 +100,9 @@ class Target:
         Size of the disk for the unpacked models, in GB.
     ``image_version``
         Triton image version such as ``"26.05"``.
+    ``image_flavor``
+        Flavor of NVIDIA's image, such as ``"vllm-python-py3"``, which has two backends only;
+        ``None`` is the one with all backends.
     ``default_model``
         Value of ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``: the model that ``/invocations`` calls.
     ``local_files``
@@ -168,10 +172,25 @@ class Target:
     load_models: tuple[str, ...] = ()
     onnx_runtime: Asking = "never"
     answers: tuple[ServerAnswer, ...] = ()
+    image_flavor: str | None = None
 
     def answer(self, model_name: str) -> ServerAnswer | None:
         """Return what a real server said of a model, or ``None`` if none was asked."""
         return next((each for each in self.answers if each.model == model_name), None)
+
+    @property
+    def image(self) -> str:
+        """The release of the image in words, with its flavor, such as ``26.05``."""
+        flavor = "" if self.image_flavor is None else f"-{self.image_flavor}"
+        return f"{self.image_version}{flavor}"
+
+    @property
+    def image_backends(self) -> frozenset[str] | None:
+        """The backends of the image; ``None`` if they are not known."""
+        if self.image_flavor is not None:
+            return FLAVORS.get(self.image_flavor)
+        row = release(self.image_version)
+        return None if row is None else row.backends
 
     @property
     def completes_configs(self) -> bool | None:
