@@ -458,3 +458,13 @@ def test_flavor_of_the_image_decides_about_backends(
     absent = [each.code for each in found if each.code.startswith("target-backend")]
     is_there = backend in FLAVORS[flavor]
     assert absent == [] if is_there else absent == ["target-backend-absent"]
+
+
+def test_flavor_that_is_not_known_may_have_any_backend(tmp_path: Path) -> None:
+    """What backends an image of an unknown flavor has is named as not checked."""
+    files: Files = {"m/config.pbtxt": HEAD.replace("python", "fil"), "m/1/readme.txt": "..."}
+    repository = ModelRepository.from_directory(write(files, tmp_path / "models"))
+    target = Target.named("server", image_version="24.10", image_flavor="py3-igpu")
+    report = repository.check(target, is_packed=False)
+    line = 'm: not checked whether image 24.10-py3-igpu has the backend "fil"'
+    assert line in report.not_checked

@@ -97,8 +97,8 @@ def test_the_nearest_file_with_settings_counts(tmp_path: Path) -> None:
             ":2: image-version: must be a Triton release (year and month)",
         ),
         (
-            'image-version = "nvcr.io/nvidia/tritonserver:25.08-py3-sdk"',
-            ":1: image-version: must be a release or a tag whose backends are known",
+            'image-version = "nvcr.io/nvidia/tritonserver:latest"',
+            ':1: image-version: must be a Triton release (year and month), got "latest"',
         ),
         (
             'shm-size = "big"',

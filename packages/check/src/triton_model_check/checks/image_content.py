@@ -26,11 +26,11 @@ def not_known_of_image(model: ModelUnderCheck) -> Iterator[str]:
             "its start script was not published"
         )
     unknown = () if version is None else unknown_facts(version)
-    if not unknown or version is None:
+    if version is None:
         return
     path = model.folder.path
-    if "backends" in unknown and _depends_on_backends(model, version):
-        yield f'{path}: not checked whether image {version} has the backend "{model.backend}"'
+    if model.target.image_backends is None and _depends_on_backends(model, version):
+        yield f'{path}: not checked whether image {model.target.image} has the backend "{model.backend}"'
     if "Python" in unknown and model.backend == "python" and model.image_python is None:
         yield f"{path}: not checked for the Python of image {version}, which is not known"
     if FIELDS in unknown and model.config is not None:
@@ -49,8 +49,6 @@ def _depends_on_backends(model: ModelUnderCheck, version: str) -> bool:
     if not model.backend or model.folder.is_ensemble or model.backend == "ensemble":
         return False
     if may_have_others(model) or is_reported_as_absent(model, version):
-        return False
-    if model.target.image_backends is not None:
         return False
     return model.config is None or not has_own_backend(model)
 

@@ -101,8 +101,7 @@ class Target:
     ``image_version``
         Triton image version such as ``"26.05"``.
     ``image_flavor``
-        Flavor of NVIDIA's image, such as ``"vllm-python-py3"``, which has two backends only;
-        ``None`` is the one with all backends.
+        Flavor of NVIDIA's image, such as ``"vllm-python-py3"``; ``None`` is ``py3``.
     ``default_model``
         Value of ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``: the model that ``/invocations`` calls.
     ``local_files``
