@@ -25,9 +25,7 @@ KEYS = [key for key, example in EXAMPLES.items() if example.target is None]
 FIXED_BY_PACKING = {"layout-no-version: ensemble", "sagemaker-archive-link"}
 #: The command takes its path for the one of a model, and checks the repository around it.
 PATH_OF_A_MODEL = {"layout-folder-is-model"}
-#: Synth reads the source before it knows the image, and with it the Python that will run it.
-BEFORE_THE_IMAGE = {"python-syntax"}
-LEFT_OUT = FIXED_BY_PACKING | PATH_OF_A_MODEL | BEFORE_THE_IMAGE
+LEFT_OUT = FIXED_BY_PACKING | PATH_OF_A_MODEL
 Errors = set[tuple[str, str]]
 
 
