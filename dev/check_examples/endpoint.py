@@ -153,6 +153,11 @@ EXAMPLES: dict[str, Example] = {
     "target-gpu-memory": Example(
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu(weights=1 << 19)},
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
-        Target(default_model="m", gpu_count=1, gpu_memory_mib=1),
+        Target(default_model="m", gpu_count=1, gpu_memory_mib=165),
+    ),
+    "target-memory": Example(
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu(weights=1 << 19)},
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
+        Target(default_model="m", gpu_count=0, memory_gib=30 / 1024),
     ),
 }

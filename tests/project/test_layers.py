@@ -50,6 +50,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "model_files",
         "model_config",
         "model",
+        "memory",
         "fixes",
         "checks",
         "choosing",

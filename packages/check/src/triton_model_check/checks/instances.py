@@ -14,10 +14,10 @@ from typing import Any
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.steps import put, remove, safe, unsafe
+from triton_model_check.memory.instances import AUTO, CPU, GPU, MODEL, resolved_kind
 
 _SOURCE = "triton core ValidateInstanceGroup"
 _INDEX = re.compile(r"\s*\+?\d")  # Triton reads the number at the start and ignores the rest
-_AUTO, _GPU, _CPU, _MODEL = range(4)
 _rule = partial(rule, when=("instance_group",))
 _warning = partial(warning, when=("instance_group",))
 
@@ -29,21 +29,13 @@ def groups(model: ModelUnderCheck) -> Iterator[tuple[tuple[str | int, ...], Any]
             yield ("instance_group", index), group
 
 
-def resolved_kind(group: Any, gpu_count: int | None) -> int:
-    """Return the kind that Triton uses; ``KIND_AUTO`` remains if the number of GPUs is unknown."""
-    if group.kind != _AUTO or gpu_count is None:
-        return int(group.kind)
-    absent = gpu_count == 0 or any(gpu not in range(gpu_count) for gpu in group.gpus)
-    return _CPU if absent else _GPU
-
-
 def instance_count(model: ModelUnderCheck) -> int:
     """Return how many instances of the model one machine runs;
     a GPU group counts once for each GPU.
     """
     total = 0
     for _, group in groups(model):
-        on_gpu = resolved_kind(group, model.target.gpu_count) == _GPU
+        on_gpu = resolved_kind(group, model.target.gpu_count) == GPU
         total += max(1, group.count) * (
             max(1, len(group.gpus) or model.target.gpu_count or 1) if on_gpu else 1
         )
@@ -59,14 +51,14 @@ def gpus_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for place, group in groups(model):
         kind = resolved_kind(group, model.target.gpu_count)
-        if not group.gpus or kind not in (_CPU, _MODEL):
+        if not group.gpus or kind not in (CPU, MODEL):
             continue
-        if group.kind == _AUTO:
+        if group.kind == AUTO:
             message = f"specifies GPUs that the instance does not have, got {list(group.gpus)}"
             field, hint = (*place, "gpus"), "remove gpus"
             yield Problem(f"instance group {message}", field, hint, fix=unsafe(remove()))
         else:
-            name = "KIND_CPU" if kind == _CPU else "KIND_MODEL"
+            name = "KIND_CPU" if kind == CPU else "KIND_MODEL"
             message = (
                 f"instance group has kind {name} but specifies one or more GPUs, "
                 f"got {list(group.gpus)}"
@@ -84,7 +76,7 @@ def no_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     if count is None:
         return
     for place, group in groups(model):
-        if group.kind != _GPU:
+        if group.kind != GPU:
             continue
         if count == 0:
             hint = (

@@ -34,6 +34,13 @@ from triton_model_check.facts.releases import (
     unknown_facts,
 )
 from triton_model_check.fixes.steps import remove, unsafe
+from triton_model_check.memory.estimate import (
+    LoadedModel,
+    MemoryEstimate,
+    estimate,
+    in_units,
+)
+from triton_model_check.memory.instances import HOST
 from triton_model_check.model_config.release_fields import fields_after
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_config.target import SAGEMAKER
@@ -352,28 +359,99 @@ def storage(context: RepositoryContext) -> Iterator[Problem]:
 
 @warning(
     "target-gpu-memory",
-    source="triton tensorrt_backend and pytorch_backend: weights are loaded into GPU memory",
-    hint="use an instance type whose GPUs have more memory",
-    server_hint="use GPUs with more memory",
+    "repository",
+    source="triton backends, as facts/memory.json names them: which instances share weights",
+    hint=(
+        "use an instance type whose GPUs have more memory, lower the count of the instance groups, "
+        "or load fewer models together"
+    ),
+    server_hint=(
+        "use GPUs with more memory, lower the count of the instance groups, or load fewer models: "
+        "--load-model NAME"
+    ),
     needs_files=True,
 )
-def gpu_memory(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The weights of a model fit into the memory of one GPU.
+def gpu_memory(context: RepositoryContext) -> Iterator[Problem]:
+    """The weights of the models that are loaded together fit into the memory of each GPU.
 
-    The rule skips Python models, which decide for themselves what they load and where.
+    Weights count with their external data, once for each instance if the backend does not share
+    them, beside the context of the server. A multi-model endpoint loads the models of one archive.
+    The sum is the least that is needed: memory for requests is not counted, nor are Python models,
+    language models, trees and what an accelerator makes of the weights.
     """
-    memory = model.target.gpu_memory_mib
-    if (
-        not memory
-        or not model.target.gpu_count
-        or model.backend in ("python", "", "vllm", "tensorrtllm")
-    ):
-        return
-    size = sum(
-        model.folder.size_of(version, model.completed.model_file) or 0
-        for version in model.versions_to_load
-    )
-    if size > memory * _MIB:
+    yield from _exceeded(context, is_gpu=True)
+
+
+@warning(
+    "target-memory",
+    "repository",
+    source="triton backends, as facts/memory.json names them: which instances share weights",
+    hint=(
+        "use an instance type with more memory, lower the count of the instance groups, "
+        "or load fewer models together"
+    ),
+    server_hint=(
+        "give the server more memory, lower the count of the instance groups, or load fewer "
+        "models: --load-model NAME"
+    ),
+    needs_files=True,
+)
+def memory(context: RepositoryContext) -> Iterator[Problem]:
+    """The weights of the models that run on the CPU fit into the memory of the machine.
+
+    They are counted as for ``target-gpu-memory``.
+    """
+    yield from _exceeded(context, is_gpu=False)
+
+
+def _exceeded(context: RepositoryContext, *, is_gpu: bool) -> Iterator[Problem]:
+    """Report the fullest place, for the models of the archive that need most of it."""
+    found = [
+        (each.total(place), place, each)
+        for each in estimates(context)
+        for place in each.exceeded
+        if (place != HOST) is is_gpu
+    ]
+    if found:
+        total, place, largest = max(found, key=lambda each: each[0])
+        limit = in_units(largest.limits[place])
+        parts = "; ".join(map(str, largest.largest(place)))
         yield Problem(
-            f"the weights need {size / _MIB:.0f} MiB of GPU memory, a GPU has {memory} MiB"
+            f"the models need at least {in_units(total)} of {place}, which has {limit}: {parts}"
         )
+
+
+def estimates(context: RepositoryContext) -> list[MemoryEstimate]:
+    """Return what the models take that are loaded together: all, or those of each archive.
+
+    There are none if the number of GPUs is not known, or the files are not complete.
+    """
+    target = context.target
+    if target.gpu_count is None or context.complete_bytes is not None:
+        return []
+    together: list[list[str]] = [sorted(context.loaded)]
+    if target.mode == "multi-model" and context.archives:
+        together = [
+            [name for name in each.folders if name in context.models] for each in context.archives
+        ]
+    gpu_bytes = target.gpu_memory_mib and target.gpu_memory_mib * _MIB
+    host_bytes = target.memory_gib and int(target.memory_gib * 2**30)
+    return [
+        estimate(
+            [_loaded(context.models[name]) for name in names],
+            target.gpu_count,
+            gpu_bytes,
+            host_bytes,
+        )
+        for names in together
+    ]
+
+
+def _loaded(model: ModelUnderCheck) -> LoadedModel:
+    return LoadedModel(
+        model.name,
+        model.backend,
+        model.config,
+        model.model_files,
+        len(model.versions_to_load),
+    )

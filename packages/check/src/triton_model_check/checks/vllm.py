@@ -12,7 +12,7 @@ from triton_model_check.checks.engine_arguments import (
     engine_arguments_of,
     read_arguments,
 )
-from triton_model_check.checks.instances import groups, resolved_kind
+from triton_model_check.checks.instances import groups
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.facts.backend_releases import (
@@ -21,6 +21,7 @@ from triton_model_check.facts.backend_releases import (
     lacks_former_engine_arguments,
 )
 from triton_model_check.fixes.steps import string_meant
+from triton_model_check.memory.instances import resolved_kind
 
 _SOURCE = "triton vllm_backend, src/model.py"
 _ENGINE = "vllm 0.19.0 and 0.33.0, vllm/engine/arg_utils.py"

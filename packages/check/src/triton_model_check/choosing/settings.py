@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["Settings"]
 
 _NAME = "triton-model-check"
+
+
+def _read_gib(place: str, text: str) -> float:
+    """Return the GiB of a size."""
+    return read_size(place, text) / 2**30
+
+
 OPTIONS: dict[str, dict[str, Any]] = load("targets")["options"]
 """The options of a check by name; ``example`` is a value of the setting,
 whose type is that of the key.
@@ -40,6 +47,8 @@ TYPES: dict[str, Callable[[str], Any]] = {
     "shm-size": argument_type(read_size),
     "backends": lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
     "gpus": whole_number(RangeLimit(0, None)),
+    "gpu-memory": whole_number(RangeLimit(1, None)),
+    "memory": argument_type(_read_gib),
     "onnx-runtime": argument_type(read_asking),
 }
 """What reads an option that is not any string, as argparse's ``type``."""
@@ -65,6 +74,8 @@ class Settings:
     shm_size: int | None = None
     backends: tuple[str, ...] | None = None
     gpus: int | None = None
+    gpu_memory: int | None = None
+    memory: float | None = None
     onnx_runtime: Asking | None = None
     instance_type: str | None = None
     model_config_name: str | None = None

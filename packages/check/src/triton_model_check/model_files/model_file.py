@@ -144,6 +144,8 @@ class ModelFile:
     ``data_files``
         Files that belong to the model, relative to its folder: the external data of ONNX, the
         weights of OpenVINO.
+    ``external_bytes``
+        Bytes of the external data of ONNX that is read; ``None`` if they are not known.
     ``has_manifest``
         Whether the ``plan.json`` of a TensorRT plan can be read, and is that of this plan.
     ``path``
@@ -167,6 +169,7 @@ class ModelFile:
     not_checked: tuple[str, ...] = ()
     data_files: tuple[str, ...] = ()
     has_manifest: bool = False
+    external_bytes: int | None = None
 
     @property
     def other_batch_axis(self) -> BatchAxis | None:

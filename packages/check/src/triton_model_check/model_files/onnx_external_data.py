@@ -32,6 +32,27 @@ def used_external_data(graph: OnnxGraph) -> Iterator[ExternalData]:
         )
 
 
+def external_bytes(path: Path, graph: OnnxGraph) -> int | None:
+    """Return how many bytes of other files the runtime reads; ``None`` if that is not known.
+
+    Initializers with the same place in a file count once.
+    """
+    sizes: dict[tuple[str, int | None], int] = {}
+    for each in used_external_data(graph):
+        size = each.size if each.size is not None else each.length
+        is_here = not each.location.startswith("/")
+        if (
+            size is None
+            or size < 0
+            or not is_here
+            or _file_size(f"{path.parent}/{each.location}") is None
+        ):
+            return None
+        place = (each.location, each.offset)
+        sizes[place] = max(size, sizes.get(place, 0))
+    return sum(sizes.values())
+
+
 def external_data_faults(
     path: Path, graph: OnnxGraph, runtime: OnnxRuntime | None
 ) -> Iterator[FileFault]:

@@ -1,0 +1,152 @@
+"""What the models that are loaded together take of each GPU and of the host.
+
+It is a lower bound: what is not known is named and not counted. The sources of the figures are in
+``facts/memory.json``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from triton_model_check.facts.published import load
+from triton_model_check.memory.instances import HOST, copies, gpu_place
+from triton_model_check.memory.weights import converts_weights, shares_weights, weight_bytes
+from triton_model_check.model_files.model_file import ModelFile
+
+_MIB = 2**20
+_NO_WEIGHTS = frozenset({"dali", "ensemble", "identity", "repeat", "square"})
+_OF_THE_CODE = frozenset({"python", "vllm", "tensorrtllm"})
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """One model that is loaded: its backend, its configuration if it has one, and its files.
+
+    ``file_versions`` is how many versions are loaded; each must have one file to be counted.
+    """
+
+    name: str
+    backend: str
+    config: Any | None
+    files: Sequence[ModelFile]
+    file_versions: int = 1
+
+
+@dataclass(frozen=True)
+class MemoryPart:
+    """What one thing takes at one place, in bytes; ``model`` is empty for the server."""
+
+    place: str
+    model: str
+    what: str
+    size: int
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.model or 'server'}: {self.what} {in_units(self.size)}"
+
+
+@dataclass(frozen=True)
+class MemoryEstimate:
+    """What the models that are loaded together take.
+
+    ``limits`` has the bytes of each place; a place without one has an unknown size. ``not_counted``
+    says what each model takes besides.
+    """
+
+    models: tuple[str, ...]
+    parts: tuple[MemoryPart, ...]
+    limits: Mapping[str, int] = field(default_factory=dict)
+    not_counted: tuple[str, ...] = ()
+
+    def total(self, place: str) -> int:
+        """Return the sum of the parts at a place, in bytes."""
+        return sum(each.size for each in self.parts if each.place == place)
+
+    def largest(self, place: str, most: int = 3) -> list[MemoryPart]:
+        """Return the largest parts at a place, largest first."""
+        here = [each for each in self.parts if each.place == place]
+        return sorted(here, key=lambda each: -each.size)[:most]
+
+    @property
+    def exceeded(self) -> tuple[str, ...]:
+        """The places that models fill beyond their limit."""
+        with_models = {each.place for each in self.parts if each.model}
+        return tuple(
+            place
+            for place, limit in self.limits.items()
+            if place in with_models and self.total(place) > limit
+        )
+
+
+def estimate(
+    models: Sequence[LoadedModel], gpu_count: int, gpu_bytes: int | None, host_bytes: int | None
+) -> MemoryEstimate:
+    """Return what models that are loaded together take on a machine.
+
+    ``gpu_bytes`` is the memory of each GPU, and ``host_bytes`` that of the machine; ``None`` is
+    unknown.
+    """
+    parts = _server_parts(gpu_count)
+    left_out: list[str] = []
+    for model in models:
+        found = _parts_of(model, gpu_count)
+        if isinstance(found, str):
+            left_out.append(f"{model.name}: {found}")
+        else:
+            parts += found
+    places = [*map(gpu_place, range(gpu_count)), HOST]
+    sizes = [*([gpu_bytes] * gpu_count), host_bytes]
+    limits = {place: size for place, size in zip(places, sizes, strict=True) if size}
+    return MemoryEstimate(
+        tuple(each.name for each in models), tuple(parts), limits, tuple(left_out)
+    )
+
+
+def in_units(size: int) -> str:
+    """Return a number of bytes in MiB, or in GiB from 1 GiB on."""
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / _MIB:.0f} MiB"
+
+
+def _server_parts(gpu_count: int) -> list[MemoryPart]:
+    facts = load("memory")
+    context = facts["gpu"]["server_context_bytes"]
+    gpus = [
+        MemoryPart(gpu_place(each), "", "context and pool", context, "gpu.server_context_bytes")
+        for each in range(gpu_count)
+    ]
+    server = facts["host"]["server_bytes"]
+    return [*gpus, MemoryPart(HOST, "", "process", server, "host.server_bytes")]
+
+
+def _parts_of(model: LoadedModel, gpu_count: int) -> list[MemoryPart] | str:
+    """Return what a model takes, or why that is not counted."""
+    if model.backend in _NO_WEIGHTS or (
+        model.config is not None and model.config.HasField("ensemble_scheduling")
+    ):
+        return []
+    if model.backend in _OF_THE_CODE:
+        return "what the code of the model loads is not known"
+    sizes = [weight_bytes(each) for each in model.files]
+    known = [size for size in sizes if size is not None]
+    if not known or len(known) < len(sizes) or len(sizes) != model.file_versions:
+        return "the size of its weights in memory is not known from its files"
+    groups = () if model.config is None else model.config.instance_group
+    placed = copies(groups, model.backend, gpu_count)
+    if placed is None:
+        return "KIND_MODEL: the model chooses where it runs"
+    if model.config is not None and converts_weights(model.config):
+        return "an accelerator makes another form of the weights at load"
+    parameters = {} if model.config is None else model.config.parameters
+    is_shared = shares_weights(model.backend, parameters, load("memory")["sharing"])
+    return [
+        _weights(model, place, sum(known), 1 if is_shared else count)
+        for place, count in placed.items()
+    ]
+
+
+def _weights(model: LoadedModel, place: str, size: int, count: int) -> MemoryPart:
+    what = "weights" if count == 1 else f"weights of {count} instances"
+    return MemoryPart(place, model.name, what, size * count, f"sharing.{model.backend}")
