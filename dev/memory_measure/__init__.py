@@ -1,0 +1,1 @@
+"""Measures the memory that a real Triton server takes."""

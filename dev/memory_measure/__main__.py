@@ -1,0 +1,171 @@
+"""Measures what Triton takes on this machine, and writes it as JSON.
+
+    PYTHONPATH=dev .venv/bin/python -m memory_measure [--tritonserver PATH] > results.json
+
+Without ``--tritonserver`` it is the server of nvidia-pytriton, which has the Python backend only:
+ONNX Runtime is then measured in a process with one session for each instance. On a machine without
+GPUs each GPU figure is ``null`` and ``gpu`` says why. A container needs the host's process ids
+(``--pid=host``), else nvidia-smi names no process. A Python with PyTorch adds its figures.
+
+``results.json`` is what it printed for the facts in ``memory.json`` of the checker. All figures are
+bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+
+from constructs_triton_tools.local.server.installation import (
+    TritonInstallation,
+    find_installation,
+)
+from memory_measure.processes import gpu_bytes
+from memory_measure.repositories import WEIGHT_BYTES, write_onnx, write_python, write_weights
+from memory_measure.server import running
+
+_SIXTEEN_MIB = "--backend-config=python,shm-default-byte-size=16777216"
+_NO_GPU = "not measured: this machine has no GPU, or nvidia-smi does not run"
+_LOAD_WEIGHTS = f"self.weights = numpy.ones({WEIGHT_BYTES}, numpy.uint8)"
+
+
+def main() -> None:
+    """Run every measurement and print the results."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--tritonserver", type=Path, help="the server (default: nvidia-pytriton's)")
+    installation = find_installation(parser.parse_args().tritonserver)
+    results = {
+        "machine": {"system": platform.platform(), "python": platform.python_version()},
+        "gpu": _NO_GPU if gpu_bytes() is None else _gpu_names(),
+        "server": measure_server(installation),
+        "python": measure_python(installation),
+        "onnxruntime": measure_sessions(),
+        "onnxruntime_backend": measure_backend(installation),
+    }
+    json.dump(results, sys.stdout, indent=1)
+    print()
+
+
+def _gpu_names() -> str:
+    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    return subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def measure_server(installation: TritonInstallation) -> dict[str, Any]:
+    """Measure a server without models, with pinned memory pools of several sizes."""
+    found: dict[str, Any] = {}
+    for size in (0, 256 * 2**20):
+        option = f"--pinned-memory-pool-byte-size={size}"
+        found[f"pinned pool of {size >> 20} MiB"] = _in_server(
+            installation, lambda repository: repository.mkdir(), [option]
+        )
+    return found
+
+
+def measure_python(installation: TritonInstallation) -> dict[str, Any]:
+    """Measure Python models: the process of an instance, and its region in ``/dev/shm``."""
+    cases: dict[str, tuple[str, int, str, list[str]]] = {
+        "empty, 1 instance": ("pass", 1, "", []),
+        "empty, 4 instances": ("pass", 4, "", []),
+        "empty, 4 instances, regions of 16 MiB": ("pass", 4, "", [_SIXTEEN_MIB]),
+        "weights, 1 instance": (_LOAD_WEIGHTS, 1, "import numpy", []),
+        "weights, 2 instances": (_LOAD_WEIGHTS, 2, "import numpy", []),
+    }
+    for package in ("onnxruntime", "torch", "transformers"):
+        if find_spec(package) is not None:
+            cases[f"imports {package}, 1 instance"] = ("pass", 1, f"import {package}", [])
+    if find_spec("torch") is not None and gpu_bytes() is not None:
+        context = "self.tensor = torch.zeros(1, device='cuda')"
+        cases["torch on the GPU, 1 instance"] = (context, 1, "import torch", [])
+        cases["torch on the GPU, 2 instances"] = (context, 2, "import torch", [])
+
+    found: dict[str, Any] = {}
+    for name, (initialize, count, imports, options) in cases.items():
+        found[name] = _in_server(
+            installation,
+            lambda repository, i=initialize, c=count, p=imports: write_python(repository, i, c, p),
+            options,
+        )
+    found["a call of 32 MiB"] = _after_a_call(installation, 8 * 2**20)
+    return found
+
+
+def _in_server(
+    installation: TritonInstallation, write: Callable[[Path], None], options: list[str]
+) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        repository = Path(folder) / "models"
+        write(repository)
+        with running(installation, repository, options) as server:
+            measured = server.measure()
+            measured["pinned_pool_metric"] = server.metric("nv_pinned_memory_pool_total_bytes")
+            return measured
+
+
+def _after_a_call(installation: TritonInstallation, elements: int) -> dict[str, Any]:
+    """Measure the region before a call, after it, and after a small one that follows."""
+    with tempfile.TemporaryDirectory() as folder:
+        repository = Path(folder) / "models"
+        write_python(repository, "pass", 1)
+        with running(installation, repository) as server:
+            before = server.measure()["shared_regions"]
+            server.call(elements)
+            after = server.measure()["shared_regions"]
+            server.call(1)
+            later = server.measure()["shared_regions"]
+    return {"before": before, "after": after, "after a small call": later}
+
+
+def measure_sessions() -> dict[str, Any]:
+    """Measure one and two ONNX Runtime sessions of one model in one process."""
+    found: dict[str, Any] = {"weight_bytes": WEIGHT_BYTES}
+    for provider in onnxruntime.get_available_providers():
+        if provider not in ("CPUExecutionProvider", "CUDAExecutionProvider"):
+            continue
+        for external in (False, True):
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "model.onnx"
+                write_weights(path, external=external)
+                command = [sys.executable, "-m", "memory_measure.sessions"]
+                answer = subprocess.run(
+                    [*command, str(path), provider, "2"],
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                )
+                place = "external" if external else "internal"
+                found[f"{provider}, {place} data"] = json.loads(answer.stdout)
+    return found
+
+
+def measure_backend(installation: TritonInstallation) -> dict[str, Any]:
+    """Measure one and two instances of the ONNX Runtime backend, where the server has it."""
+    if "onnxruntime" not in installation.backend_names():
+        return {"skipped": "this server has no ONNX Runtime backend"}
+    kind = "KIND_CPU" if gpu_bytes() is None else "KIND_GPU"
+    found: dict[str, Any] = {"weight_bytes": WEIGHT_BYTES}
+    for external in (False, True):
+        for count in (1, 2):
+            place = "external" if external else "internal"
+            found[f"{kind}, {place} data, count {count}"] = _in_server(
+                installation,
+                lambda repository, e=external, c=count: write_onnx(
+                    repository, external=e, count=c, kind=kind
+                ),
+                [],
+            )
+    return found
+
+
+if __name__ == "__main__":
+    main()
