@@ -4,8 +4,8 @@
 
 Without ``--tritonserver`` it is the server of nvidia-pytriton, which has the Python backend only:
 ONNX Runtime is then measured in a process with one session for each instance. On a machine without
-GPUs each GPU figure is ``null`` and ``gpu`` says why. A container needs the host's process ids
-(``--pid=host``), else nvidia-smi names no process. A Python with PyTorch adds its figures.
+GPUs each GPU figure is ``null`` and ``gpu`` says why. nvidia-smi names no process in a container
+without ``--pid=host``; ``gpus_used`` counts all processes. A Python with PyTorch adds its figures.
 
 ``results.json`` is what it printed for the facts in ``memory.json`` of the checker. All figures are
 bytes.
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -66,9 +67,7 @@ def measure_server(installation: TritonInstallation) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for size in (0, 256 * 2**20):
         option = f"--pinned-memory-pool-byte-size={size}"
-        found[f"pinned pool of {size >> 20} MiB"] = _in_server(
-            installation, lambda repository: repository.mkdir(), [option]
-        )
+        found[f"pinned pool of {size >> 20} MiB"] = _in_server(installation, Path.mkdir, [option])
     return found
 
 
@@ -91,11 +90,8 @@ def measure_python(installation: TritonInstallation) -> dict[str, Any]:
 
     found: dict[str, Any] = {}
     for name, (initialize, count, imports, options) in cases.items():
-        found[name] = _in_server(
-            installation,
-            lambda repository, i=initialize, c=count, p=imports: write_python(repository, i, c, p),
-            options,
-        )
+        write = partial(write_python, initialize=initialize, count=count, imports=imports)
+        found[name] = _in_server(installation, write, options)
     found["a call of 32 MiB"] = _after_a_call(installation, 8 * 2**20)
     return found
 
@@ -157,13 +153,8 @@ def measure_backend(installation: TritonInstallation) -> dict[str, Any]:
     for external in (False, True):
         for count in (1, 2):
             place = "external" if external else "internal"
-            found[f"{kind}, {place} data, count {count}"] = _in_server(
-                installation,
-                lambda repository, e=external, c=count: write_onnx(
-                    repository, external=e, count=c, kind=kind
-                ),
-                [],
-            )
+            write = partial(write_onnx, external=external, count=count, kind=kind)
+            found[f"{kind}, {place} data, count {count}"] = _in_server(installation, write, [])
     return found
 
 

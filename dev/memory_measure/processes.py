@@ -9,7 +9,6 @@ from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")
 _REGIONS = "triton_python_backend_shm_region_*"
-_QUERY = ("--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +65,32 @@ def shared_regions() -> dict[str, int]:
 
 def gpu_bytes() -> dict[int, int] | None:
     """Return the GPU memory of each process by its id; ``None`` if there is no GPU to ask."""
-    if shutil.which("nvidia-smi") is None:
-        return None
-    answer = subprocess.run(
-        ["nvidia-smi", *_QUERY], capture_output=True, text=True, check=False, timeout=60
-    )
-    if answer.returncode != 0:
+    lines = _ask_gpus("--query-compute-apps=pid,used_memory")
+    if lines is None:
         return None
     used: dict[int, int] = {}
-    for line in answer.stdout.splitlines():
+    for line in lines:
         pid, mebibytes = line.split(",")
         # One line for each GPU. In a container without the host's processes it is "[N/A]".
         if mebibytes.strip().isdigit():
             used[int(pid)] = used.get(int(pid), 0) + int(mebibytes) * 2**20
     return used
+
+
+def gpus_used() -> list[int] | None:
+    """Return the used memory of each GPU, of all processes; ``None`` if there is no GPU to ask."""
+    lines = _ask_gpus("--query-gpu=memory.used")
+    return None if lines is None else [int(line) * 2**20 for line in lines]
+
+
+def _ask_gpus(query: str) -> list[str] | None:
+    if shutil.which("nvidia-smi") is None:
+        return None
+    answer = subprocess.run(
+        ["nvidia-smi", query, "--format=csv,noheader,nounits"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return answer.stdout.splitlines() if answer.returncode == 0 else None

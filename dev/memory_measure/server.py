@@ -23,7 +23,7 @@ from constructs_triton_tools.local.server.installation import (
     inspect_python,
     make_backends,
 )
-from memory_measure.processes import children, gpu_bytes, host_memory, shared_regions
+from memory_measure.processes import children, gpu_bytes, gpus_used, host_memory, shared_regions
 
 _START_SECONDS = 120.0
 _STUB = "triton_python_backend_stub"
@@ -48,7 +48,7 @@ class MeasuredServer:
             "shared_regions": sorted(
                 size for name, size in regions.items() if name not in self.other_regions
             ),
-            "gpu": None if gpus is None else sum(gpus.get(pid, 0) for pid in children(self.pid)),
+            "gpus_used": gpus_used(),
         }
 
     def _process(self, pid: int, gpus: dict[int, int] | None) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Rebuilds public threads about models that do not fit."""
