@@ -20,7 +20,6 @@ from check_examples.repositories import (
     one,
 )
 from check_examples.torch_and_plan import torchscript
-
 from triton_model_check.model_config.target import Target
 
 IGNORE = "triton-model-check: ignore"

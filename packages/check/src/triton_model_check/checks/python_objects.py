@@ -149,12 +149,14 @@ def _absent_tensors(
     known, objects = _known_inputs(model), source.objects
     if known is None or objects is None:
         return
-    tensors = [
-        tensor
-        for other, tensors_of_one in model.python_tensors
-        for tensor in tensors_of_one
+    used = {
+        tensor.name
+        for other, tensors in model.python_tensors
+        for tensor in tensors
         if other is source and tensor.is_input
-    ]
+    }
+    if used <= known:
+        return
     lookups = {id(call): call for call in each.index.calls("get_input_tensor_by_name")}
     for node in each.index.of(ast.Attribute):
         call = lookups.get(id(objects.value(node.value)))
@@ -164,7 +166,6 @@ def _absent_tensors(
         if name is not None and name not in known:
             message = f"'NoneType' object has no attribute '{node.attr}'"
             otherwise = f"use one of {quoted(sorted(known))}, or add it to config.pbtxt"
-            used = {tensor.name for tensor in tensors}
             hint = did_you_mean(name, sorted(known), otherwise, used=used)
             fix = string_meant(name, hint, call.lineno, used=used)
             yield name, Fault(node, f'{message}: config.pbtxt has no input "{name}"', hint, fix)

@@ -89,6 +89,7 @@ class BackendObjects:
         self._classes = load("python_backend")["members"]
         self._kinds: dict[int, str | None] = {}
         self._variables: dict[int, dict[str, list[_Bound]]] = {}
+        self._nodes: dict[int, list[ast.AST]] = {}
 
     def members(self) -> Iterator[Member]:
         """Yield each attribute that is read of an object or class of the backend."""
@@ -258,9 +259,15 @@ class BackendObjects:
         return {
             id(node): function
             for function in self._index.functions
-            for node in nodes_of(*function.body, without=_SCOPES)
+            for node in self._own_nodes(function)
             if isinstance(node, ast.Name)
         }
+
+    def _own_nodes(self, function: Function) -> list[ast.AST]:
+        """Return the nodes of a function, without those of functions inside it."""
+        if id(function) not in self._nodes:
+            self._nodes[id(function)] = nodes_of(*function.body, without=_SCOPES)
+        return self._nodes[id(function)]
 
     @cached_property
     def _own_attributes(self) -> dict[str, list[_Bound]]:
@@ -278,29 +285,28 @@ class BackendObjects:
         return self._variables[id(function)]
 
     def _variables_found(self, function: Function) -> dict[str, list[_Bound]]:
-        nodes = nodes_of(*function.body, without=_SCOPES)
+        nodes = self._own_nodes(function)
         assigned = _assigned(nodes)
         found: dict[str, list[_Bound]] = {}
-        for argument in ast.walk(function.args):
+        requests = self._requests_of(function)
+        for argument in ast.iter_child_nodes(function.args):
             if isinstance(argument, ast.arg):
-                bound = _Bound(None, kind=self._kind_of_argument(function, argument))
-                found.setdefault(argument.arg, []).append(bound)
+                kind = f"{_LIST_OF}InferenceRequest" if argument.arg == requests else None
+                found.setdefault(argument.arg, []).append(_Bound(None, kind=kind))
         for node in nodes:
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 bound = assigned.get(id(node), _Bound(None))
                 found.setdefault(node.id, []).append(bound)
-        for node in nodes_of(*function.body):
-            # What a function inside assigns to a variable of this one is not followed.
-            if isinstance(node, ast.Global | ast.Nonlocal):
-                for name in node.names:
-                    found.setdefault(name, []).append(_Bound(None))
+        # What another function assigns to a variable of this one is not followed.
+        for statement in (*self._index.of(ast.Global), *self._index.of(ast.Nonlocal)):
+            for name in statement.names:
+                found.setdefault(name, []).append(_Bound(None))
         return found
 
-    def _kind_of_argument(self, function: Function, argument: ast.arg) -> str | None:
+    def _requests_of(self, function: Function) -> str | None:
+        """Return the name of the list of requests, if Triton passes it to the function."""
         is_execute = function is self._class.method("execute")
-        if is_execute and argument.arg == argument_name(function):
-            return f"{_LIST_OF}InferenceRequest"
-        return None
+        return argument_name(function) if is_execute else None
 
 
 def _assigned(nodes: list[ast.AST]) -> dict[int, _Bound]:
