@@ -52,21 +52,20 @@ def compiler_fault(index: ModuleIndex, path: str, content: bytes) -> SyntaxError
 
 
 def _may_be_refused(index: ModuleIndex, content: bytes) -> bool:
-    types = index.types
-    if types - _NEVER_REFUSED - _LOOKED_AT:
+    if index.types - _NEVER_REFUSED - _LOOKED_AT:
         return True
     # Python normalizes other letters, so that `__debug__` has more than one form.
     if b"__debug__" in content or not content.isascii():
         return True
     if sum(len(index.of(block)) for block in _BLOCKS) >= _FEWEST_BLOCKS:
         return True
-    if any(node.is_async for node in index.of(ast.comprehension)):
-        return True
-    if any(map(_has_special_import, index.of(ast.ImportFrom))):
-        return True
-    if any(map(_has_early_default, index.of(ast.Try))):
-        return True
-    return any(map(_repeats_a_name, _lists_of_names(index))) or _returns_outside_function(index)
+    return (
+        any(node.is_async for node in index.of(ast.comprehension))
+        or any(map(_has_special_import, index.of(ast.ImportFrom)))
+        or any(map(_has_early_default, index.of(ast.Try)))
+        or any(map(_repeats_a_name, _lists_of_names(index)))
+        or _returns_outside_function(index)
+    )
 
 
 def _has_special_import(statement: ast.ImportFrom) -> bool:

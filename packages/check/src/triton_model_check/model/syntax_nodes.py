@@ -24,7 +24,8 @@ def nodes_of(*roots: ast.AST, without: tuple[type[ast.AST], ...] = ()) -> list[a
     """
     found = [node for node in roots if not isinstance(node, without)]
     for node in found:
-        for name in _fields_with_nodes(type(node)):
+        # mypy takes a type for its instances, which need not be hashable.
+        for name in _fields_with_nodes(type(node)):  # type: ignore[arg-type]
             value = getattr(node, name, None)
             if not value:
                 continue
