@@ -144,6 +144,7 @@ def test_release_that_is_not_there_is_named_where_it_would_help(
         "ONNX Runtime 0.1 was not asked: it is not installed; set --onnx-runtime fetch to fetch "
         "it from PyPI"
     )
+    use_runtime(monkeypatch, "1.22.0")
     assert describe(written(tmp_path, RELU), onnx_runtime="auto").not_checked == ()
 
 
@@ -182,6 +183,23 @@ def test_model_that_takes_too_much_memory_has_no_verdict() -> None:
     assert loaded.outputs[0].dims == (-1, 4)
 
 
+@pytest.mark.parametrize("is_random", [True, False])
+def test_memory_follows_what_the_graph_generates(is_random: bool, tmp_path: Path) -> None:
+    """A weight of 800 MB that a graph of a few bytes generates is not too much."""
+    size = 100_000_000
+    made = helper.make_node("ConstantOfShape", ["S"], ["Z"])
+    if is_random:
+        made = helper.make_node("RandomNormal", [], ["Z"], shape=[size], dtype=TensorProto.DOUBLE)
+    nodes = [made, helper.make_node("ReduceMax", ["Z"], ["M"], keepdims=0)]
+    if is_random:
+        nodes.append(helper.make_node("Cast", ["M"], ["N"], to=TensorProto.FLOAT))
+    nodes.append(node("Add", ["X", nodes[-1].output[0]], ["Y"]))
+    sizes = numpy_helper.from_array(np.array([4 * size if not is_random else size]), "S")
+    content = model("", nodes, X, Y, initializers=[sizes])
+    found = describe(written(tmp_path, content), onnx_runtime="auto")
+    assert (found.not_checked, found.outputs[0].shape) == ((), (-1, 4))
+
+
 def test_findings_are_kept_for_the_runtime_that_was_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +232,23 @@ def test_file_of_the_own_format_is_described_by_the_runtime(tmp_path: Path) -> N
     assert (found.format, found.faults, found.not_checked) == ("ort", (), ())
     assert [each.shape for each in (*found.inputs, *found.outputs)] == [(-1, 4), (-1, 4)]
     assert describe(path).not_checked == ("content not checked",)
+
+
+@pytest.mark.parametrize(("dims", "verdict"), [("[ 4 ]", "loads"), ("[ 5 ]", "rejected")])
+def test_configuration_is_compared_with_a_file_of_the_own_format(
+    dims: str, verdict: str, tmp_path: Path
+) -> None:
+    """The dims of a model.ort count as those of a model.onnx."""
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    _ort_file(tmp_path / "m" / "1", RELU)
+    tensors = (f'name: "{name}" data_type: TYPE_FP32 dims: {dims}' for name in "XY")
+    (tmp_path / "m" / "config.pbtxt").write_text(
+        'backend: "onnxruntime" max_batch_size: 4 default_model_filename: "model.ort"\n'
+        f"input [{{ {next(tensors)} }}]\noutput [{{ {next(tensors)} }}]"
+    )
+    repository = ModelRepository.from_directory(tmp_path)
+    report = repository.check(Target("server", onnx_runtime="auto"), is_packed=False)
+    assert report.verdict == verdict, report.findings
 
 
 def test_broken_file_of_the_own_format_is_refused_by_the_runtime(tmp_path: Path) -> None:

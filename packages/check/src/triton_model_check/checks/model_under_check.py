@@ -325,7 +325,8 @@ class ModelUnderCheck:
         """Each model file that can be read, with the configuration that the
         backend completes from it.
         """
-        readable = (each for each in self.model_files if each.format == "onnx" and not each.faults)
+        formats = ("onnx", "ort")
+        readable = (each for each in self.model_files if each.format in formats and not each.faults)
         found = tuple(
             file
             for file in readable

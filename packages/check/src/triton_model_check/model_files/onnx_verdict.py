@@ -20,6 +20,7 @@ from triton_model_check.model_files.onnx_faults import (
     not_a_tensor,
     unsupported_operator,
 )
+from triton_model_check.model_files.onnx_generated import generated_bytes
 from triton_model_check.model_files.protobuf_wire import MessageFile
 from triton_model_check.onnx_runtimes.runtime import (
     NotAsked,
@@ -36,16 +37,18 @@ def ask_about(
 ) -> RuntimeVerdict | NotAsked:
     """Ask about a model file. ``level`` is ``optimization.graph.level`` of the configuration."""
     has_declared = False
+    generated = 0
     answer: RuntimeVerdict | NotAsked
     try:
         content, has_declared = without_weights(MessageFile(file).root(), path.parent)
-        answer = runtime.ask(content, level)
+        generated = generated_bytes(MessageFile(file).root())
+        answer = runtime.ask(content, level, generated)
     except (OverBudgetError, OSError) as error:
         answer = NotAsked(str(error))
     if isinstance(answer, RuntimeVerdict) and not (answer.error and has_declared):
         return answer
 
-    confirmed = runtime.ask_about_file(path, _size(path, described), level)
+    confirmed = runtime.ask_about_file(path, _size(path, described), level, generated)
     return answer if isinstance(confirmed, NotAsked) else confirmed
 
 

@@ -43,6 +43,8 @@ _SECONDS, _SECONDS_PER_MIB = 10, 3
 _MEMORY_BYTES, _MEMORY_PER_BYTE = 1 << 30, 64
 _SECONDS_WITH_WEIGHTS, _MEMORY_PER_BYTE_OF_WEIGHTS = 60, 4
 _MOST_BYTES_WITH_WEIGHTS = 2 << 30
+# What a model generates is copied while the graph is optimized. Above the bound it gets nothing.
+_MOST_GENERATED_BYTES, _MEMORY_PER_GENERATED_BYTE, _SECONDS_PER_GENERATED_GIB = 2 << 30, 3, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +89,29 @@ class Runtime:
 
     environment: Environment
 
-    def ask(self, content: bytes, level: int = 0) -> RuntimeVerdict | NotAsked:
+    def ask(
+        self, content: bytes, level: int = 0, generated_bytes: int = 0
+    ) -> RuntimeVerdict | NotAsked:
         """Return what it says of a model without weights.
 
         ``level`` is ``optimization.graph.level`` of the configuration: it changes shapes.
+        ``generated_bytes`` is the size of what the graph generates.
         """
+        generated = _allowed(generated_bytes)
         seconds = _SECONDS + _SECONDS_PER_MIB * len(content) / (1 << 20)
+        seconds += _SECONDS_PER_GENERATED_GIB * generated / (1 << 30)
         memory_bytes = _MEMORY_BYTES + _MEMORY_PER_BYTE * len(content)
+        memory_bytes += _MEMORY_PER_GENERATED_BYTE * generated
         return self._call({"path": "", "level": level}, content, seconds, memory_bytes)
 
-    def ask_about_file(self, path: Path, size: int, level: int = 0) -> RuntimeVerdict | NotAsked:
+    def ask_about_file(
+        self, path: Path, size: int, level: int = 0, generated_bytes: int = 0
+    ) -> RuntimeVerdict | NotAsked:
         """Return what it says of a model that it reads itself, whose files have ``size`` bytes."""
         if size > _MOST_BYTES_WITH_WEIGHTS:
             return NotAsked(f"the model has more than {_MOST_BYTES_WITH_WEIGHTS >> 30} GiB")
         memory_bytes = _MEMORY_BYTES + _MEMORY_PER_BYTE_OF_WEIGHTS * size
+        memory_bytes += _MEMORY_PER_GENERATED_BYTE * _allowed(generated_bytes)
         settings = {"path": str(path), "level": level}
         return self._call(settings, b"", _SECONDS_WITH_WEIGHTS, memory_bytes)
 
@@ -123,6 +134,10 @@ class Runtime:
             optional_inputs=_tensors(answer["optional_inputs"]),
             outputs=_tensors(answer["outputs"]),
         )
+
+
+def _allowed(generated_bytes: int) -> int:
+    return generated_bytes if generated_bytes <= _MOST_GENERATED_BYTES else 0
 
 
 def _tensors(rows: list[tuple[str, str, list[int]]]) -> tuple[SessionTensor, ...]:
