@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.builder.derived_config import DerivedConfig, derive
+from triton_model_check.cli.model.arguments import SYNTAX
 from triton_model_check.model.completion import complete_from_onnx
 from triton_model_check.model_config import (
     FilBackend,
@@ -186,6 +187,8 @@ def test_output_that_is_not_certain_is_required_for_no_batches(write: Write) -> 
     path = write(_computed("W"))
     with pytest.raises(InvalidValueError, match=r'the shape of "Y" with certainty; set output='):
         _derive(path, max_batch_size=0)
+    with pytest.raises(InvalidValueError, match="set --onnx-runtime fetch to ask ONNX Runtime"):
+        _derive(path, max_batch_size=0, syntax=SYNTAX)
     output = [ModelOutput(name="Y", data_type="TYPE_FP32", dims=[-1, 2])]
     config = _config(_derive(path, max_batch_size=0, fields={"output": output}))
     assert (config.max_batch_size, config.output[0].dims) == (0, (-1, 2))

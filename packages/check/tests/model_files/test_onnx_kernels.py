@@ -258,6 +258,16 @@ def test_less_precise_operators_of_the_runtime(equation: str) -> None:
     assert ("shapes" in answer) == equation.endswith("->bi")
 
 
+@pytest.mark.parametrize(("size", "is_certain"), [(3, True), ("b", False)])
+def test_squeeze_without_axes_is_certain_for_fixed_sizes(
+    size: int | str, *, is_certain: bool
+) -> None:
+    """Some releases remove a variable size, so the declared shape is not certain either."""
+    squeeze = node("Squeeze", ["X"], ["Y"])
+    content = model("", [squeeze], [tensor("X", dims=(size, 1))], [tensor("Y", dims=(size,))])
+    assert ("shapes" in _inferred(content)) == is_certain
+
+
 def _without_else() -> bytes:
     proto = onnx.load_model_from_string(_branches("Relu"))
     del proto.graph.node[0].attribute[1]

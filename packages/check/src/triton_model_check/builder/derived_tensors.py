@@ -45,9 +45,10 @@ class Derivation:
         example = _TREE_EXAMPLE if self.file.format == "tree" else TENSOR_EXAMPLE
         hints = [self.syntax[each].format(**example) for each in missing]
         if hints:
-            raise InvalidValueError(
-                f"{self.file.path}: the file does not say {what}; set {' and '.join(hints)}"
-            )
+            hint = f"set {' and '.join(hints)}"
+            if self.file.format == "onnx" and "onnx_runtime" in self.syntax:
+                hint = f"set {self.syntax['onnx_runtime']} to ask ONNX Runtime, or {hint}"
+            raise InvalidValueError(f"{self.file.path}: the file does not say {what}; {hint}")
 
 
 def derive_tensors(derivation: Derivation) -> None:

@@ -239,7 +239,7 @@ def _inferred(model: Any, release: str) -> dict[str, Any]:
     shapes = {
         each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output
     }
-    reason = _unclear(model, declared, shapes, doubt)
+    reason = _unclear(model, declared, shapes, doubt) or _squeezed(inferred)
     if reason is not None:
         unclear = [name for name in shapes if shapes[name] != declared[name]]
         return {**answer, "not_checked": reason, "unclear": unclear}
@@ -274,6 +274,24 @@ def _unclear(model: Any, declared: _Shapes, merged: _Shapes, doubt: str) -> str 
     imprecise = {node.op_type for node in model.graph.node} & _LESS_PRECISE
     if imprecise and (merged != declared or None in merged.values()):
         return f"ONNX Runtime infers other shapes of {min(imprecise)} than onnx"
+    return None
+
+
+def _squeezed(inferred: Any) -> str | None:
+    """Return why the rank of what a Squeeze without axes returns is not known, or ``None``.
+
+    ONNX Runtime 1.19 to 1.21 removes variable sizes there, other releases infer nothing. The
+    models of the package speechmos, which some releases refuse for this, show it.
+    """
+    values = (*inferred.graph.input, *inferred.graph.value_info)
+    fixed = {
+        each.name for each in values if -1 not in (_shape(each) or (-1,)) or _shape(each) == ()
+    }
+    fixed.update(each.name for each in inferred.graph.initializer)
+    for node in inferred.graph.node:
+        has_axes = len(node.input) > 1 or any(each.name == "axes" for each in node.attribute)
+        if node.op_type == "Squeeze" and not has_axes and node.input[0] not in fixed:
+            return "ONNX Runtime infers other shapes of Squeeze without axes than onnx"
     return None
 
 

@@ -26,6 +26,7 @@ SYNTAX = {
     "output": "--output {output}:FP32:1000",
     "output_class": "--parameter output_class=true for a classifier (false for a regressor)",
     "max_batch_size": "--max-batch-size",
+    "onnx_runtime": "--onnx-runtime fetch",
     "dynamic_batching": "--dynamic-batching",
     "with_warmup": "--with-warmup",
 }
