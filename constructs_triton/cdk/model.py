@@ -102,12 +102,7 @@ class TritonModel(Construct):
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         enable_network_isolation: bool | None = None,
     ) -> None:
-        check_type(
-            "instance_type", instance_type, (InstanceType, 'InstanceType.of("ml.g5.xlarge")')
-        )
-        check_properties(
-            "TritonModel()", {"image": image, "environment": environment}, ContainerOptions
-        )
+        _check_container_options(instance_type, image, environment)
         host: HostOptions = {
             "vpc": vpc,
             "vpc_subnets": vpc_subnets,
@@ -186,6 +181,20 @@ class TritonModel(Construct):
 
 
 _ONLY_ENDPOINTS = "acknowledge this if only endpoints use the model"
+
+
+def _check_container_options(
+    instance_type: InstanceType,
+    image: TritonImage | None,
+    environment: TritonEnvironment | Mapping[str, str] | None,
+) -> None:
+    """Check the types of what describes the container."""
+    check_type("instance_type", instance_type, (InstanceType, 'InstanceType.of("ml.g5.xlarge")'))
+    check_properties(
+        "TritonModel()", {"image": image, "environment": environment}, ContainerOptions
+    )
+
+
 _UNCOMPRESSED = Finding(
     "batch-transform-uncompressed",
     Severity.WARNING,

@@ -79,19 +79,26 @@ def assert_endpoint(
         },
         _names(models),
     )
-    endpoints = list(declared_endpoints(synthesized, is_complete=False))
+    nearest, differences = expected.nearest(_endpoints_called(name, synthesized))
+    if differences:
+        lines = "\n".join(f"  {each}" for each in differences)
+        raise AssertionError(f'{synthesized.name}: endpoint "{nearest.name}" differs\n{lines}')
+
+
+def _endpoints_called(name: str | None, stack: SynthesizedStack) -> list[DeclaredEndpoint]:
+    """Return the endpoints of a name; all endpoints if no name is given.
+
+    Raises:
+        AssertionError: the stack has none.
+    """
+    __tracebackhide__ = True
+    endpoints = list(declared_endpoints(stack, is_complete=False))
     chosen = [each for each in endpoints if name is None or _is_called(name, each)]
     if not chosen:
         wanted = "no endpoint" if name is None else f'no endpoint "{name}"'
         known = listed([each.name for each in endpoints])
-        raise AssertionError(f"{synthesized.name}: has {wanted}; its endpoints are: {known}")
-    nearest, differences = min(
-        ((each, list(expected.differences(each))) for each in chosen),
-        key=lambda found: len(found[1]),
-    )
-    if differences:
-        lines = "\n".join(f"  {each}" for each in differences)
-        raise AssertionError(f'{synthesized.name}: endpoint "{nearest.name}" differs\n{lines}')
+        raise AssertionError(f"{stack.name}: has {wanted}; its endpoints are: {known}")
+    return chosen
 
 
 def _check_version(version: object) -> None:
@@ -125,6 +132,13 @@ class _Expected:
     variants: Collection[str] | None
     numbers_of_variants: Mapping[str, Mapping[str, float]]
     models: Collection[str] | None
+
+    def nearest(
+        self, endpoints: Collection[DeclaredEndpoint]
+    ) -> tuple[DeclaredEndpoint, list[str]]:
+        """Return the endpoint with the fewest differences, and these."""
+        compared = ((endpoint, list(self.differences(endpoint))) for endpoint in endpoints)
+        return min(compared, key=lambda found: len(found[1]))
 
     def differences(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
         """Yield a sentence for each difference of an endpoint."""

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import jsii
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -48,7 +49,7 @@ from constructs_triton.cdk.options.deployment import Deployment, render_deployme
 from constructs_triton.cdk.options.host_options import HostOptions, ResourceOptions
 from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.options.removal import apply_removal_policy
-from constructs_triton.cdk.permissions.encrypted_data import check_regions
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_regions
 from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.model_repository import annotate
@@ -97,15 +98,11 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         check_unique_name(scope, id, "endpoint_name", name)
         check_off_switch(scope, id, resource, requests, update)
         if container_metrics:
-            from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
-
-            models = models.publish_metrics(metrics_name(scope, id, name))
+            models = models.publish_metrics(_metrics_name(scope, id, name))
         settled = settle_variants(
             scope, models, fleet, is_isolated=host["enable_network_isolation"]
         )
-        for each in settled:
-            for container in (each.container, *(pool.container for pool in each.pools)):
-                check_kept_models(container.models, policy)
+        _check_kept(settled, policy)
         check_account(scope, host["role"])
         findings = [
             *check_mode(scope, requests, resource["metrics_config"], settled),
@@ -114,9 +111,7 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
             ),
             *check_network(host),
         ]
-        dumps = [each.options["core_dump"] for each in settled]
-        dumped = [core_dump_data(each) for each in dumps if each is not None]
-        data = [*host_data(host), *request_data(requests), *dumped]
+        data = [*host_data(host), *request_data(requests), *_dumped(settled)]
         check_regions(scope, data)
         asynchronous = requests["async_inference"]
         recorded = read_recorded(
@@ -378,3 +373,23 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
             # A finding of several variants is annotated once, on the endpoint.
             annotate(found_in[0] if len(found_in) == 1 else self, [finding])
         annotate(self, findings)
+
+
+def _metrics_name(scope: Construct, id: str, endpoint_name: str | None) -> str:
+    """Return the endpoint's name in the metrics that its containers publish."""
+    from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
+
+    return metrics_name(scope, id, endpoint_name)
+
+
+def _check_kept(settled: Sequence[SettledVariant], policy: RemovalPolicy | None) -> None:
+    """Check that the stack does not delete models that a kept endpoint still loads."""
+    for variant in settled:
+        for container in (variant.container, *(pool.container for pool in variant.pools)):
+            check_kept_models(container.models, policy)
+
+
+def _dumped(settled: Sequence[SettledVariant]) -> list[DataUnderKeys]:
+    """Return where the containers of the variants write their core dumps."""
+    dumps = [variant.options["core_dump"] for variant in settled]
+    return [core_dump_data(dump) for dump in dumps if dump is not None]

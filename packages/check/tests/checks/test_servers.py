@@ -426,7 +426,7 @@ def test_older_servers_complete_no_configuration(
     old.ir_version = 7  # of the ONNX Runtime of 21.08
     files: Files = {"m/1/model.onnx": old.SerializeToString()}
     if config is not None:
-        files["m/config.pbtxt"] = config
+        files = {**files, "m/config.pbtxt": config}
     repository = ModelRepository.from_directory(write(files, tmp_path / "models"))
     report = repository.check(Target.named(platform, image_version=version), is_packed=False)
     codes = {each.code for each in report.errors}

@@ -34,3 +34,16 @@ def test_only_the_folders_that_a_model_always_reads(
     report = ModelRepository.from_directory(write(files, tmp_path)).check(is_packed=False)
     found = [each for each in report.findings if each.code == "tensorrt-llm-placeholder"]
     assert [each.message.split()[0] for each in found] == [reported]
+
+
+@pytest.mark.parametrize("tokenizer", ["", _parameter("tokenizer_dir", "/models/tokenizer")])
+def test_encoders_of_images_need_their_folder(tokenizer: str, tmp_path: Path) -> None:
+    """The model of the encoders opens its folder; the one with the tokenizer does without it."""
+    config = 'backend: "python"\n' + tokenizer
+    config += _parameter("multimodal_model_path", "${multimodal_model_path}")
+    config += _parameter("hf_model_path", "${hf_model_path}")
+    files = {"engine/config.pbtxt": 'backend: "tensorrtllm"\n', "m/config.pbtxt": config}
+    report = ModelRepository.from_directory(write(files, tmp_path)).check(is_packed=False)
+    found = [each for each in report.findings if each.code == "tensorrt-llm-placeholder"]
+    wanted = [] if tokenizer else ["multimodal_model_path"]
+    assert [each.message.split()[0] for each in found] == wanted

@@ -30,7 +30,8 @@ def not_known_of_image(model: ModelUnderCheck) -> Iterator[str]:
         return
     path = model.folder.path
     if model.target.image_backends is None and _depends_on_backends(model, version):
-        yield f'{path}: not checked whether image {model.target.image} has the backend "{model.backend}"'
+        image = model.target.image
+        yield f'{path}: not checked whether image {image} has the backend "{model.backend}"'
     if "Python" in unknown and model.backend == "python" and model.image_python is None:
         yield f"{path}: not checked for the Python of image {version}, which is not known"
     if FIELDS in unknown and model.config is not None:

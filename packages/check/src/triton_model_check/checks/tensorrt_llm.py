@@ -25,12 +25,15 @@ _DOCS = "triton tensorrtllm_backend docs/model_config.md"
 # that runs the engine, the second of the models in Python around it.
 _ENGINE_PARAMETERS = ("engine_dir", "gpt_model_path")
 _TOKENIZER_PARAMETERS = ("tokenizer_dir",)
+# ``multimodal_encoders`` opens config.json in this folder. ``preprocessing`` has the parameter too,
+# and a tokenizer, and does without the folder.
+_ENCODER_PARAMETERS = ("multimodal_model_path",)
 _PLACEHOLDER = re.compile(r"\$\{\w+\}")
 
 
 @rule("tensorrt-llm-placeholder", "tensorrtllm-template", source=_DOCS)
 def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The backend, the engine folder and the tokenizer folder of NVIDIA's templates are filled in.
+    """The backend and the folders of engine, tokenizer and encoder of NVIDIA's templates are set.
 
     Other parameters that keep a placeholder such as ``${max_beam_width}`` get their default. The
     engine folder of ``preprocessing`` is read only for images, and the tokenizer folder of
@@ -40,14 +43,22 @@ def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
     if model.config.backend == TENSORRT_LLM_PLACEHOLDER:
         message, hint = "backend contains an unfilled placeholder", 'write backend: "tensorrtllm"'
         yield Problem(message, ("backend",), hint, fix=safe(put('"tensorrtllm"')))
-    runs_engine = model.config.backend != "python" or model.parameter("gpt_model_type")
-    for name in _ENGINE_PARAMETERS if runs_engine else _TOKENIZER_PARAMETERS:
+    for name in _parameters_without_default(model):
         value = model.parameter(name)
         if _PLACEHOLDER.fullmatch(value):
             hint = f'write the folder on the server, for example "{MODEL_ROOT}/{model.name}/1"'
             yield Problem(
                 f"{name} contains an unfilled placeholder, got {value}", ("parameters", name), hint
             )
+
+
+def _parameters_without_default(model: ModelUnderCheck) -> tuple[str, ...]:
+    """Return the parameters of NVIDIA's template of the model that have to be filled in."""
+    if model.config.backend != "python" or model.parameter("gpt_model_type"):
+        return _ENGINE_PARAMETERS
+    if "tokenizer_dir" in model.config_parameters:
+        return _TOKENIZER_PARAMETERS
+    return _ENCODER_PARAMETERS
 
 
 # --- the engine -----------------------------------------------------------------------------------

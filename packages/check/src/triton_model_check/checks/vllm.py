@@ -94,8 +94,9 @@ def arguments_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
     version = model.target.image_version
     if knows_engine_arguments(version) or not model.target.local_files:
         return ()
+    reason = f"not checked whether the vLLM of image {version} has the argument"
     return tuple(
-        f'{arguments.path}: not checked whether the vLLM of image {version} has the argument "{key}"'
+        f'{arguments.path}: {reason} "{key}"'
         for arguments in engine_arguments_of(model)
         for key in _unknown_keys(arguments)
     )

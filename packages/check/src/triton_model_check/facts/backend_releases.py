@@ -172,8 +172,8 @@ def knows_engine_arguments(image_version: str | None) -> bool:
     """
     if image_version is None:
         return True
-    newest = newest_known_release().version
-    return load("vllm")["engine_arguments_since"] <= image_version <= newest
+    oldest = str(load("vllm")["engine_arguments_since"])
+    return oldest <= image_version <= newest_known_release().version
 
 
 def default_gpu_memory_utilization() -> float:
