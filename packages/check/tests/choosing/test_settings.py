@@ -18,6 +18,8 @@ image-version = "24.10"
 shm-size = "256m"
 backends = ["mine"]
 gpus = 0
+gpu-memory = 22888
+memory = "16g"
 onnx-runtime = "fetch"
 instance-type = "ml.g5.xlarge"
 model-config-name = "h100"
@@ -52,6 +54,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         shm_size=256 << 20,
         backends=("mine",),
         gpus=0,
+        gpu_memory=22888,
+        memory=16.0,
         onnx_runtime="fetch",
         instance_type="ml.g5.xlarge",
         model_config_name="h100",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from onnx import TensorProto, helper
 
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
@@ -136,3 +137,32 @@ def test_shared_weights_of_pytorch_count_once(tmp_path: Path) -> None:
     config = 'backend: "pytorch"\n' + _group("count: 6") + sharing
     (tmp_path / "m" / "config.pbtxt").write_text(config)
     assert _memory_findings(tmp_path, _server()) == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "reported"),
+    [
+        ("gpu_mib = 12000", ["target-gpu-memory"]),
+        ("gpu_mib = 11000", []),
+        ("host_mib = 9000", ["target-memory"]),
+        ("host_mib = 8000", []),
+    ],
+)
+def test_declared_memory_counts_for_each_instance(
+    declared: str, reported: list[str], tmp_path: Path
+) -> None:
+    """What ``triton-models.toml`` declares of a Python model counts once for each instance."""
+    version = tmp_path / "m" / "1"
+    version.mkdir(parents=True)
+    (version / "model.py").write_text("class TritonPythonModel:\n    def execute(self, r): ...\n")
+    (tmp_path / "m" / "config.pbtxt").write_text('backend: "python"\n' + _group("count: 2"))
+    (tmp_path / "triton-models.toml").write_text(f"[memory]\nm = {{ {declared} }}\n")
+    assert [each.code for each in _memory_findings(tmp_path, _server())] == reported
+
+
+def test_declared_memory_is_a_number(tmp_path: Path) -> None:
+    """Another value is refused with its place and an example."""
+    _onnx(tmp_path / "m", 1, "")
+    (tmp_path / "triton-models.toml").write_text('[memory]\nm = { gpu_mib = "3g" }\n')
+    with pytest.raises(InvalidValueError, match="a number of MiB"):
+        ModelRepository.from_directory(tmp_path)

@@ -20,6 +20,7 @@ from triton_model_check.model_config.target import ArchiveContent, Target
 from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
 
 if TYPE_CHECKING:
+    from triton_model_check.memory.estimate import DeclaredMemory
     from triton_model_check.model.ensemble_graph import EnsembleGraph
     from triton_model_check.model.packed_files import PackedFiles
     from triton_model_check.model.python_calls import ModelCalls, NamedTensor
@@ -55,6 +56,8 @@ class RepositoryContext:
         complete.
     ``calls``
         The models that each Python model calls.
+    ``declared_memory``
+        What the user declares that each instance of a model takes.
     ``root_files``
         The files beside the folders, if none of these is a model.
     ``others``, ``packed_files``
@@ -75,6 +78,7 @@ class RepositoryContext:
     others: Mapping[str, ModelFolder] = field(default_factory=dict)
     packed_files: Mapping[str, PackedFiles] = field(default_factory=dict)
     root_files: tuple[str, ...] = ()
+    declared_memory: Mapping[str, DeclaredMemory] = field(default_factory=dict)
 
     @cached_property
     def models(self) -> dict[str, ModelUnderCheck]:

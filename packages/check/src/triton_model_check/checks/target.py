@@ -377,7 +377,8 @@ def gpu_memory(context: RepositoryContext) -> Iterator[Problem]:
     Weights count with their external data, once for each instance if the backend does not share
     them, beside the context of the server. A multi-model endpoint loads the models of one archive.
     The sum is the least that is needed: memory for requests is not counted, nor are Python models,
-    language models, trees and what an accelerator makes of the weights.
+    language models, trees and what an accelerator makes of the weights, unless ``[memory]`` of
+    triton-models.toml declares them.
     """
     yield from _exceeded(context, is_gpu=True)
 
@@ -454,4 +455,5 @@ def _loaded(model: ModelUnderCheck) -> LoadedModel:
         model.config,
         model.model_files,
         len(model.versions_to_load),
+        model.context.declared_memory.get(model.name),
     )

@@ -20,11 +20,20 @@ _NO_WEIGHTS = frozenset({"dali", "ensemble", "identity", "repeat", "square"})
 _OF_THE_CODE = frozenset({"python", "vllm", "tensorrtllm"})
 
 
+@dataclass(frozen=True, slots=True)
+class DeclaredMemory:
+    """What the user says that each instance of a model takes, in bytes."""
+
+    gpu_bytes: int
+    host_bytes: int
+
+
 @dataclass(frozen=True)
 class LoadedModel:
     """One model that is loaded: its backend, its configuration if it has one, and its files.
 
     ``file_versions`` is how many versions are loaded; each must have one file to be counted.
+    ``declared`` takes the place of what the files say.
     """
 
     name: str
@@ -32,6 +41,7 @@ class LoadedModel:
     config: Any | None
     files: Sequence[ModelFile]
     file_versions: int = 1
+    declared: DeclaredMemory | None = None
 
 
 @dataclass(frozen=True)
@@ -123,27 +133,59 @@ def _server_parts(gpu_count: int) -> list[MemoryPart]:
 
 def _parts_of(model: LoadedModel, gpu_count: int) -> list[MemoryPart] | str:
     """Return what a model takes, or why that is not counted."""
+    if model.declared is not None:
+        return _declared_parts(model, model.declared, gpu_count)
     if model.backend in _NO_WEIGHTS or (
         model.config is not None and model.config.HasField("ensemble_scheduling")
     ):
         return []
     if model.backend in _OF_THE_CODE:
         return "what the code of the model loads is not known"
+    size = _size_of_weights(model)
+    if isinstance(size, str):
+        return size
+    placed = _copies(model, gpu_count)
+    if placed is None:
+        return "KIND_MODEL: the model chooses where it runs"
+    parameters = {} if model.config is None else model.config.parameters
+    is_shared = shares_weights(model.backend, parameters, load("memory")["sharing"])
+    return [
+        _weights(model, place, size, 1 if is_shared else count) for place, count in placed.items()
+    ]
+
+
+def _size_of_weights(model: LoadedModel) -> int | str:
+    """Return the bytes of the weights of all versions, or why they are not known."""
+    if model.config is not None and converts_weights(model.config):
+        return "an accelerator makes another form of the weights at load"
     sizes = [weight_bytes(each) for each in model.files]
     known = [size for size in sizes if size is not None]
     if not known or len(known) < len(sizes) or len(sizes) != model.file_versions:
         return "the size of its weights in memory is not known from its files"
+    return sum(known)
+
+
+def _copies(model: LoadedModel, gpu_count: int) -> Mapping[str, int] | None:
     groups = () if model.config is None else model.config.instance_group
-    placed = copies(groups, model.backend, gpu_count)
+    return copies(groups, model.backend, gpu_count)
+
+
+def _declared_parts(
+    model: LoadedModel, declared: DeclaredMemory, gpu_count: int
+) -> list[MemoryPart] | str:
+    """Return what the user declares: the GPU of each instance that has one, and the host."""
+    placed = _copies(model, gpu_count)
+    if placed is None and gpu_count > 1:
+        return "KIND_MODEL: the model chooses its GPU"
     if placed is None:
-        return "KIND_MODEL: the model chooses where it runs"
-    if model.config is not None and converts_weights(model.config):
-        return "an accelerator makes another form of the weights at load"
-    parameters = {} if model.config is None else model.config.parameters
-    is_shared = shares_weights(model.backend, parameters, load("memory")["sharing"])
+        placed = {gpu_place(0) if gpu_count else HOST: 1}
+    count = sum(placed.values())
+    sizes = {each: declared.gpu_bytes * n for each, n in placed.items() if each != HOST}
+    sizes[HOST] = declared.host_bytes * count
     return [
-        _weights(model, place, sum(known), 1 if is_shared else count)
-        for place, count in placed.items()
+        MemoryPart(place, model.name, "declared", size, "triton-models.toml")
+        for place, size in sizes.items()
+        if size
     ]
 
 

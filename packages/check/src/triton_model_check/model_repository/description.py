@@ -7,13 +7,14 @@ The file may come from others, so it and the requirements that it names must be 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.versions import parse_version
 from constructs_triton_core.spelling import did_you_mean, quoted
+from triton_model_check.memory.estimate import DeclaredMemory
 from triton_model_check.model_repository.composition import (
     ALL_MODELS,
     DESCRIPTION_FILE,
@@ -22,12 +23,15 @@ from triton_model_check.model_repository.composition import (
 from triton_model_check.untrusted.toml_files import TomlFile, is_inside
 
 _CALLS, _ALSO_SERVED, _ENVIRONMENTS = "calls", "also_served", "python_environments"
-_KEYS = (_ALSO_SERVED, _CALLS, _ENVIRONMENTS)
+_MEMORY = "memory"
+_KEYS = (_ALSO_SERVED, _CALLS, _ENVIRONMENTS, _MEMORY)
+_GPU_MIB, _HOST_MIB = "gpu_mib", "host_mib"
 _REQUIREMENTS, _IMAGE_VERSION = "requirements", "image_version"
 _EXAMPLES = {
     _ALSO_SERVED: 'also_served = ["MODEL"]',
     _CALLS: 'CALLER = ["MODEL"] below [calls]',
     _ENVIRONMENTS: 'MODEL = { requirements = "requirements.txt" } below [python_environments]',
+    _MEMORY: "MODEL = { gpu_mib = 3000, host_mib = 500 } below [memory]",
 }
 
 
@@ -43,11 +47,15 @@ class DescribedEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class ModelDescription:
-    """The content of the file; ``environments`` are by model, or by ``ALL_MODELS`` alone."""
+    """The content of the file; ``environments`` are by model, or by ``ALL_MODELS`` alone.
+
+    ``memory`` is what each instance of a model takes.
+    """
 
     file: TomlFile
     composition: CompositionOptions
     environments: Mapping[str, DescribedEnvironment]
+    memory: Mapping[str, DeclaredMemory] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> ModelDescription:
@@ -65,7 +73,8 @@ class ModelDescription:
                 (_ENVIRONMENTS, ALL_MODELS),
                 "stands for all models of the Python backend; remove it, or the other models",
             )
-        return cls(file, CompositionOptions(calls, also_served), environments)
+        memory = {name: _memory(file, name) for name in _table(file, (_MEMORY,))}
+        return cls(file, CompositionOptions(calls, also_served), environments, memory)
 
     def refuse_unknown(self, models: Iterable[str]) -> None:
         """Check that the models which the file names exist;
@@ -74,6 +83,7 @@ class ModelDescription:
         known = list(models)
         named = [(_CALLS, name) for name in self.composition.calls]
         named += [(_ENVIRONMENTS, name) for name in self.environments if name != ALL_MODELS]
+        named += [(_MEMORY, name) for name in self.memory]
         named += [(_ALSO_SERVED, name) for name in self.composition.also_served]
         for keyword, name in named:
             if name in known:
@@ -120,6 +130,16 @@ def _names(file: TomlFile, keys: Sequence[str], value: object) -> tuple[str, ...
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise file.malformed(keys, value, "a list of names of models", _EXAMPLES[keys[0]])
     return tuple(value)
+
+
+def _memory(file: TomlFile, name: str) -> DeclaredMemory:
+    keys = (_MEMORY, name)
+    table = _table(file, keys)
+    file.refuse_unknown(keys, table, (_GPU_MIB, _HOST_MIB))
+    for key, value in table.items():
+        if type(value) is not int or not 0 <= value < 2**31:
+            raise file.malformed((*keys, key), value, "a number of MiB", f"{key} = 3000")
+    return DeclaredMemory(table.get(_GPU_MIB, 0) * 2**20, table.get(_HOST_MIB, 0) * 2**20)
 
 
 def _environment(file: TomlFile, name: str) -> DescribedEnvironment:

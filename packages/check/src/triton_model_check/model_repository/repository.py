@@ -286,6 +286,7 @@ class ModelRepository:
             others={name: ModelFolder(name, self.path / name) for name in self.stray_directories},
             packed_files=self._packed_files(models, is_archive),
             root_files=() if models else self._root_files(),
+            declared_memory={} if self.description is None else self.description.memory,
         )
         report = run_checks(context, str(self.path))
         return _with_places(report) if report.findings else report
