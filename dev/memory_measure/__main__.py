@@ -1,25 +1,26 @@
 """Measures what Triton takes on this machine, and writes it as JSON.
 
-    PYTHONPATH=dev .venv/bin/python -m memory_measure [--tritonserver PATH] > results.json
+    PYTHONPATH=dev .venv/bin/python -m memory_measure --onnxruntime 1.19.2 > results.json
 
 Without ``--tritonserver`` it is the server of nvidia-pytriton, which has the Python backend only:
 ONNX Runtime is then measured in a process with one session for each instance. On a machine without
 GPUs each GPU figure is ``null`` and ``gpu`` says why. nvidia-smi names no process in a container
 without ``--pid=host``; ``gpus_used`` counts all processes. A Python with PyTorch adds its figures.
 
-``results.json`` is what it printed for the facts in ``memory.json`` of the checker. All figures are
-bytes.
+``results.json`` is what it printed, with ``--onnxruntime`` of 1.19.2 (Triton 24.10) to 1.28.0, for
+the facts in ``memory.json`` of the checker. All figures are bytes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,6 +36,7 @@ from memory_measure.processes import gpu_bytes
 from memory_measure.repositories import WEIGHT_BYTES, write_onnx, write_python, write_weights
 from memory_measure.server import running
 
+_DEV = Path(__file__).resolve().parents[1]
 _SIXTEEN_MIB = "--backend-config=python,shm-default-byte-size=16777216"
 _NO_GPU = "not measured: this machine has no GPU, or nvidia-smi does not run"
 _LOAD_WEIGHTS = f"self.weights = numpy.ones({WEIGHT_BYTES}, numpy.uint8)"
@@ -44,13 +46,21 @@ def main() -> None:
     """Run every measurement and print the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--tritonserver", type=Path, help="the server (default: nvidia-pytriton's)")
-    installation = find_installation(parser.parse_args().tritonserver)
+    parser.add_argument(
+        "--onnxruntime",
+        metavar="VERSION",
+        action="append",
+        default=[],
+        help="measure this version too, installed from PyPI (may be repeated)",
+    )
+    arguments = parser.parse_args()
+    installation = find_installation(arguments.tritonserver)
     results = {
         "machine": {"system": platform.platform(), "python": platform.python_version()},
         "gpu": _NO_GPU if gpu_bytes() is None else _gpu_names(),
         "server": measure_server(installation),
         "python": measure_python(installation),
-        "onnxruntime": measure_sessions(),
+        "onnxruntime": measure_sessions(arguments.onnxruntime),
         "onnxruntime_backend": measure_backend(installation),
     }
     json.dump(results, sys.stdout, indent=1)
@@ -122,25 +132,34 @@ def _after_a_call(installation: TritonInstallation, elements: int) -> dict[str, 
     return {"before": before, "after": after, "after a small call": later}
 
 
-def measure_sessions() -> dict[str, Any]:
-    """Measure one and two ONNX Runtime sessions of one model in one process."""
+def measure_sessions(versions: Sequence[str]) -> dict[str, Any]:
+    """Measure one and two sessions of one model in one process, by version of ONNX Runtime."""
     found: dict[str, Any] = {"weight_bytes": WEIGHT_BYTES}
-    for provider in onnxruntime.get_available_providers():
-        if provider not in ("CPUExecutionProvider", "CUDAExecutionProvider"):
-            continue
-        for external in (False, True):
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "model.onnx"
-                write_weights(path, external=external)
-                command = [sys.executable, "-m", "memory_measure.sessions"]
-                answer = subprocess.run(
-                    [*command, str(path), provider, "2"],
-                    capture_output=True,
-                    text=True,
-                    check=True,
-                )
-                place = "external" if external else "internal"
-                found[f"{provider}, {place} data"] = json.loads(answer.stdout)
+    found[onnxruntime.__version__] = _sessions([str(_DEV)])
+    for version in versions:
+        with tempfile.TemporaryDirectory() as folder:
+            install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps"]
+            package = f"onnxruntime=={version}"
+            subprocess.run([*install, "--target", folder, package], check=True)
+            found[version] = _sessions([folder, str(_DEV)])
+    return found
+
+
+def _sessions(python_path: list[str]) -> dict[str, Any]:
+    found = {}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(python_path)}
+    for external in (False, True):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.onnx"
+            write_weights(path, external=external)
+            answer = subprocess.run(
+                [sys.executable, "-m", "memory_measure.sessions", str(path), "2"],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            found["external data" if external else "internal data"] = json.loads(answer.stdout)
     return found
 
 

@@ -3,7 +3,9 @@
 ``ModelInstanceState`` of triton onnxruntime_backend (src/onnxruntime.cc) calls ``LoadModel``, so
 each instance has a session. A process of its own runs this: its peak is that of the sessions.
 
-    python -m memory_measure.sessions MODEL PROVIDER COUNT
+    PYTHONPATH=dev .venv/bin/python -m memory_measure.sessions MODEL COUNT
+
+An ONNX Runtime with the CUDA provider uses it.
 """
 
 from __future__ import annotations
@@ -18,15 +20,19 @@ import onnxruntime
 
 from memory_measure.processes import gpu_bytes, host_memory
 
+_PROVIDERS = ("CUDAExecutionProvider", "CPUExecutionProvider")
 
-def main(path: str, provider: str, count: int) -> None:
+
+def main(path: str, count: int) -> None:
     """Print what the process holds before the first session and after each one."""
+    available = onnxruntime.get_available_providers()
+    providers = [provider for provider in _PROVIDERS if provider in available]
     held = [_held()]
     sessions = []
     for _ in range(count):
-        sessions.append(onnxruntime.InferenceSession(path, providers=[provider]))
+        sessions.append(onnxruntime.InferenceSession(path, providers=providers))
         held.append(_held())
-    print(json.dumps({"version": onnxruntime.__version__, "held": held}))
+    print(json.dumps({"providers": providers, "held": held}))
 
 
 def _held() -> dict[str, Any]:
@@ -36,4 +42,4 @@ def _held() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]))

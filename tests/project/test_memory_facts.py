@@ -1,0 +1,71 @@
+"""The facts about memory are what the recorded measurements say, and the threads can be rebuilt."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+RESULTS = json.loads((PROJECT / "dev" / "memory_measure" / "results.json").read_text("utf-8"))
+FACTS = json.loads(
+    (PROJECT / "packages/check/src/triton_model_check/facts/memory.json").read_text("utf-8")
+)
+THREADS = tomllib.loads((PROJECT / "dev" / "memory_threads" / "threads.toml").read_text("utf-8"))
+MIB = 2**20
+
+
+def test_measured_figures_of_processes_are_those_of_the_recorded_run() -> None:
+    """The server, a Python instance and its region have the sizes that the run recorded."""
+    empty = RESULTS["python"]["empty, 1 instance"]
+    server = RESULTS["server"]["pinned pool of 256 MiB"]["server"]
+    assert FACTS["host"]["server_bytes"] == pytest.approx(server["resident"], abs=2 * MIB)
+    assert FACTS["host"]["python_instance_bytes"] == pytest.approx(
+        empty["stubs"][0]["resident"], abs=2 * MIB
+    )
+    assert empty["shared_regions"] == [FACTS["shm"]["python_instance_bytes"][-1]["value"]]
+
+
+@pytest.mark.parametrize(
+    ("version", "place", "factor"),
+    [
+        ("1.22.1", "internal data", FACTS["host"]["onnx_internal_factor"][1]["value"]),
+        ("1.23.0", "internal data", FACTS["host"]["onnx_internal_factor"][2]["value"]),
+        ("1.19.2", "external data", FACTS["host"]["onnx_session_factor"]),
+    ],
+)
+def test_each_onnx_session_takes_its_measured_factor(
+    version: str, place: str, factor: float
+) -> None:
+    """Two sessions of one file take the weights twice, times the factor of the release."""
+    held = RESULTS["onnxruntime"][version][place]["held"]
+    added = held[2]["resident"] - held[0]["resident"]
+    assert added / RESULTS["onnxruntime"]["weight_bytes"] == pytest.approx(2 * factor, abs=0.05)
+
+
+def test_every_figure_says_how_it_is_known() -> None:
+    """Each fact has a source that says measured, read or not settled."""
+    words = ("measured:", "read:", "not settled:")
+    assert all(text.startswith(words) for text in FACTS["sources"].values())
+
+
+@pytest.mark.parametrize("thread", THREADS["thread"], ids=lambda thread: thread["id"])
+def test_a_thread_is_rebuilt_with_its_sizes(
+    thread: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The repository of a thread has the sizes that its description gives, and takes no disk."""
+    monkeypatch.syspath_prepend(str(PROJECT / "dev"))
+    monkeypatch.delitem(sys.modules, "memory_threads", raising=False)
+    from memory_threads.building import write_repository
+
+    write_repository(thread, tmp_path)
+    files = [path.stat() for path in tmp_path.rglob("*") if path.is_file()]
+    wanted = sum(model["size"] * model.get("copies", 1) for model in thread["models"])
+    assert sum(file.st_size for file in files) == pytest.approx(wanted * MIB, abs=MIB)
+    assert sum(file.st_blocks for file in files) * 512 < 4 * MIB
+    assert re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", thread["id"])
