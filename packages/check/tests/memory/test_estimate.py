@@ -28,8 +28,8 @@ def _onnx(folder: Path, gib: int, config: str, *, has_data: bool = True) -> None
     weights.data_location = TensorProto.EXTERNAL
     for key, value in (("location", "weights.bin"), ("length", str(gib * GIB))):
         weights.external_data.add(key=key, value=value)
-    shapes = (("X", ["batch", rows]), ("Y", ["batch", 1024]))
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in shapes)
+    x = helper.make_tensor_value_info("X", TensorProto.FLOAT, ["batch", rows])
+    y = helper.make_tensor_value_info("Y", TensorProto.FLOAT, ["batch", 1024])
     graph = helper.make_graph(
         [helper.make_node("MatMul", ["X", "W"], ["Y"])], "g", [x], [y], [weights]
     )

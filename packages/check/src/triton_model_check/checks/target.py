@@ -436,7 +436,7 @@ def estimates(context: RepositoryContext) -> list[MemoryEstimate]:
             [name for name in each.folders if name in context.models] for each in context.archives
         ]
     gpu_bytes = target.gpu_memory_mib and target.gpu_memory_mib * _MIB
-    host_bytes = target.memory_gib and int(target.memory_gib * 2**30)
+    host_bytes = None if target.memory_gib is None else int(target.memory_gib * 2**30)
     return [
         estimate(
             [_loaded(context.models[name]) for name in names],

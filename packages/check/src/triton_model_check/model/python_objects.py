@@ -298,9 +298,10 @@ class BackendObjects:
                 bound = assigned.get(id(node), _Bound(None))
                 found.setdefault(node.id, []).append(bound)
         # What another function assigns to a variable of this one is not followed.
-        for statement in (*self._index.of(ast.Global), *self._index.of(ast.Nonlocal)):
-            for name in statement.names:
-                found.setdefault(name, []).append(_Bound(None))
+        declared = [name for node in self._index.of(ast.Global) for name in node.names]
+        declared += [name for node in self._index.of(ast.Nonlocal) for name in node.names]
+        for name in declared:
+            found.setdefault(name, []).append(_Bound(None))
         return found
 
     def _requests_of(self, function: Function) -> str | None:
