@@ -77,15 +77,21 @@ def _reading(name: str) -> Example:
     )
 
 
-def _request(arguments: str) -> str:
-    return f"pb_utils.InferenceRequest({arguments}).exec()"
+def _request(arguments: str, method: str = "exec") -> str:
+    return f"pb_utils.InferenceRequest({arguments}).{method}()"
 
 
-def _calls(arguments: str) -> Files:
+def _calls(arguments: str, method: str = "exec") -> Files:
     """A model ``m`` that calls the model ``scale``."""
-    execute = f"def execute(self, requests):\n    return [{_request(arguments)}]\n"
+    execute = f"def execute(self, requests):\n    return [{_request(arguments, method)}]\n"
     files = {**_SCALE, "scale/1/model.py": model()}
     return one(HEAD, **{"m/1/model.py": model(execute=execute)}, **files)
+
+
+def _calls_late(arguments: str) -> Files:
+    """A model ``m`` that calls the model ``scale`` when Triton unloads it."""
+    late = f"def finalize(self):\n    {_request(arguments)}\n"
+    return one(HEAD, **{"m/1/model.py": model(late), **_SCALE, "scale/1/model.py": model()})
 
 
 def _sends_to(name: str) -> Files:
@@ -96,6 +102,7 @@ def _sends_to(name: str) -> Files:
 _ARRAY = "np.zeros(4, np.float32)"
 _RESPONSE = f'pb_utils.InferenceResponse([pb_utils.Tensor("Y", {_ARRAY})])'
 _FAMILY = 'pb_utils.MetricFamily(name="n", description="d", kind=pb_utils.MetricFamily.GAUGE)'
+_SCALED = 'model_name="scale", requested_output_names=["Y"], inputs=[]'
 _FOLDER = "def finalize(self):\n    pb_utils.get_model_dir()\n"
 _READS = """def execute(self, requests):
     responses = []
@@ -114,6 +121,30 @@ _DECOUPLED = f"{HEAD}model_transaction_policy {{ decoupled: true }}\n"
 _INPUT = '{"name": "X", "data_type": "TYPE_FP32", "dims": [4]}'
 _PARAMETER = 'parameters { key: "scale" value { string_value: "2" } }\n'
 _READ = 'json.loads(args["model_config"])'
+
+_MODULE = "triton_python_backend_utils"
+_DATACLASS = f"from dataclasses import dataclass\n{_IMPORTS}@dataclass\n"
+
+
+def _importing(failing: str, fixed: str) -> Example:
+    """Two modules beside a model that imports ``double`` from them."""
+    importing = model(before=f"from arithmetic import double\n{_IMPORTS}")
+    return Example(
+        one(HEAD, **{"m/1/model.py": importing, "m/1/arithmetic.py": failing}),
+        one(HEAD, **{"m/1/model.py": importing, "m/1/arithmetic.py": fixed}),
+        SERVER,
+    )
+
+
+def _adding(data_type: str) -> str:
+    """A model that adds its tensors, the output with this data type."""
+    return model(
+        "@staticmethod\ndef auto_complete_config(config):\n"
+        f"    config.set_max_batch_size(8)\n    config.add_input({_INPUT})\n"
+        f'    config.add_output({{"name": "Y", "data_type": "{data_type}", "dims": [4]}})\n'
+        "    return config\n"
+    )
+
 
 LOADING: dict[str, Example] = {
     "python-backend-module": Example(
@@ -201,6 +232,27 @@ LOADING: dict[str, Example] = {
         f'self.type = pb_utils.get_output_config_by_name({_READ}, "Z")["data_type"]',
         f'self.type = pb_utils.get_output_config_by_name({_READ}, "Y")["data_type"]',
     ),
+    "python-unbound-name": _initialize(
+        "self.scale = scale\n    scale = 2", "scale = 2\n    self.scale = scale"
+    ),
+    "python-unbound-name: method": _initialize("initialize(args)", "self.args = args"),
+    "python-backend-name-absent": _two(
+        model(before=f"from {_MODULE} import TritonPythonModel as Base\n{_IMPORTS}"), model()
+    ),
+    "python-backend-name-absent: logger": _initialize(
+        "self.logger = pb_utils.logger", "self.logger = pb_utils.Logger"
+    ),
+    "python-class-creation": _two(
+        model("scale: int\n", before=_DATACLASS), model("scale: int = 2\n", before=_DATACLASS)
+    ),
+    "python-completion-call": _completion(
+        "config.set_max_batch_size(1, 8)", "config.set_max_batch_size(8)"
+    ),
+    "python-module-beside": _importing("def halve(x): ...\n", "def double(x): ...\n"),
+    "python-module-beside: syntax": _importing("def double(x) ...\n", "def double(x): ...\n"),
+    "python-standard-library": _two(
+        model(before=f"import tomllib\n{_IMPORTS}"), model(before=f"import json\n{_IMPORTS}")
+    ),
     "python-call-at-load": Example(
         one(
             HEAD,
@@ -229,6 +281,17 @@ EXAMPLES: dict[str, Example] = {
         SAGEMAKER,
     ),
     "python-attribute-in-method": _finalize("print(self.count)", "print(0)"),
+    "python-completion-type": Example(
+        one('backend: "python"\n', **{"m/1/model.py": _adding("FP32")}),
+        one('backend: "python"\n', **{"m/1/model.py": _adding("TYPE_FP32")}),
+        SERVER,
+    ),
+    "python-request-fails: bare method": _execute(
+        "return execute(requests)", f"return [{_RESPONSE}]"
+    ),
+    "python-request-fails: unbound": _execute(
+        f"found = [{_RESPONSE}]\n    del found\n    return found", f"return [{_RESPONSE}]"
+    ),
     "python-object": _initialize(
         'pb_utils.Logger.info("loads")', 'pb_utils.Logger.log_info("loads")'
     ),
@@ -335,11 +398,23 @@ EXAMPLES: dict[str, Example] = {
         Target.named("server", image_version="22.04"),
         Target.named("server", image_version="22.05"),
     ),
-    "python-called-tensor": Example(
+    "python-request-fails: called output": Example(
         _calls('model_name="scale", requested_output_names=["Z"], inputs=[]'),
         _calls('model_name="scale", requested_output_names=["Y"], inputs=[]'),
     ),
-    "python-called-tensor: input": Example(
+    "python-called-tensor": Example(
+        _calls_late('model_name="scale", requested_output_names=["Z"], inputs=[]'),
+        _calls_late('model_name="scale", requested_output_names=["Y"], inputs=[]'),
+    ),
+    "python-request-fails: called version": Example(
+        _calls('model_name="scale", model_version=3, requested_output_names=["Y"], inputs=[]'),
+        _calls('model_name="scale", requested_output_names=["Y"], inputs=[]'),
+    ),
+    "python-request-fails: event loop": Example(
+        _calls(_SCALED, "async_exec"),
+        _calls(_SCALED),
+    ),
+    "python-request-fails: called input": Example(
         _calls(
             'model_name="scale", requested_output_names=["Y"], '
             f'inputs=[pb_utils.Tensor("image", {_ARRAY})]'

@@ -19,10 +19,13 @@ NEWER_IMAGE = ("python-backend-name-in-function: release", "python-response-send
 
 
 def _rewritten(key: str) -> tuple[Step, ...]:
-    """Write ``model.py`` as the hint of an example says."""
-    content = PYTHON_EXAMPLES[key].fixed["m/1/model.py"]
-    assert isinstance(content, str)
-    return (add("m/1/model.py", content),)
+    """Write ``model.py`` and the modules beside it as the hint of an example says."""
+    contents = PYTHON_EXAMPLES[key].fixed
+    return tuple(
+        add(path, content)
+        for path, content in contents.items()
+        if path.startswith("m/1/") and path.endswith(".py") and isinstance(content, str)
+    )
 
 
 CASES: dict[str, tuple[Step, ...]] = {

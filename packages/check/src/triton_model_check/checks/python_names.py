@@ -196,6 +196,7 @@ def absent_attributes(source: PythonSource, each: ModelClass) -> Iterator[ast.At
     """Yield the attributes of ``self`` in the class that nothing assigns, each at its first use."""
     methods = {getattr(statement, "name", "") for statement in each.node.body}
     known = each.index.stored_attributes | methods | _OBJECT
+    known -= _never_assigned(each)
     found: dict[str, ast.Attribute] = {}
     for node in each.index.of(ast.Attribute):
         is_own = isinstance(node.value, ast.Name) and node.value.id == "self"
@@ -206,9 +207,24 @@ def absent_attributes(source: PythonSource, each: ModelClass) -> Iterator[ast.At
         return
     # Methods of other classes have a `self` of their own.
     inside = {id(node) for node in nodes_of(each.node)}
+    lost = _never_assigned(each)
     for name, node in found.items():
-        if id(node) in inside and name not in each.names:
+        if id(node) in inside and (name in lost or name not in each.names):
             yield node
+
+
+def _never_assigned(each: ModelClass) -> frozenset[str]:
+    """Return the attributes that only an ``async def initialize`` assigns, which Triton does not
+    await.
+    """
+    method = each.method("initialize")
+    if not isinstance(method, ast.AsyncFunctionDef):
+        return frozenset()
+    inside = {id(node) for node in nodes_of(*method.body)}
+    stores = [node for node in each.index.of(ast.Attribute) if not isinstance(node.ctx, ast.Load)]
+    elsewhere = {node.attr for node in stores if id(node) not in inside}
+    fields = {node.id for node in nodes_of(*each.node.body) if isinstance(node, ast.Name)}
+    return frozenset(node.attr for node in stores) - elsewhere - fields
 
 
 def with_real_utils(model: ModelUnderCheck) -> Iterator[tuple[PythonSource, ModelClass]]:

@@ -11,6 +11,7 @@ from functools import partial
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
+from triton_model_check.checks.python_calls import faults_of_answers, faults_of_called_models
 from triton_model_check.checks.python_faults import Fault
 from triton_model_check.checks.python_names import (
     NO_ATTRIBUTE,
@@ -19,6 +20,7 @@ from triton_model_check.checks.python_names import (
     with_real_utils,
 )
 from triton_model_check.checks.python_requests import faults_of_calls
+from triton_model_check.checks.python_unbound import faults_of_unbound_names
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.facts.published import load
 from triton_model_check.fixes.steps import string_meant
@@ -104,6 +106,9 @@ def _faults(model: ModelUnderCheck, source: PythonSource, each: ModelClass) -> I
         hint = "assign the attribute in initialize, or fix its spelling"
         yield Fault(node, NO_ATTRIBUTE.format(node.attr), hint)
     yield from faults_of_calls(model, source)
+    yield from faults_of_unbound_names(source, each)
+    yield from faults_of_called_models(model, source)
+    yield from faults_of_answers(source)
     for other, model_class in with_real_utils(model):
         if other is source:
             for node, message, hint in absent_names(model, model_class):

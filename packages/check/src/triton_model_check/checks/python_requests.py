@@ -23,7 +23,6 @@ from triton_model_check.model.python_source import PythonSource
 from triton_model_check.model.syntax_nodes import nodes_of
 
 _STUB = "triton python_backend src/pb_stub.cc"
-_README = 'triton python_backend README, "Business Logic Scripting"'
 # Until 21.07 tensors are a class in Python, whose arguments have keywords.
 _TENSOR_OF_C_SINCE = "21.08"
 _DECOUPLED_CALLS_SINCE = "23.03"
@@ -343,47 +342,6 @@ def response_sender(model: ModelUnderCheck) -> Iterator[Problem]:
         for node in source.index.of(ast.Attribute) if source.index else ():
             if node.attr == "get_response_sender":
                 yield _at(source, node, "requests have no get_response_sender in this image")
-
-
-@_warning("python-called-tensor", source=_README, needs_files=True)
-def called_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A request to another model names inputs and outputs that this model has.
-
-    Otherwise Triton answers "unexpected inference input" or "unexpected inference output". The rule
-    looks at names that are strings, and skips called models whose backend may complete their
-    tensors.
-    """
-    for source in model.python_sources:
-        calls = source.index.calls("InferenceRequest") if source.index else ()
-        tensors = {id(call) for call in source.index.calls("Tensor")} if source.index else set()
-        for call in calls:
-            given = {keyword.arg: keyword.value for keyword in call.keywords}
-            name = _string(given.get("model_name"))
-            called = model.context.models.get(name or "")
-            if called is None or called.config is None or called.completes_tensors:
-                continue
-            named = {
-                "output": _strings(given.get("requested_output_names")),
-                "input": _tensor_names(given.get("inputs"), tensors),
-            }
-            for side, names in named.items():
-                known = [tensor.name for tensor in getattr(called.config, side)]
-                for each in names if known else ():
-                    if each not in known:
-                        hint = did_you_mean(each, known, f"use one of {quoted(sorted(known))}")
-                        yield _at(source, call, f'model "{name}" has no {side} "{each}"', hint)
-
-
-def _tensor_names(inputs: ast.expr | None, tensors: set[int]) -> list[str]:
-    elements = inputs.elts if isinstance(inputs, ast.List) else []
-    calls = [each for each in elements if isinstance(each, ast.Call) and id(each) in tensors]
-    names = (_string(call.args[0]) for call in calls if call.args)
-    return [name for name in names if name is not None]
-
-
-def _strings(value: ast.expr | None) -> list[str]:
-    elements = value.elts if isinstance(value, ast.List) else []
-    return [text for text in map(_string, elements) if text is not None]
 
 
 def _string(node: ast.AST | None) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -91,7 +92,12 @@ def undefined_names(index: ModuleIndex, content: bytes) -> list[ast.Name]:
     for node in index.of(ast.Name):
         if node.id not in index.defined:
             found.setdefault(node.id, node)
-    return [] if found and _DYNAMIC.search(content) else list(found.values())
+    return [] if found and may_define_otherwise(content) else list(found.values())
+
+
+def may_define_otherwise(content: bytes) -> bool:
+    """Whether a file may define names that no statement binds, or expects that one is absent."""
+    return _DYNAMIC.search(content) is not None
 
 
 _BINDING_FIELDS = frozenset(("arg", "asname", "id", "name", "names", "rest"))
@@ -210,6 +216,20 @@ class ModuleIndex:
         """Each attribute that the file assigns or deletes, of any object."""
         attributes = self.of(ast.Attribute)
         return frozenset(node.attr for node in attributes if not isinstance(node.ctx, ast.Load))
+
+    def is_bound_once(self, name: str) -> bool:
+        """Whether the file binds a name in one place only."""
+        return self._bindings_of_names.get(name, 0) == 1
+
+    @cached_property
+    def _bindings_of_names(self) -> Counter[str]:
+        """How often the file binds each name, of variables, attributes and arguments."""
+        arguments = [node.arg for node in self.of(ast.arg)]
+        definitions = [node.name for node in (*self.functions, *self.of(ast.ClassDef))]
+        imports = [*self.of(ast.Import), *self.of(ast.ImportFrom)]
+        imported = [alias.asname or alias.name for node in imports for alias in node.names]
+        stored = [*self.stored_names, *self.stored_attributes]
+        return Counter([*arguments, *definitions, *imported, *stored])
 
     @cached_property
     def defined(self) -> frozenset[str]:

@@ -15,7 +15,8 @@ from triton_model_check.model.syntax_nodes import nodes_of
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_LEAVES_QUIETLY = (ast.Return, ast.Break, ast.Continue)
+_LEAVES = (*_LEAVES_QUIETLY, ast.Raise)
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match)
 
 
@@ -82,7 +83,8 @@ def _nodes_with_loops(body: Sequence[ast.stmt], requests: str) -> Iterator[ast.A
                 yield from _expressions(node.elt)
         if isinstance(statement, ast.For) and _is_list_of_requests(statement.iter, requests):
             yield from _nodes_with_loops(statement.body, requests)
-        if _may_leave(statement):
+        # A request for which something is raised fails too, so that what follows may count.
+        if isinstance(statement, ast.Raise) or _may_leave(statement, _LEAVES_QUIETLY):
             return
 
 
@@ -137,11 +139,11 @@ def _nodes_of_body(body: Sequence[ast.stmt], *, has_annotations: bool) -> Iterat
             return
 
 
-def _may_leave(statement: ast.stmt) -> bool:
+def _may_leave(statement: ast.stmt, leaves: tuple[type[ast.stmt], ...] = _LEAVES) -> bool:
     """Whether the statements after this one may not run, although no error occurs."""
     if not isinstance(statement, (*_BRANCHES, ast.With, ast.AsyncWith)):
-        return isinstance(statement, _LEAVES)
-    return any(isinstance(node, _LEAVES) for node in nodes_of(statement, without=_SCOPES))
+        return isinstance(statement, leaves)
+    return any(isinstance(node, leaves) for node in nodes_of(statement, without=_SCOPES))
 
 
 def _nodes_of_statement(statement: ast.stmt, *, has_annotations: bool) -> Iterator[ast.AST]:

@@ -1,0 +1,143 @@
+"""Names that a Python model reads where they have no value, without executing it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import partial
+
+from triton_model_check.checks.model_under_check import ModelUnderCheck
+from triton_model_check.checks.python_faults import Fault
+from triton_model_check.checks.python_sources import problem_at, with_real_utils
+from triton_model_check.checks.rules import Problem, rule
+from triton_model_check.model.python_contract import (
+    UTILS,
+    ModelClass,
+    is_outside_table,
+    may_define_otherwise,
+    names_of,
+)
+from triton_model_check.model.python_execution import nodes_at_import
+from triton_model_check.model.python_source import PythonSource
+from triton_model_check.model.syntax_nodes import nodes_of
+from triton_model_check.model.unbound_names import unbound_reads
+from triton_model_check.model.undefined_names import known_names
+
+_HINT = "assign the name before it is read; write self. before the name of a method"
+_rule = partial(rule, scope="python")
+
+
+@_rule(
+    "python-unbound-name",
+    source="the Python language reference, Naming and binding; run with triton server 2.51",
+)
+def unbound_name(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A name has a value when ``initialize`` or ``auto_complete_config`` reads it.
+
+    A local variable has none before its assignment, after ``del``, or after the ``except`` block
+    that names it. A method is no variable: Python finds it only through ``self``. The model does
+    not load.
+    """
+    for source, each in model.python_classes:
+        for fault in faults_of_unbound_names(source, each):
+            if each.runs(fault.node, "initialize", "auto_complete_config"):
+                yield fault.problem(source)
+
+
+def faults_of_unbound_names(source: PythonSource, each: ModelClass) -> Iterator[Fault]:
+    """Yield the reads of names that have no value there."""
+
+    def runs(node: ast.AST) -> bool:
+        return each.runs(node) or each.runs_at_each_request(node)
+
+    for function in each.index.functions:
+        for node in unbound_reads(function, runs):
+            yield Fault(node, f"local variable '{node.id}' has no value here", _HINT)
+    for node in _bare_methods(source, each):
+        yield Fault(node, f"name '{node.id}' is not defined, but self.{node.id} is", _HINT)
+
+
+def _bare_methods(source: PythonSource, each: ModelClass) -> Iterator[ast.Name]:
+    """Yield the names of methods that functions read without ``self``."""
+    index = each.index
+    methods = {
+        statement.name
+        for statement in each.node.body
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    methods = {name for name in methods if index.is_bound_once(name)} - known_names(())
+    reads = [node for node in index.of(ast.Name) if node.id in methods]
+    if not reads or may_define_otherwise(source.content):
+        return
+    for function in index.functions:
+        inside = nodes_of(*function.body, without=(ast.ClassDef,))
+        identities = {id(node) for node in inside}
+        for node in reads:
+            if id(node) in identities:
+                yield node
+
+
+# --- names of the backend's module ----------------------------------------------------------------
+
+
+@_rule(
+    "python-backend-name-absent",
+    source="triton python_backend src/resources/triton_python_backend_utils.py",
+)
+def backend_name_absent(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A model imports, inherits and reads only names that the backend's module has.
+
+    The module contains no base class of models: ``TritonPythonModel`` is a class of your own. Names
+    have capital letters as in its documentation, such as ``Logger``. Otherwise the model does not
+    load.
+    """
+    version = model.target.image_version
+    if is_outside_table(version):
+        return
+    known = names_of("module", None) | names_of("set_after_import", None)
+    for source in with_real_utils(model):
+        assert source.index is not None
+        for node, name in _wrong_names(source, known):
+            hint = f"use pb_utils.{_capitalized(name, known)}" if _capitalized(name, known) else ""
+            if name == "TritonPythonModel":
+                hint = "write `class TritonPythonModel:`, without this import or base class"
+            message = f"module '{UTILS}' has no attribute '{name}'"
+            hint = hint or "remove the name, or use another one of the module"
+            yield problem_at(source, node, message, hint)
+
+
+def _wrong_names(
+    source: PythonSource, known: frozenset[str]
+) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+    index, each = source.index, source.model_class
+    assert index is not None
+    aliases = index.aliases(UTILS)
+    at_import = {id(node) for node in nodes_at_import(index.tree)}
+    for statement in index.of(ast.ImportFrom):
+        if statement.module != UTILS or statement.level or id(statement) not in at_import:
+            continue
+        for alias in statement.names:
+            if alias.name not in (*known, "*") and not alias.name.startswith("__"):
+                yield statement, alias.name
+    changed = {
+        node.attr
+        for node in index.of(ast.Attribute)
+        if not isinstance(node.ctx, ast.Load) and _is_alias(node.value, aliases)
+    }
+    for node in index.of(ast.Attribute):
+        name = node.attr
+        if not _is_alias(node.value, aliases) or name in (*known, *changed):
+            continue
+        # Those of classes that inherit nothing are `python-backend-name`'s.
+        is_other = each is None or name in index.stored_attributes
+        runs = id(node) in at_import or (each is not None and each.runs(node))
+        if is_other and runs and isinstance(node.ctx, ast.Load) and not name.startswith("__"):
+            yield node, name
+
+
+def _is_alias(node: ast.expr, aliases: frozenset[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in aliases
+
+
+def _capitalized(name: str, known: frozenset[str]) -> str | None:
+    return next((each for each in sorted(known) if each.lower() == name.lower()), None)
