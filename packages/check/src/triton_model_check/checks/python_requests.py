@@ -148,6 +148,11 @@ def _wrong_method_call(
 ) -> Iterator[Fault]:
     if function.attr in ("exec", "async_exec"):
         yield from _wrong_call(model, call)
+    is_of_tensor = isinstance(function.value, ast.Attribute) and function.value.attr == "Tensor"
+    has_one = len(call.args) == 1 and not call.keywords
+    if function.attr == "from_dlpack" and is_of_tensor and has_one:
+        message = "from_dlpack takes a name and a tensor"
+        yield Fault(call, message, 'write pb_utils.Tensor.from_dlpack("NAME", tensor)')
     kind = None if objects is None else objects.kind(function.value)
     if objects is None or kind is None:
         return

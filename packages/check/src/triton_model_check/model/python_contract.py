@@ -226,8 +226,9 @@ class ModuleIndex:
         """How often the file binds each name, of variables, attributes and arguments."""
         arguments = [node.arg for node in self.of(ast.arg)]
         definitions = [node.name for node in (*self.functions, *self.of(ast.ClassDef))]
-        imports = [*self.of(ast.Import), *self.of(ast.ImportFrom)]
-        imported = [alias.asname or alias.name for node in imports for alias in node.names]
+        aliases = [alias for node in self.of(ast.Import) for alias in node.names]
+        aliases += [alias for node in self.of(ast.ImportFrom) for alias in node.names]
+        imported = [alias.asname or alias.name for alias in aliases]
         stored = [*self.stored_names, *self.stored_attributes]
         return Counter([*arguments, *definitions, *imported, *stored])
 
