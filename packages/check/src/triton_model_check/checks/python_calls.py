@@ -17,7 +17,7 @@ _README = 'triton python_backend README, "Business Logic Scripting"'
 
 
 class _Call(NamedTuple):
-    """A request that is made for another model, with what is written in it."""
+    """A request to another model, with what is written in it."""
 
     node: ast.Call
     model_name: str
@@ -126,7 +126,7 @@ def _calls(source: PythonSource) -> Iterator[_Call]:
 
 
 def _input_names(source: PythonSource, inputs: ast.expr | None) -> Iterator[str]:
-    """Yield the names of the tensors in a list that are made or read with a string."""
+    """Yield the names of the tensors in a list, where a string names them."""
     assert source.index is not None
     places = {id(call): 0 for call in source.index.calls("Tensor")}
     places |= {id(call): 1 for call in source.index.calls("get_input_tensor_by_name")}

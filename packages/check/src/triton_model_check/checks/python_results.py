@@ -127,7 +127,7 @@ def _wrong_elements(
         is_literal = isinstance(value, ast.List) and len(method.body) > 1
         return "an empty list, which has no response" if is_literal else None
     kinds = {objects.kind(element) for element in elements}
-    # What is appended may stand in a branch that does not run; a literal is made as it stands.
+    # What is appended may stand in a branch that does not run; a literal has all its elements.
     for kind in kinds if isinstance(value, ast.List) or len(kinds) == 1 else ():
         if kind in _WRONG_ELEMENTS:
             return f"a list of {_WRONG_ELEMENTS[kind]} in place of responses"
