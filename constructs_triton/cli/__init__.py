@@ -35,6 +35,7 @@ COMMAND_GROUPS = {
         ),
         "config": Command(f"{_CHECK}.config", "show configurations, tensors and ensemble graphs"),
         "graph": Command(f"{_TOOLS}.assembly.graph", "draw what the endpoints of a template serve"),
+        "memory": Command(f"{_TOOLS}.memory", "add up what the models take of GPUs and host"),
         "pack": Command(f"{_CHECK}.pack", "write a model repository as .tar.gz archives"),
         "env": Command(
             f"{_TOOLS}.env", "build Python environments for models of the Python backend"

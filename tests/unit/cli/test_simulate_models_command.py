@@ -84,3 +84,46 @@ def test_bad_files_are_refused(
     path.write_text(text)
     assert fit(str(path)) != 0
     assert message in capsys.readouterr().err
+
+
+def _plan(folder: Path, name: str, mib: int) -> None:
+    version = folder / name / "1"
+    version.mkdir(parents=True)
+    with (version / "model.plan").open("wb") as file:
+        file.truncate(mib * 2**20)
+    (folder / name / "config.pbtxt").write_text('backend: "tensorrt"\n')
+
+
+def test_folder_of_models_has_their_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The weights of a folder count as memory, so that three of four models of 4 GiB stay."""
+    for name in "abcd":
+        _plan(tmp_path, name, 4000)
+    options = ("--load-seconds", "10", "--json", "--max-instances", "1", "--hit-rate", "0")
+    assert fit(str(tmp_path), *options) == 0
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert result["loaded"] == pytest.approx(3, abs=0.1)
+
+
+def test_folder_needs_the_seconds_of_a_load(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No file says how long a load takes; the message names the option and the metrics."""
+    _plan(tmp_path, "a", 10)
+    assert fit(str(tmp_path)) == 2
+    assert "add --load-seconds SECONDS" in capsys.readouterr().err
+
+
+def test_model_of_unknown_memory_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A Python model needs a declaration, which the message writes and which then counts."""
+    version = tmp_path / "m" / "1"
+    version.mkdir(parents=True)
+    (version / "model.py").write_text("class TritonPythonModel:\n    def execute(self, r): ...\n")
+    (tmp_path / "m" / "config.pbtxt").write_text('backend: "python"\n')
+    assert fit(str(tmp_path), "--load-seconds", "10") == 2
+    line = capsys.readouterr().err.split("write ")[1].split(" below")[0]
+    (tmp_path / "triton-models.toml").write_text(f"[memory]\n{line}\n")
+    assert fit(str(tmp_path), "--load-seconds", "10") == 0

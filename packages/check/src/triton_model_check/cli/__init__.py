@@ -26,6 +26,7 @@ PROGRAM = Program(
             "config": Command(
                 f"{__name__}.config", "show configurations, tensors and ensemble graphs"
             ),
+            "memory": Command(f"{__name__}.memory", "add up what the models take of GPUs and host"),
             "pack": Command(f"{__name__}.pack", "write a model repository as .tar.gz archives"),
         }
     },

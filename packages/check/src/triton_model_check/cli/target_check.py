@@ -25,6 +25,7 @@ __all__ = [
     "add_target_arguments",
     "check_for_target",
     "place_environments",
+    "target_of",
     "without_imports",
 ]
 
@@ -146,7 +147,7 @@ def _check_repository(
     models: Collection[str],
     answers: Sequence[ServerAnswer],
 ) -> Checked:
-    target, is_derived = _target(arguments, settings)
+    target, is_derived = target_of(arguments, settings)
     if answers:
         target = replace(target, answers=tuple(answers))
     check = partial(repository.check, is_packed=False, is_archive=arguments.archive)
@@ -158,8 +159,8 @@ def _check_repository(
     return Checked(check(target), target, (str(target.default_model),) if is_named else ())
 
 
-def _target(arguments: argparse.Namespace, settings: Settings) -> tuple[Target, bool]:
-    """The target of the arguments and the settings,
+def target_of(arguments: argparse.Namespace, settings: Settings) -> tuple[Target, bool]:
+    """Return the target of the arguments and the settings,
     and whether the type of its endpoint is derived.
     """
     platform = arguments.target or settings.target

@@ -26,7 +26,9 @@ from triton_model_check.untrusted.rare_collections import rare_collections
 
 if TYPE_CHECKING:
     from constructs_triton_core.findings import Finding
+    from triton_model_check.checks.model_under_check import RepositoryContext
     from triton_model_check.checks.report import Report
+    from triton_model_check.memory.estimate import MemoryEstimate
     from triton_model_check.model.packed_files import PackedFiles
     from triton_model_check.model_repository.description import ModelDescription
 
@@ -261,15 +263,38 @@ class ModelRepository:
         ``target``
             Where the models run. Default: a server whose image is not known.
         """
-        from triton_model_check.checks.check_run import RepositoryContext, run_checks
+        from triton_model_check.checks.check_run import run_checks
 
-        target, is_packed = target or Target("server"), is_packed and not is_archive
+        is_packed = is_packed and not is_archive
+        context = self._context(target or Target("server"), is_packed, is_archive)
+        report = run_checks(context, str(self.path))
+        return _with_places(report) if report.findings else report
+
+    def memory(self, target: Target, *, is_archive: bool = False) -> tuple[MemoryEstimate, ...]:
+        """Return what the models take of each GPU and of the host, at least.
+
+        One estimate has the models that are loaded together: all that the server loads, or those of
+        each archive of a multi-model endpoint. There is none if the number of GPUs is not known.
+
+        ``is_archive``
+            Whether the folder is the content of one archive. Default: ``False``.
+        ``target``
+            Where the models run, with its GPUs and memory.
+        """
+        from triton_model_check.checks.target import estimates
+
+        return tuple(estimates(self._context(target, is_packed=False, is_archive=is_archive)))
+
+    def _context(self, target: Target, is_packed: bool, is_archive: bool) -> RepositoryContext:
+        """Return what the rules ask about the repository."""
+        from triton_model_check.checks.check_run import RepositoryContext
+
         models = self._models_for(target)
         composition = (
             self._composition if models == self.models else Composition(models, self.composition)
         )
         served = self._served(target, models)
-        context = RepositoryContext(
+        return RepositoryContext(
             folders=models,
             directories=self._directories,
             root=self.root_model,
@@ -288,8 +313,6 @@ class ModelRepository:
             root_files=() if models else self._root_files(),
             declared_memory={} if self.description is None else self.description.memory,
         )
-        report = run_checks(context, str(self.path))
-        return _with_places(report) if report.findings else report
 
     def _root_files(self) -> tuple[str, ...]:
         content = ModelFolder("", self.path, ".").entries

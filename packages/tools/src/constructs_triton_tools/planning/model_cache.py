@@ -13,14 +13,19 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_tools.planning.csv_table import Column, Row, parse_text, raise_for, read_rows
 from constructs_triton_tools.planning.quantities import read_positive
+from triton_model_check.memory.instances import HOST, gpu_place
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 #: Requests before this share of a simulation fill the memory and are not counted.
 _WARM_UP = 0.25
@@ -108,6 +113,38 @@ def read_models(path: str | PathLike[str], *, zipf: float | None = None) -> list
         CachedModel(each.name, each.memory_mib, each.load_seconds, 1 / rank**zipf, each.latency_ms)
         for rank, each in enumerate(models, 1)
     ]
+
+
+def models_of_repository(
+    path: Path, instance_type: InstanceType, load_seconds: float, *, zipf: float | None = None
+) -> list[CachedModel]:
+    """Return the models of a repository, with the memory that their weights take at least.
+
+    Args:
+        path: Folder of the models.
+        instance_type: Where they run: GPU memory counts, or that of the host without GPUs.
+        load_seconds: Seconds from the first request until a model answers, with its download.
+        zipf: Exponent of Zipf's law, in the order of the names. Default: equal requests.
+
+    Raises:
+        InvalidValueError: the memory of a model is not known, and ``triton-models.toml`` does not
+            declare it.
+    """
+    target = Target.named("sagemaker-multi-model", instance_type=instance_type.name)
+    place = gpu_place(0) if instance_type.gpus else HOST
+    models: list[CachedModel] = []
+    for rank, estimate in enumerate(ModelRepository.from_directory(path).memory(target), 1):
+        name = estimate.models[0]
+        size = sum(part.size for part in estimate.parts if part.place == place and part.model)
+        if estimate.not_counted or size == 0:
+            reason = (*estimate.not_counted, f"{name}: nothing of it is at {place}")[0]
+            raise InvalidValueError(
+                f"{path}: the memory of {reason}; declare it: write {name} = {{ gpu_mib = 300, "
+                "host_mib = 200 } below [memory] in triton-models.toml there"
+            )
+        weight = 1.0 if zipf is None else 1 / rank**zipf
+        models.append(CachedModel(name, size / 2**20, load_seconds, weight))
+    return models
 
 
 def _errors(row: Row) -> list[str]:

@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from constructs_triton_core.declared_values import Value
@@ -50,6 +51,15 @@ class _Fleet(TypedDict):
 
 
 class _Simulated(_Fleet, total=False):
+    load_seconds: Annotated[
+        float,
+        Value(
+            "for a folder of models: seconds from the first request of a model until it answers, "
+            "with its download",
+            limit=RangeLimit(0.001, 3600),
+            metavar="SECONDS",
+        ),
+    ]
     zipf: Annotated[
         float,
         Value(
@@ -100,7 +110,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODELS",
         help=(
             "CSV file with the columns model, memory_mib, load_seconds, and optionally count "
-            "(models like this one), requests_per_minute (of each) and latency_ms"
+            "(models like this one), requests_per_minute (of each) and latency_ms; or a folder of "
+            "models, whose weights are counted as `constructs-triton memory` does"
         ),
     )
     add_options(parser, _Simulated)
@@ -110,13 +121,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a row for each number of instances; return 1 if the hit rate is not reached."""
-    from constructs_triton_tools.planning.model_cache import read_models
-
     instance_type = InstanceType.of(arguments.instance_type)
     memory_mib = _memory_mib(instance_type) * arguments.memory_fraction
     prices = given_prices(arguments.price, arguments.prices)
     price = prices.get(instance_type.name)
-    models = read_models(arguments.models, zipf=arguments.zipf)
+    models = _models(arguments, instance_type)
     results = list(_simulated(models, memory_mib, arguments))
     reached = results[-1].hit_rate >= arguments.hit_rate
     if arguments.json:
@@ -139,6 +148,21 @@ def run(arguments: argparse.Namespace) -> int:
             f"the hit rate stays below {arguments.hit_rate:g}; use a larger type or --max-instances"
         )
     return EXIT_SUCCESS if reached else EXIT_WRONG
+
+
+def _models(arguments: argparse.Namespace, instance_type: InstanceType) -> list[CachedModel]:
+    """Return the models of the file or folder."""
+    from constructs_triton_tools.planning.model_cache import models_of_repository, read_models
+
+    path = Path(arguments.models)
+    if not path.is_dir():
+        return read_models(path, zipf=arguments.zipf)
+    if arguments.load_seconds is None:
+        raise InvalidValueError(
+            f"{path}: a folder does not say how long a load takes; add --load-seconds SECONDS, "
+            "which CloudWatch has as ModelDownloadingTime and ModelLoadingTime"
+        )
+    return models_of_repository(path, instance_type, arguments.load_seconds, zipf=arguments.zipf)
 
 
 def _memory_mib(instance_type: InstanceType) -> float:

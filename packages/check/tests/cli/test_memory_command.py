@@ -1,0 +1,88 @@
+"""``triton-model-check memory``: a table, JSON and an exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from triton_model_check.cli import main
+
+MACHINE = ("--gpus", "1", "--gpu-memory", "22888", "--memory", "16g")
+
+
+def _plan(folder: Path, name: str, mib: int) -> None:
+    version = folder / name / "1"
+    version.mkdir(parents=True)
+    with (version / "model.plan").open("wb") as file:
+        file.truncate(mib * 2**20)
+    (folder / name / "config.pbtxt").write_text('backend: "tensorrt"\n')
+
+
+def _memory(folder: Path, *options: str) -> int:
+    return main(["memory", str(folder), *options])
+
+
+@pytest.mark.parametrize(("second", "code"), [(12_000, 0), (13_000, 1)])
+def test_sum_of_a_server_decides(
+    second: int, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All models of a server count together, and more than there is is exit code 1."""
+    _plan(tmp_path, "a", 10_000)
+    _plan(tmp_path, "b", second)
+    assert _memory(tmp_path, *MACHINE) == code
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if " sum " in line)
+    assert "of 22.4 GiB" in line
+
+
+def test_json_has_each_part_with_its_source(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The numbers are bytes, and each names the entry of ``memory.json`` that it comes from."""
+    _plan(tmp_path, "a", 10)
+    assert _memory(tmp_path, *MACHINE, "--json") == 0
+    (estimate,) = json.loads(capsys.readouterr().out)["estimates"]
+    (part,) = (part for part in estimate["parts"] if part["model"] == "a")
+    assert part["size"] == 10 * 2**20
+    assert part["source"] == "sharing.tensorrt"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ((4_000, 4_000), "all 2 archives stay loaded"),
+        ((4_000, 9_000, 14_000), "1 to 2 of 3 archives stay loaded at once"),
+        ((8_000, 8_000, 8_000), "2 of 3 archives stay loaded at once"),
+    ],
+)
+def test_archives_that_stay_loaded(
+    sizes: tuple[int, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a multi-model endpoint it says how many archives fit at once: fewest if the largest are
+    called, most if the smallest are.
+    """
+    for number, size in enumerate(sizes):
+        _plan(tmp_path, f"m{number}", size)
+    options = ("--target", "sagemaker-multi-model", "--instance-type", "ml.g5.xlarge")
+    assert _memory(tmp_path, *options) == 0
+    assert f"GPU 0: {said}" in capsys.readouterr().err
+
+
+def test_what_is_not_counted_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A model whose memory its files do not say is listed with the reason."""
+    version = tmp_path / "m" / "1"
+    version.mkdir(parents=True)
+    (version / "model.py").write_text("class TritonPythonModel:\n    def execute(self, r): ...\n")
+    (tmp_path / "m" / "config.pbtxt").write_text('backend: "python"\n')
+    assert _memory(tmp_path, *MACHINE) == 0
+    assert "m: what the code of the model loads is not known" in capsys.readouterr().err
+
+
+def test_unknown_number_of_gpus_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without the machine there is nothing to compare with; the message names the options."""
+    _plan(tmp_path, "a", 10)
+    assert _memory(tmp_path) == 2
+    assert "add --instance-type, or --gpus with --gpu-memory" in capsys.readouterr().err
