@@ -13,7 +13,6 @@ from triton_model_check.checks.rules import Problem, rule
 from triton_model_check.facts.images import image_packages
 from triton_model_check.facts.published import load
 from triton_model_check.model.python_contract import may_define_otherwise
-from triton_model_check.model.python_execution import nodes_at_import
 from triton_model_check.model.python_grammar import RUNNING
 from triton_model_check.model.python_source import PythonSource, is_over_budget, version_of
 
@@ -103,8 +102,8 @@ def _sources(model: ModelUnderCheck) -> Iterator[PythonSource]:
 
 def _imports(source: PythonSource) -> Iterator[ast.Import | ast.ImportFrom]:
     """Yield the absolute imports that certainly run when the file is imported."""
-    assert source.tree is not None
-    for node in nodes_at_import(source.tree):
+    assert source.index is not None
+    for node in source.index.at_import:
         is_absolute = isinstance(node, ast.ImportFrom) and not node.level and node.module
         if isinstance(node, ast.Import) or is_absolute:
             yield node  # type: ignore[misc]

@@ -121,13 +121,13 @@ def _faults_of_objects(model: ModelUnderCheck, source: PythonSource) -> Iterator
     objects, version = source.objects, model.target.image_version
     if objects is None or is_outside_table(version):
         return
-    for member in objects.members():
+    for member in objects.members:
         known = members_of(member.class_name, version)
         # python-response-sender reports images without senders, wherever the name stands.
         is_sender = member.node.attr == "get_response_sender"
         if known and member.node.attr not in known and not is_sender:
             yield _absent_member(member, known)
-    for node, method in objects.uncalled_methods():
+    for node, method in objects.uncalled_methods:
         message = f"'{method}' is a method, which is not called"
         yield Fault(node, message, f"write {method}()")
 

@@ -17,10 +17,8 @@ from triton_model_check.model.python_contract import (
     may_define_otherwise,
     names_of,
 )
-from triton_model_check.model.python_execution import nodes_at_import
 from triton_model_check.model.python_source import PythonSource
 from triton_model_check.model.syntax_nodes import nodes_of
-from triton_model_check.model.unbound_names import unbound_reads
 from triton_model_check.model.undefined_names import known_names
 
 _HINT = "assign the name before it is read; write self. before the name of a method"
@@ -46,13 +44,8 @@ def unbound_name(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def faults_of_unbound_names(source: PythonSource, each: ModelClass) -> Iterator[Fault]:
     """Yield the reads of names that have no value there."""
-
-    def runs(node: ast.AST) -> bool:
-        return each.runs(node) or each.runs_at_each_request(node)
-
-    for function in each.index.functions:
-        for node in unbound_reads(function, runs):
-            yield Fault(node, f"local variable '{node.id}' has no value here", _HINT)
+    for node in each.unbound_names:
+        yield Fault(node, f"local variable '{node.id}' has no value here", _HINT)
     for node in _bare_methods(source, each):
         yield Fault(node, f"name '{node.id}' is not defined, but self.{node.id} is", _HINT)
 
@@ -112,9 +105,8 @@ def _wrong_names(
     index, each = source.index, source.model_class
     assert index is not None
     aliases = index.aliases(UTILS)
-    at_import = {id(node) for node in nodes_at_import(index.tree)}
     for statement in index.of(ast.ImportFrom):
-        if statement.module != UTILS or statement.level or id(statement) not in at_import:
+        if statement.module != UTILS or statement.level or statement not in index.at_import:
             continue
         for alias in statement.names:
             if alias.name not in (*known, "*") and not alias.name.startswith("__"):
@@ -130,8 +122,9 @@ def _wrong_names(
             continue
         # Those of classes that inherit nothing are `python-backend-name`'s.
         is_other = each is None or name in index.stored_attributes
-        runs = id(node) in at_import or (each is not None and each.runs(node))
-        if is_other and runs and isinstance(node.ctx, ast.Load) and not name.startswith("__"):
+        if not is_other or not isinstance(node.ctx, ast.Load) or name.startswith("__"):
+            continue
+        if node in index.at_import or (each is not None and each.runs(node)):
             yield node, name
 
 

@@ -22,6 +22,7 @@ from triton_model_check.model.python_execution import (
     nodes_of_request,
 )
 from triton_model_check.model.syntax_nodes import nodes_of
+from triton_model_check.model.unbound_names import unbound_reads
 from triton_model_check.model.undefined_names import known_names, nodes_outside_branches
 
 MODEL = "TritonPythonModel"
@@ -115,6 +116,7 @@ class ModuleIndex:
             self._of_type.setdefault(type(node), []).append(node)
         self._aliases: dict[str, frozenset[str]] = {}
         self._calls: dict[str, list[ast.Call]] = {}
+        self._nodes_in: dict[int, list[ast.AST]] = {}
 
     def of(self, wanted: type[Node]) -> list[Node]:
         """Return the nodes of exactly this type."""
@@ -141,6 +143,17 @@ class ModuleIndex:
     def types(self) -> Set[type[ast.AST]]:
         """The types of the nodes."""
         return self._of_type.keys()
+
+    def nodes_in(self, function: Function) -> list[ast.AST]:
+        """Return the nodes of a function, without those of functions and classes inside it."""
+        if id(function) not in self._nodes_in:
+            self._nodes_in[id(function)] = nodes_of(*function.body, without=_SCOPES)
+        return self._nodes_in[id(function)]
+
+    @cached_property
+    def at_import(self) -> tuple[ast.AST, ...]:
+        """The nodes that certainly run when the file is imported."""
+        return tuple(nodes_at_import(self.tree))
 
     @cached_property
     def functions(self) -> list[Function]:
@@ -296,6 +309,17 @@ class ModelClass:
         """Whether a node certainly runs when the model loads, in one of these places or in any."""
         return any(id(node) in self._identities(place) for place in places or PLACES)
 
+    @cached_property
+    def unbound_names(self) -> tuple[ast.Name, ...]:
+        """The reads of local variables that certainly have no value."""
+
+        def runs(node: ast.AST) -> bool:
+            return self.runs(node) or self.runs_at_each_request(node)
+
+        return tuple(
+            name for function in self.index.functions for name in unbound_reads(function, runs)
+        )
+
     def may_run_later(self, node: ast.AST) -> bool:
         """Whether a node may run after the model has loaded, outside conditions and ``try``.
 
@@ -328,7 +352,7 @@ class ModelClass:
 
     def _nodes_of(self, place: Place) -> Iterator[ast.AST]:
         if place == "import":
-            yield from nodes_at_import(self.tree)
+            yield from self.index.at_import
             return
         method = self.method(place)
         if isinstance(method, ast.FunctionDef) and kind_of(method) is not None:

@@ -7,7 +7,6 @@ A variable has a kind if everything that its function assigns to it has this kin
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -58,7 +57,7 @@ _LITERALS: dict[type[ast.AST], str] = {
     ast.Dict: "dict",
     ast.JoinedStr: "str",
 }
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_ASSIGNING = frozenset((ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.comprehension))
 _LIST_OF = "list of "
 
 
@@ -89,29 +88,43 @@ class BackendObjects:
         self._classes = load("python_backend")["members"]
         self._kinds: dict[int, str | None] = {}
         self._variables: dict[int, dict[str, list[_Bound]]] = {}
-        self._nodes: dict[int, list[ast.AST]] = {}
 
-    def members(self) -> Iterator[Member]:
-        """Yield each attribute that is read of an object or class of the backend."""
-        for node in self._index.of(ast.Attribute):
-            if not isinstance(node.ctx, ast.Load) or node.attr.startswith("__"):
-                continue
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        """Each attribute that is read of an object or class of the backend."""
+        found = []
+        for node in self._attributes_read:
             kind = self.kind(node.value) or ""
             name = kind.removeprefix("class ")
             if name in self._classes:
-                yield Member(node, name, is_of_class=kind != name)
+                found.append(Member(node, name, is_of_class=kind != name))
+        return tuple(found)
 
-    def uncalled_methods(self) -> Iterator[tuple[ast.expr, str]]:
-        """Yield each use of a method as if it were what it returns, with the method's name."""
-        for node in self._index.of(ast.Attribute):
-            if not node.attr.startswith("__") and self.kind(node.value) == METHOD:
-                yield node, self._name_of_method(node.value)
+    @cached_property
+    def uncalled_methods(self) -> tuple[tuple[ast.expr, str], ...]:
+        """Each use of a method as if it were what it returns, with the method's name."""
+        found: list[tuple[ast.expr, str]] = [
+            (node, self._name_of_method(node.value))
+            for node in self._attributes_read
+            if self.kind(node.value) == METHOD
+        ]
         for operation in self._index.of(ast.BinOp):
             if not isinstance(operation.op, ast.Add):
                 continue  # "%s" % method formats the method.
-            for side in (operation.left, operation.right):
-                if self.kind(side) == METHOD:
-                    yield operation, self._name_of_method(side)
+            found += [
+                (operation, self._name_of_method(side))
+                for side in (operation.left, operation.right)
+                if self.kind(side) == METHOD
+            ]
+        return tuple(found)
+
+    @cached_property
+    def _attributes_read(self) -> list[ast.Attribute]:
+        return [
+            node
+            for node in self._index.of(ast.Attribute)
+            if isinstance(node.ctx, ast.Load) and not node.attr.startswith("__")
+        ]
 
     def kind(self, node: ast.expr) -> str | None:
         """Return the class of an object, ``"class X"`` for a class, or ``"list of X"``.
@@ -259,15 +272,9 @@ class BackendObjects:
         return {
             id(node): function
             for function in self._index.functions
-            for node in self._own_nodes(function)
+            for node in self._index.nodes_in(function)
             if isinstance(node, ast.Name)
         }
-
-    def _own_nodes(self, function: Function) -> list[ast.AST]:
-        """Return the nodes of a function, without those of functions inside it."""
-        if id(function) not in self._nodes:
-            self._nodes[id(function)] = nodes_of(*function.body, without=_SCOPES)
-        return self._nodes[id(function)]
 
     @cached_property
     def _own_attributes(self) -> dict[str, list[_Bound]]:
@@ -285,7 +292,7 @@ class BackendObjects:
         return self._variables[id(function)]
 
     def _variables_found(self, function: Function) -> dict[str, list[_Bound]]:
-        nodes = self._own_nodes(function)
+        nodes = self._index.nodes_in(function)
         assigned = _assigned(nodes)
         found: dict[str, list[_Bound]] = {}
         requests = self._requests_of(function)
@@ -313,9 +320,13 @@ class BackendObjects:
 def _assigned(nodes: list[ast.AST]) -> dict[int, _Bound]:
     """Return what each target is bound to that is assigned alone, by its identity."""
     found: dict[int, _Bound] = {}
+    # Most nodes are none of these: one look at the type is the fastest way to know.
     for node in nodes:
+        if type(node) not in _ASSIGNING:
+            continue
         if isinstance(node, ast.Assign):
-            found |= {id(target): _Bound(node.value) for target in node.targets}
+            for target in node.targets:
+                found[id(target)] = _Bound(node.value)
         elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
             found[id(node.target)] = _Bound(node.value)
         elif isinstance(node, ast.For | ast.comprehension):

@@ -32,9 +32,14 @@ def unbound_reads(function: Function, runs: Callable[[ast.AST], bool]) -> Iterat
     """
     own = nodes_of(*function.body, without=(*_SCOPES, *_COMPREHENSIONS))
     names = [node for node in own if isinstance(node, ast.Name)]
-    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-    stored |= {node.name for node in own if isinstance(node, ast.ExceptHandler) and node.name}
-    local = stored - _shared_or_passed(function)
+    handled = {node.name for node in own if isinstance(node, ast.ExceptHandler) and node.name}
+    # Most functions read each name after its first assignment, and delete none.
+    suspicious = _read_before_assignment(names) | handled
+    suspicious |= {node.id for node in names if isinstance(node.ctx, ast.Del)}
+    if not suspicious:
+        return
+    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)} | handled
+    local = (suspicious & stored) - _shared_or_passed(function)
     if not local:
         return
     bindings = list(_bindings(function))
@@ -46,6 +51,20 @@ def unbound_reads(function: Function, runs: Callable[[ast.AST], bool]) -> Iterat
         before = [binding for name, binding in bindings if name == read.id]
         if not any(_has_value(binding, _position(read), lost) for binding in before):
             yield read
+
+
+def _read_before_assignment(names: list[ast.Name]) -> set[str]:
+    """Return the names that a function reads above the first line that assigns them."""
+    first: dict[str, _Position] = {}
+    for node in names:
+        if isinstance(node.ctx, ast.Store):
+            position = _position(node)
+            first[node.id] = min(first.get(node.id, position), position)
+    return {
+        node.id
+        for node in names
+        if node.id in first and isinstance(node.ctx, ast.Load) and _position(node) < first[node.id]
+    }
 
 
 def _has_value(binding: _Binding, read: _Position, lost: list[_Position]) -> bool:
