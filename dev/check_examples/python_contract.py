@@ -250,9 +250,6 @@ LOADING: dict[str, Example] = {
     ),
     "python-module-beside": _importing("def halve(x): ...\n", "def double(x): ...\n"),
     "python-module-beside: syntax": _importing("def double(x) ...\n", "def double(x): ...\n"),
-    "python-standard-library": _two(
-        model(before=f"import tomllib\n{_IMPORTS}"), model(before=f"import json\n{_IMPORTS}")
-    ),
     "python-call-at-load": Example(
         one(
             HEAD,
@@ -270,6 +267,9 @@ LOADING: dict[str, Example] = {
 
 EXAMPLES: dict[str, Example] = {
     **LOADING,
+    "python-standard-library": _two(
+        model(before=f"import tomllib\n{_IMPORTS}"), model(before=f"import json\n{_IMPORTS}")
+    ),
     "python-undefined-name-in-function": _finalize("print(COUNT)", "print(0)"),
     "python-backend-name-in-function": _finalize(
         "print(pb_utils.InferenceRespones)", "print(pb_utils.InferenceResponse)"

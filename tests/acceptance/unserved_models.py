@@ -103,7 +103,6 @@ PROOFS = {
     "python-request-fails: bare method": Proof(500, requests=[[tensor()]]),
     "python-request-fails: unbound": Proof(500, requests=[[tensor()]]),
     "python-request-fails: attribute": Proof(500, requests=[[tensor()]]),
-    "python-request-fails: error": Proof(500, requests=[[tensor()]]),
     "python-request-fails: keyword": Proof(500, requests=[[tensor()]]),
     "python-request-fails: keywords of a tensor": Proof(500, requests=[[tensor()]]),
     "python-request-fails: list": Proof(500, requests=[[tensor()]]),
@@ -128,6 +127,7 @@ PROVED_OTHERWISE = {
     "python-request-fails: called input": "caller_input_misspelt of the foreign models",
     "python-request-fails: called output": "caller_output_misspelt of the foreign models",
     "python-request-fails: called version": "caller_call_version_absent of the foreign models",
+    "python-request-fails: error": "its fixed twin answers with an error too",
     "python-request-fails: event loop": (
         "caller_async_call_in_plain_execute of the foreign models"
     ),

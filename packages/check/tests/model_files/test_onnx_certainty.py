@@ -11,6 +11,7 @@ from check_examples.onnx_models import model, node, tensor
 from onnx import TensorProto, helper, numpy_helper
 from onnx_corpus.random_graphs import random_model
 
+from triton_model_check.model.completion import complete_from_onnx
 from triton_model_check.model_files import describe
 
 SEEDS = range(60)
@@ -85,3 +86,14 @@ def test_folded_shape_is_not_certain(
     assert found.not_checked == (
         'output shapes not checked: ONNX Runtime computes values that "Y" depend on',
     )
+
+
+def test_output_of_unknown_shape_is_completed_without_dims(tmp_path: Path) -> None:
+    """Dims that only ONNX Runtime knows are left out, so that nothing contradicts them."""
+    nodes = [node("Neg", ["S"], ["T"]), node("Reshape", ["X", "T"], ["Y"])]
+    sizes = [numpy_helper.from_array(np.array([1, -6]), "S")]
+    inputs = [tensor("X", dims=("b", 2, 3))]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model("", nodes, inputs, [UNKNOWN], initializers=sizes, opsets={"": 17}))
+    (output,) = complete_from_onnx(None, describe(path), "m").output
+    assert (output.name, list(output.dims), output.HasField("reshape")) == ("Y", [], False)

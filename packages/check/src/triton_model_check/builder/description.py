@@ -18,7 +18,7 @@ _SHOWN_SEPARATELY = frozenset({"name", "input", "output", "ensemble_scheduling"}
 @dataclass(frozen=True)
 class TensorDescription:
     """One input or output; ``shape`` is that of a request,
-    with ``"batch"`` first in a batching model.
+    with ``"batch"`` first in a batching model; ``("...",)`` if it is not known.
     """
 
     direction: str
@@ -64,7 +64,9 @@ class ConfigDescription:
             data_type = data_type_name(tensor.data_type) if tensor.data_type else ""
             filled_in = ["filled in"] if direction in self.filled_in else []
             notes = ", ".join([*_notes(tensor), *filled_in])
-            yield TensorDescription(direction, tensor.name, data_type, dims, (*batch, *dims), notes)
+            # Only an output without known dims has none: what is written has at least one.
+            shape = (*batch, *dims) if dims else ("...",)
+            yield TensorDescription(direction, tensor.name, data_type, dims, shape, notes)
 
     @property
     def graph(self) -> EnsembleGraph | None:

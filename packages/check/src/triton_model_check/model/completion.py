@@ -71,6 +71,8 @@ def _add(tensor: Any, found: ModelTensor, is_batched: bool) -> None:
     tensor.name = found.name
     if found.data_type:
         tensor.data_type = _number(tensor, found.data_type)
+    if found.shape is None and not found.has_certain_shape:
+        return  # Only the runtime knows the shape; without dims, nothing compares it.
     dims = list(found.shape or ())
     dims = dims[1:] if is_batched else dims
     tensor.dims.extend(dims or [1])
