@@ -55,7 +55,7 @@ def _expected(code: str) -> str:
 def _run(example: Example, folder: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     """Run the command for the example's endpoint, of which options set only a part."""
     target = example.target
-    monkeypatch.setattr(target_check, "_target", lambda *_: (target or Target("server"), False))
+    monkeypatch.setattr(target_check, "target_of", lambda *_: (target or Target("server"), False))
     return main(["check", str(folder), *words])
 
 

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+__all__ = ["AUTO", "CPU", "GPU", "HOST", "MODEL", "copies", "gpu_place", "resolved_kind"]
+
 AUTO, GPU, CPU, MODEL = range(4)
 HOST = "the host"
 _HOST_BACKENDS = frozenset({"openvino"})
