@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from triton_model_check.model.python_contract import ModelClass, ModuleIndex
+from triton_model_check.model.python_contract import ModuleIndex
 
 
 def only_value(index: ModuleIndex, value: ast.expr) -> ast.expr:
@@ -28,16 +28,3 @@ def _name_of(node: ast.AST) -> str | None:
     if isinstance(node, ast.Name):
         return node.id
     return node.attr if isinstance(node, ast.Attribute) else None
-
-
-def is_call_of(index: ModuleIndex, value: ast.expr, name: str) -> bool:
-    """Whether an expression certainly is a call of a class or function of the backend."""
-    value = only_value(index, value)
-    return any(call is value for call in index.calls(name))
-
-
-def keeps_self(model_class: ModelClass) -> bool:
-    """Whether the class passes ``self`` to nothing, which could then add attributes to it."""
-    owners = {id(node.value) for node in model_class.index.of(ast.Attribute)}
-    uses = [node for node in model_class.index.of(ast.Name) if node.id == "self"]
-    return all(id(node) in owners and isinstance(node.ctx, ast.Load) for node in uses)
