@@ -65,7 +65,8 @@ def _target(arguments: argparse.Namespace, repository: ModelRepository) -> Targe
 
 def _print(estimates: Sequence[MemoryEstimate], target: Target) -> None:
     rows = [row for estimate in estimates for row in _rows(estimate, target)]
-    print_table(_COLUMNS, rows)
+    if rows:
+        print_table(_COLUMNS, rows)
     not_counted = [line for estimate in estimates for line in estimate.not_counted]
     if not_counted:
         print_note("not counted:", *(f"  {line}" for line in dict.fromkeys(not_counted)))
