@@ -58,6 +58,9 @@ def _tensor_misfit(
     kind, shape = of_model[tensor["name"]]
     if TYPES.get(kind) != tensor["data_type"]:
         return f"{tensor['data_type']}, the model has {kind}"
+    if "dims" not in tensor:
+        # Completion leaves the dims out where only the runtime knows them: nothing to compare.
+        return None
     reshape = tensor.get("reshape")
     dims = list(tensor["dims"] if reshape is None else reshape.get("shape", []))
     if not shape:
