@@ -200,7 +200,8 @@ CHAPTERS = {
     "ensemble": "Ensembles: the graph",
     "ensemble_steps": "Ensembles: the models of the steps",
     "sagemaker": "SageMaker's front end",
-    "target": "Image and instance type",
+    "target": "Image and GPUs of the target",
+    "target_size": "Memory, disk and request size of the target",
     "server": "How a server is started",
     "real_server": "What a Triton server on your machine says",
 }

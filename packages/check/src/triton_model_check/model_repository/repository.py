@@ -281,7 +281,7 @@ class ModelRepository:
         ``target``
             Where the models run, with its GPUs and memory.
         """
-        from triton_model_check.checks.target import estimates
+        from triton_model_check.checks.loaded_memory import estimates
 
         return tuple(estimates(self._context(target, is_packed=False, is_archive=is_archive)))
 

@@ -1,0 +1,45 @@
+"""What the memory of the models that a target loads is estimated from."""
+
+from __future__ import annotations
+
+from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.memory.estimate import LoadedModel, MemoryEstimate, estimate
+
+_MIB = 2**20
+
+
+def estimates(context: RepositoryContext) -> list[MemoryEstimate]:
+    """Return what the models take that are loaded together: all, or those of each archive.
+
+    There are none if the number of GPUs is not known, or the files are not complete.
+    """
+    target = context.target
+    if target.gpu_count is None or context.complete_bytes is not None:
+        return []
+    together: list[list[str]] = [sorted(context.loaded)]
+    if target.mode == "multi-model" and context.archives:
+        together = [
+            [name for name in each.folders if name in context.models] for each in context.archives
+        ]
+    gpu_bytes = target.gpu_memory_mib and target.gpu_memory_mib * _MIB
+    host_bytes = None if target.memory_gib is None else int(target.memory_gib * 2**30)
+    return [
+        estimate(
+            [_loaded(context.models[name]) for name in names],
+            target.gpu_count,
+            gpu_bytes,
+            host_bytes,
+        )
+        for names in together
+    ]
+
+
+def _loaded(model: ModelUnderCheck) -> LoadedModel:
+    return LoadedModel(
+        model.name,
+        model.backend,
+        model.config,
+        model.model_files,
+        len(model.versions_to_load),
+        model.context.declared_memory.get(model.name),
+    )
