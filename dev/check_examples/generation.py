@@ -96,9 +96,15 @@ EXAMPLES: dict[str, Example] = {
     "vllm-lora-rank": Example(
         vllm({**HUB, "max_lora_rank": 12}), vllm({**HUB, "max_lora_rank": 16})
     ),
-    "vllm-weights-memory": Example(weighed(), weighed(cpu_offload_gb=4), gpu_of(1)),
+    "vllm-weights-memory": Example(
+        weighed(gpu_memory_utilization=0.0002),
+        weighed(gpu_memory_utilization=0.9),
+        gpu_of(4096),
+    ),
     "vllm-cache-memory": Example(weighed(8192), weighed(8192, max_model_len=4096), gpu_of(4096)),
-    "vllm-cache-memory: no room": Example(weighed(), weighed(), gpu_of(512), gpu_of(4096)),
+    "vllm-cache-memory: no room": Example(
+        weighed(gpu_memory_utilization=0.2), weighed(), gpu_of(4096)
+    ),
     "tensorrt-llm-placeholder": Example(
         engine(1, 1, LLM.replace("tensorrtllm", "${triton_backend}")), engine(1, 1)
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from triton_model_check.checks.language_models import memory_of_engines
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.memory.estimate import LoadedModel, MemoryEstimate, estimate
 
@@ -42,4 +43,5 @@ def _loaded(model: ModelUnderCheck) -> LoadedModel:
         model.model_files,
         len(model.versions_to_load),
         model.context.declared_memory.get(model.name),
+        memory_of_engines(model),
     )

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from triton_model_check.facts.published import load
+from triton_model_check.memory.engine import EngineMemory
 from triton_model_check.memory.instances import HOST, copies, gpu_place
 from triton_model_check.memory.weights import converts_weights, shares_weights, weight_bytes
 from triton_model_check.model_files.model_file import ModelFile
 
 _MIB = 2**20
 _NO_WEIGHTS = frozenset({"dali", "ensemble", "identity", "repeat", "square"})
-_OF_THE_CODE = frozenset({"python", "vllm", "tensorrtllm"})
+_OF_THE_CODE = frozenset({"python"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class LoadedModel:
     """One model that is loaded: its backend, its configuration if it has one, and its files.
 
     ``file_versions`` is how many versions are loaded; each must have one file to be counted.
-    ``declared`` takes the place of what the files say.
+    ``declared`` takes the place of what the files say, and ``engines`` that of the instances.
     """
 
     name: str
@@ -42,6 +43,7 @@ class LoadedModel:
     files: Sequence[ModelFile]
     file_versions: int = 1
     declared: DeclaredMemory | None = None
+    engines: EngineMemory | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ def estimate(
             left_out.append(f"{model.name}: {found}")
         else:
             parts += found
+            left_out += _notes(model)
     places = [*map(gpu_place, range(gpu_count)), HOST]
     sizes = [*([gpu_bytes] * gpu_count), host_bytes]
     limits = {place: size for place, size in zip(places, sizes, strict=True) if size}
@@ -139,8 +142,8 @@ def _parts_of(model: LoadedModel, gpu_count: int) -> list[MemoryPart] | str:
         model.config is not None and model.config.HasField("ensemble_scheduling")
     ):
         return []
-    if model.backend in _OF_THE_CODE:
-        return "what the code of the model loads is not known"
+    if model.engines is not None:
+        return _engine_parts(model, model.engines)
     size = _size_of_weights(model)
     if isinstance(size, str):
         return size
@@ -154,8 +157,25 @@ def _parts_of(model: LoadedModel, gpu_count: int) -> list[MemoryPart] | str:
     ]
 
 
+def _engine_parts(model: LoadedModel, engines: EngineMemory) -> list[MemoryPart]:
+    source = f"sharing.{model.backend}"
+    return [
+        MemoryPart(gpu_place(use.gpu), model.name, use.what, use.size, source)
+        for use in engines.uses
+    ]
+
+
+def _notes(model: LoadedModel) -> list[str]:
+    """Return what the engines of a model take besides."""
+    if model.engines is None or model.declared is not None:
+        return []
+    return [f"{model.name}: {note}" for note in model.engines.not_counted]
+
+
 def _size_of_weights(model: LoadedModel) -> int | str:
     """Return the bytes of the weights of all versions, or why they are not known."""
+    if model.backend in _OF_THE_CODE:
+        return "what the code of the model loads is not known"
     if model.config is not None and converts_weights(model.config):
         return "an accelerator makes another form of the weights at load"
     sizes = [weight_bytes(each) for each in model.files]

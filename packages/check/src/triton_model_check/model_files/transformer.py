@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.untrusted.regular_files import read_json
+from triton_model_check.model_files.safetensors import bytes_by_type
 
 # With these keys the size of the cache follows another formula.
 _OTHER_CACHES = (
@@ -22,6 +24,16 @@ _OTHER_CACHES = (
 
 
 _LARGEST = 10**9  # products of larger numbers are no floats
+_INDEX = "model.safetensors.index.json"
+_OTHER_FORMS = ("consolidated", "adapter_")
+"""How files begin that have the weights a second time, or those of an adapter."""
+_FLOAT_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
+"""The types that an engine converts to its own data type, with the bytes of a number."""
+_GENERATING = ("ForCausalLM", "ForConditionalGeneration", "ChatModel", "LMHeadModel")
+"""How the names of architectures end that generate text.
+
+Source: vllm at commit 0052a5b8, vllm/config/model.py, _SUFFIX_TO_DEFAULTS.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +41,19 @@ class Transformer:
     """The sizes of a transformer.
 
     ``weight_bytes``
-        Size of all ``*.safetensors`` files.
+        Size of the ``*.safetensors`` files that are loaded.
     ``layers``, ``kv_heads``, ``head_dim``
         Sizes of the key-value cache of one token; 0 if ``config.json`` does not state them, or if
         the model has another cache: a sliding window, latent attention, a state-space model or a
         mixed one.
     ``max_position``
         Longest sequence of the model, in tokens; 0 if unknown.
+    ``type_bytes``
+        Bytes of the tensors of each data type; empty if a header cannot be read.
+    ``architecture``
+        Name of the class in ``config.json``, such as ``"LlamaForCausalLM"``; empty if unknown.
+    ``is_quantized``
+        Whether the weights are quantized in the files.
     """
 
     weight_bytes: int
@@ -43,6 +61,26 @@ class Transformer:
     kv_heads: int = 0
     head_dim: int = 0
     max_position: int = 0
+    type_bytes: Mapping[str, int] = field(default_factory=dict)
+    architecture: str = ""
+    is_quantized: bool = False
+
+    @property
+    def generates(self) -> bool:
+        """Whether the model generates text, as its architecture says; so does an unknown one."""
+        return not self.architecture or self.architecture.endswith(_GENERATING)
+
+    def bytes_with(self, value_bytes: int) -> int:
+        """Return the bytes of the weights if floating-point numbers take ``value_bytes`` each.
+
+        Quantized tensors keep their size. So do all, if the data types are not known.
+        """
+        if not self.type_bytes:
+            return self.weight_bytes
+        return sum(
+            size // _FLOAT_BYTES[name] * value_bytes if name in _FLOAT_BYTES else size
+            for name, size in self.type_bytes.items()
+        )
 
     def cache_bytes_per_token(
         self, tensor_parallel: int, pipeline_parallel: int, value_bytes: int
@@ -56,24 +94,68 @@ class Transformer:
 
 
 def read_transformer(folder: Path) -> Transformer | None:
-    """Read the sizes from the names of the files and from ``config.json``;
+    """Read the sizes from the headers of the files and from ``config.json``;
     ``None`` without safetensors.
     """
     try:
         with os.scandir(folder) as entries:
-            weights = sum(
-                each.stat().st_size
+            sizes = {
+                each.name: each.stat().st_size
                 for each in entries
                 if each.name.endswith(".safetensors") and each.is_file()
-            )
+            }
     except (OSError, ValueError):
         return None
-    return Transformer(weights, **_cache_sizes(_config(folder))) if weights else None
+    if not any(sizes.values()):
+        return None
+
+    names = _loaded_names(folder, sizes)
+    config = _object(folder / "config.json")
+    return Transformer(
+        sum(sizes[name] for name in names),
+        **_cache_sizes(config),
+        type_bytes=_type_bytes(folder, names),
+        architecture=_architecture(config),
+        is_quantized=bool(config.get("quantization_config")),
+    )
 
 
-def _config(folder: Path) -> Mapping[str, Any]:
+def _loaded_names(folder: Path, names: Iterable[str]) -> list[str]:
+    """Return the files that an engine loads: those of the index, if there is one.
+
+    Mistral publishes each model a second time, as ``consolidated.safetensors``. Source: vllm,
+    vllm/model_executor/model_loader/weight_utils.py, filter_duplicate_safetensors_files.
+    """
+    listed = _object(folder / _INDEX).get("weight_map")
+    if isinstance(listed, dict):
+        wanted = {name for name in listed.values() if isinstance(name, str)}
+        found = [name for name in names if name in wanted]
+        if found:
+            return found
+    return [name for name in names if not name.startswith(_OTHER_FORMS)] or list(names)
+
+
+def _type_bytes(folder: Path, names: Iterable[str]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for name in names:
+        found = bytes_by_type(folder / name)
+        if found is None:
+            return Counter()
+        total += found
+    return total
+
+
+def _architecture(config: Mapping[str, Any]) -> str:
+    names = config.get("architectures")
+    if isinstance(names, list) and names and isinstance(names[0], str):
+        return names[0]
+    return ""
+
+
+def _object(path: Path) -> Mapping[str, Any]:
+    """Return the object in a JSON file; empty if there is none."""
     try:
-        content = read_json(folder / "config.json")
+        content = read_json(path)
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
