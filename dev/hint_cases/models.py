@@ -232,9 +232,13 @@ CASES: dict[str, tuple[Step, ...]] = {
     "vllm-weights: network isolation": (endpoint(has_network_isolation=False),),
     "vllm-lora": (add("m/1/multi_lora.json", json.dumps({"name": "/opt/ml/model/m/1/adapter"})),),
     "vllm-lora-rank": (file(JSON, "12", "16"),),
-    "vllm-weights-memory": (endpoint(gpu_memory_mib=24_000),),
+    "vllm-weights-memory": (
+        file(JSON, '"gpu_memory_utilization": 0.0002', '"gpu_memory_utilization": 0.9'),
+    ),
     "vllm-cache-memory": (file(JSON, "}", ', "max_model_len": 5376}'),),
-    "vllm-cache-memory: no room": (endpoint(gpu_memory_mib=24_000),),
+    "vllm-cache-memory: no room": (
+        file(JSON, '"gpu_memory_utilization": 0.2', '"gpu_memory_utilization": 0.9'),
+    ),
     "tensorrt-llm-placeholder": (config("${triton_backend}", "tensorrtllm"),),
     "tensorrt-llm-placeholder: engine folder": (
         config("${engine_dir}", "/opt/ml/model/m/1/engine"),

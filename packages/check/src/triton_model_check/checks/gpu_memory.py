@@ -14,6 +14,7 @@ from triton_model_check.checks.engine_arguments import engine_arguments_of
 from triton_model_check.checks.language_models import vllm_engine
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule, warning
+from triton_model_check.facts.backend_releases import default_gpu_memory_utilization
 from triton_model_check.memory.vllm_engine import VllmEngine
 
 _GIB = 2**30
@@ -50,8 +51,8 @@ def weights_memory(model: ModelUnderCheck) -> Iterator[Problem]:
                 f"and vLLM may use {_gib(engine.budget)}"
             )
             hint = (
-                f"use {model.target.hardware} with more GPU memory, raise tensor_parallel_size on "
-                "one with more GPUs, or quantize the model"
+                f"{_larger_share(engine)}use {model.target.hardware} with more GPU memory, raise "
+                "tensor_parallel_size on one with more GPUs, or quantize the model"
             )
             yield Problem(message, hint=hint, path=path)
 
@@ -78,8 +79,15 @@ def cache_memory(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def _shorter(engine: VllmEngine, hardware: str) -> str:
     fitting = int(engine.free / engine.bytes_per_token) // 256 * 256 if engine.free > 0 else 0
-    larger = f"use {hardware} with more GPU memory"
+    larger = f"{_larger_share(engine)}use {hardware} with more GPU memory"
     return f'add "max_model_len": {fitting}, or {larger}' if fitting else larger
+
+
+def _larger_share(engine: VllmEngine) -> str:
+    """Return the beginning of a hint if ``model.json`` demands less than vLLM's default."""
+    if engine.share is None or engine.share >= default_gpu_memory_utilization():
+        return ""
+    return f"raise gpu_memory_utilization, which is {engine.share:.3g}, or "
 
 
 def _gib(size: float) -> str:

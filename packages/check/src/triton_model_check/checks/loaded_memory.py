@@ -5,8 +5,10 @@ from __future__ import annotations
 from triton_model_check.checks.language_models import memory_of_engines
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.memory.estimate import LoadedModel, MemoryEstimate, estimate
+from triton_model_check.model_files.model_file import ModelFile
 
 _MIB = 2**20
+_AOTI = "torch_aoti"
 
 
 def estimates(context: RepositoryContext) -> list[MemoryEstimate]:
@@ -40,8 +42,23 @@ def _loaded(model: ModelUnderCheck) -> LoadedModel:
         model.name,
         model.backend,
         model.config,
-        model.model_files,
+        model.model_files or _packages(model),
         len(model.versions_to_load),
         model.context.declared_memory.get(model.name),
         memory_of_engines(model),
+        model.folder.directory,
     )
+
+
+def _packages(model: ModelUnderCheck) -> list[ModelFile]:
+    """Return the packages of an AOTInductor model, which other checks do not read.
+
+    Source: triton pytorch_backend README.md, "PyTorch PT2 Model Archive", 26.03 and newer.
+    """
+    if model.backend != "pytorch" or model.config is None or model.config.platform != _AOTI:
+        return []
+    name = model.config.default_model_filename or "model.pt2"
+    return [
+        ModelFile(model.folder.directory / version / name.lstrip("/"), "torch_package")
+        for version in model.versions_to_load
+    ]

@@ -7,11 +7,12 @@ from typing import Any
 
 from constructs_triton_core.datatypes import by_data_type
 from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
+from constructs_triton_core.spelling import quoted
 from triton_model_check.checks.instances import instance_count
 from triton_model_check.checks.loaded_memory import estimates
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.checks.rules import Problem, rule, warning
-from triton_model_check.memory.estimate import in_units
+from triton_model_check.memory.estimate import MemoryEstimate, in_units
 from triton_model_check.memory.instances import HOST
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_config.target import SAGEMAKER
@@ -200,5 +201,18 @@ def _exceeded(context: RepositoryContext, *, is_gpu: bool) -> Iterator[Problem]:
         limit = in_units(largest.limits[place])
         parts = "; ".join(map(str, largest.largest(place)))
         yield Problem(
-            f"the models need at least {in_units(total)} of {place}, which has {limit}: {parts}"
+            f"the models need at least {in_units(total)} of {place}, which has {limit}: {parts}",
+            hint=_smaller_shares(largest, place),
         )
+
+
+def _smaller_shares(found: MemoryEstimate, place: str) -> str | None:
+    """Return how to fix shares that do not fit together; ``None`` is the hint of the rule."""
+    sharing = [part.model for part in found.parts if part.place == place and part.is_share]
+    if not sharing:
+        return None
+    names = quoted(dict.fromkeys(sharing))
+    return (
+        f"lower gpu_memory_utilization in model.json of {names}, so that the shares and the other "
+        "models fit together, or use GPUs with more memory"
+    )

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+RESERVES = "reserves"
+"""How the name of a use begins that is a fraction of the GPU."""
+
 
 class GpuUse(NamedTuple):
     """What an engine takes of one GPU, in bytes."""

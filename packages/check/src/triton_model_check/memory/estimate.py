@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from triton_model_check.facts.published import load
-from triton_model_check.memory.engine import EngineMemory
+from triton_model_check.memory.engine import RESERVES, EngineMemory
 from triton_model_check.memory.instances import HOST, copies, gpu_place
-from triton_model_check.memory.weights import converts_weights, shares_weights, weight_bytes
+from triton_model_check.memory.weights import (
+    bytes_on_disk,
+    converts_weights,
+    shares_weights,
+    stored_weights,
+    weight_bytes,
+)
 from triton_model_check.model_files.model_file import ModelFile
 
 _MIB = 2**20
@@ -34,6 +41,7 @@ class LoadedModel:
     """One model that is loaded: its backend, its configuration if it has one, and its files.
 
     ``file_versions`` is how many versions are loaded; each must have one file to be counted.
+    ``directory`` is the folder of the model, in which its code may have weights of its own.
     ``declared`` takes the place of what the files say, and ``engines`` that of the instances.
     """
 
@@ -44,6 +52,7 @@ class LoadedModel:
     file_versions: int = 1
     declared: DeclaredMemory | None = None
     engines: EngineMemory | None = None
+    directory: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,11 @@ class MemoryPart:
     what: str
     size: int
     source: str
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a fraction of the GPU that the model's configuration reserves."""
+        return self.what.startswith(RESERVES)
 
     def __str__(self) -> str:
         return f"{self.model or 'server'}: {self.what} {in_units(self.size)}"
@@ -175,14 +189,25 @@ def _notes(model: LoadedModel) -> list[str]:
 def _size_of_weights(model: LoadedModel) -> int | str:
     """Return the bytes of the weights of all versions, or why they are not known."""
     if model.backend in _OF_THE_CODE:
-        return "what the code of the model loads is not known"
+        return _of_the_code(model.directory)
     if model.config is not None and converts_weights(model.config):
         return "an accelerator makes another form of the weights at load"
     sizes = [weight_bytes(each) for each in model.files]
     known = [size for size in sizes if size is not None]
     if not known or len(known) < len(sizes) or len(sizes) != model.file_versions:
-        return "the size of its weights in memory is not known from its files"
+        size = sum(map(bytes_on_disk, model.files))
+        on_disk = f", which have {in_units(size)}" if size else ""
+        return f"the size of its weights in memory is not known from its files{on_disk}"
     return sum(known)
+
+
+def _of_the_code(directory: Path | None) -> str:
+    """Return that the weights of a Python model are not known, and those beside ``model.py``."""
+    reason = "what the code of the model loads is not known"
+    stored = None if directory is None else stored_weights(directory)
+    if stored is None:
+        return reason
+    return f"{reason}; its folder has {in_units(stored.size)} of weights ({stored.names})"
 
 
 def _copies(model: LoadedModel, gpu_count: int) -> Mapping[str, int] | None:

@@ -14,9 +14,11 @@ from typing import Any
 
 from triton_model_check.facts.backend_releases import default_gpu_memory_utilization
 from triton_model_check.facts.published import load
+from triton_model_check.memory.engine import RESERVES
 from triton_model_check.model_files.transformer import Transformer
 
 _GIB = 2**30
+_MOST_GIB = 2**20
 _OVERHEAD = _GIB  # measured between 1 and 2 GiB; the smaller one warns less
 _WIDE_TYPES = frozenset({"float", "float32"})
 _READ_FORMATS = frozenset({"auto", "dummy", "safetensors"})
@@ -67,10 +69,7 @@ class VllmEngine:
     @property
     def share(self) -> float | None:
         """The fraction that ``model.json`` demands; ``None`` is the default of the release."""
-        given = self.values.get("gpu_memory_utilization")
-        if type(given) in (int, float) and 0 < given <= 1:
-            return float(given)
-        return None
+        return _number(self.values.get("gpu_memory_utilization"), most=1)
 
     @property
     def budget(self) -> float:
@@ -116,7 +115,7 @@ class VllmEngine:
         size = int(self.gpu_bytes * share)
         if self.weights is not None and self.weights > size:
             return "weights", self.weights
-        return f"reserves {share * 100:.3g} percent of the GPU", size
+        return f"{RESERVES} {share * 100:.3g} percent of the GPU", size
 
     @property
     def _changes_weights(self) -> bool:
@@ -133,8 +132,8 @@ class VllmEngine:
     @property
     def _offloaded(self) -> int:
         """Bytes of weights that stay in host memory, for each GPU."""
-        given = self.values.get("cpu_offload_gb")
-        return int(given * _GIB) if type(given) in (int, float) and 0 < given < 2**20 else 0
+        given = _number(self.values.get("cpu_offload_gb"), most=_MOST_GIB)
+        return 0 if given is None else int(given * _GIB)
 
     @property
     def _given_cache(self) -> int | None:
@@ -157,8 +156,15 @@ class VllmEngine:
     def _is_pooling(self) -> bool:
         """Whether the model computes embeddings or scores, and may need no key-value cache."""
         if self.values.get("runner") in ("pooling", "generate"):
-            return self.values["runner"] == "pooling"
+            return bool(self.values["runner"] == "pooling")
         given = [self.values.get(name) for name in _ARGUMENTS_OF_POOLING]
         if any(isinstance(value, str) and value in _POOLING_TASKS for value in given):
             return True
         return self.transformer is not None and not self.transformer.generates
+
+
+def _number(value: Any, most: float) -> float | None:
+    """Return a value that is a number above 0 and at most ``most``; ``None`` for others."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 < value <= most else None

@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from triton_model_check.model_files.model_file import ModelFile
 
-_WHOLE_FILES = frozenset({"tensorrt_plan", "torchscript"})
+_WHOLE_FILES = frozenset({"tensorrt_plan", "torchscript", "torch_package"})
 """Formats whose file has about the size of the weights in memory."""
+_WEIGHT_FILES = (
+    ".bin",
+    ".ckpt",
+    ".engine",
+    ".gguf",
+    ".h5",
+    ".joblib",
+    ".npy",
+    ".npz",
+    ".onnx",
+    ".pkl",
+    ".plan",
+    ".pt",
+    ".pth",
+    ".safetensors",
+)
+"""How the names of files end from which the code of a model loads its weights."""
+_SMALLEST = 2**20
+_MOST_FILES = 10_000
+
+
+class StoredWeights(NamedTuple):
+    """Files of weights whose use is not known: their bytes, the largest, and how many others."""
+
+    size: int
+    largest: str
+    others: int
+
+    @property
+    def names(self) -> str:
+        """The largest file and the number of the others."""
+        others = self.others
+        if not others:
+            return self.largest
+        return f"{self.largest} and {others} other file{'s' if others > 1 else ''}"
 
 
 def weight_bytes(file: ModelFile) -> int | None:
@@ -17,12 +54,41 @@ def weight_bytes(file: ModelFile) -> int | None:
 
     A file that is absent is not known, not empty. Trees, SavedModels and pipelines of DALI have
     another size in memory than on disk.
+
+    The package of an AOTInductor model is a zip archive that is not compressed, with the weights in
+    its library.
     """
     if file.format == "onnx":
         return _sum(_size(file.path), file.external_bytes)
     if file.format == "openvino":
         return _sum(0, *(_size(file.path.parent / name) for name in file.data_files))
     return _size(file.path) if file.format in _WHOLE_FILES else None
+
+
+def bytes_on_disk(file: ModelFile) -> int:
+    """Return the bytes of a model file and of its data; of a SavedModel, of its folder."""
+    if file.path.is_dir():
+        return sum(entry.stat().st_size for entry in _files_below(file.path))
+    names = (file.path.parent / name for name in file.data_files)
+    return sum(filter(None, map(_size, (file.path, *names))))
+
+
+def stored_weights(folder: Path) -> StoredWeights | None:
+    """Return the files of weights in the folder of a model; ``None`` below 1 MiB.
+
+    They say how large the weights are that ``model.py`` can load, not whether it loads them, of
+    which type and where.
+    """
+    sizes = {
+        os.path.relpath(entry.path, folder): entry.stat().st_size
+        for entry in _files_below(folder)
+        if entry.name.endswith(_WEIGHT_FILES)
+    }
+    total = sum(sizes.values())
+    if total < _SMALLEST:
+        return None
+    largest = max(sizes, key=lambda name: sizes[name])
+    return StoredWeights(total, Path(largest).as_posix(), len(sizes) - 1)
 
 
 def converts_weights(config: Any) -> bool:
@@ -45,6 +111,25 @@ def shares_weights(backend: str, parameters: Mapping[str, Any], facts: Mapping[s
     name = choice.get("name", "")
     given = parameters[name].string_value if name in parameters else ""
     return bool(given) and given.lower() == choice.get("value")
+
+
+def _files_below(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield the files in a folder and below it, without following links; at most 10,000."""
+    return islice(_walk(folder), _MOST_FILES)
+
+
+def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
+    waiting = [os.fspath(folder)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    elif entry.is_file():
+                        yield entry
+        except OSError:
+            continue
 
 
 def _sum(*sizes: int | None) -> int | None:

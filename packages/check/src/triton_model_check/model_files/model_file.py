@@ -14,6 +14,7 @@ ModelFormat = Literal[
     "ort",
     "tensorrt_plan",
     "torchscript",
+    "torch_package",
     "openvino",
     "tree",
     "savedmodel",
