@@ -17,9 +17,10 @@ from triton_model_check.memory.instances import HOST, copies, gpu_place
 from triton_model_check.memory.weights import (
     bytes_on_disk,
     converts_weights,
-    shares_weights,
     stored_weights,
     weight_bytes,
+    weight_copies,
+    weight_places,
 )
 from triton_model_check.model_files.model_file import ModelFile
 
@@ -123,7 +124,7 @@ def estimate(
             left_out.append(f"{model.name}: {found}")
         else:
             parts += found
-            left_out += _notes(model)
+            left_out += [f"{model.name}: {note}" for note in _notes(model, gpu_count)]
     places = [*map(gpu_place, range(gpu_count)), HOST]
     sizes = [*([gpu_bytes] * gpu_count), host_bytes]
     limits = {place: size for place, size in zip(places, sizes, strict=True) if size}
@@ -165,9 +166,11 @@ def _parts_of(model: LoadedModel, gpu_count: int) -> list[MemoryPart] | str:
     if placed is None:
         return "KIND_MODEL: the model chooses where it runs"
     parameters = {} if model.config is None else model.config.parameters
-    is_shared = shares_weights(model.backend, parameters, load("memory")["sharing"])
+    sharing = load("memory")["sharing"]
+    places, _ = weight_places(model.backend, placed)
     return [
-        _weights(model, place, size, 1 if is_shared else count) for place, count in placed.items()
+        _weights(model, place, size, weight_copies(model.backend, parameters, sharing, count))
+        for place, count in places.items()
     ]
 
 
@@ -179,11 +182,14 @@ def _engine_parts(model: LoadedModel, engines: EngineMemory) -> list[MemoryPart]
     ]
 
 
-def _notes(model: LoadedModel) -> list[str]:
-    """Return what the engines of a model take besides."""
-    if model.engines is None or model.declared is not None:
-        return []
-    return [f"{model.name}: {note}" for note in model.engines.not_counted]
+def _notes(model: LoadedModel, gpu_count: int) -> Sequence[str]:
+    """Return what a counted model takes besides."""
+    if model.declared is not None:
+        return ()
+    if model.engines is not None:
+        return model.engines.not_counted
+    _, unknown = weight_places(model.backend, _copies(model, gpu_count) or {})
+    return (unknown,) if unknown else ()
 
 
 def _size_of_weights(model: LoadedModel) -> int | str:

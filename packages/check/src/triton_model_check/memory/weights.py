@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from triton_model_check.memory.instances import HOST
 from triton_model_check.model_files.model_file import ModelFile
 
 _WHOLE_FILES = frozenset({"tensorrt_plan", "torchscript", "torch_package"})
@@ -29,6 +30,13 @@ _WEIGHT_FILES = (
     ".safetensors",
 )
 """How the names of files end from which the code of a model loads its weights."""
+_VARIABLES = "variables.data-"
+_LEGACY_TREES = "xgboost.model"
+"""XGBoost's former binary format, whose size in memory is not settled."""
+_IN_HOST_MEMORY = frozenset({"fil"})
+"""Backends that hold the model of each instance in host memory, wherever the instance runs."""
+_CHOOSES_DEVICE = frozenset({"tensorflow"})
+"""Backends whose graph chooses where its variables are, with a GPU."""
 _SMALLEST = 2**20
 _MOST_FILES = 10_000
 
@@ -52,8 +60,10 @@ class StoredWeights(NamedTuple):
 def weight_bytes(file: ModelFile) -> int | None:
     """Return the bytes of the weights of a model file; ``None`` if they are not known.
 
-    A file that is absent is not known, not empty. Trees, SavedModels and pipelines of DALI have
-    another size in memory than on disk.
+    A file that is absent is not known, not empty. Pipelines of DALI have another size in memory
+    than on disk. A forest takes the size of its file at least, and a session of TensorFlow that of
+    all variables of the SavedModel: see ``sharing.fil`` and ``sharing.tensorflow`` of
+    ``memory.json``.
 
     The package of an AOTInductor model is a zip archive that is not compressed, with the weights in
     its library.
@@ -62,7 +72,10 @@ def weight_bytes(file: ModelFile) -> int | None:
         return _sum(_size(file.path), file.external_bytes)
     if file.format == "openvino":
         return _sum(0, *(_size(file.path.parent / name) for name in file.data_files))
-    return _size(file.path) if file.format in _WHOLE_FILES else None
+    if file.format == "savedmodel":
+        return _variables(file.path / "variables")
+    is_forest = file.format == "tree" and file.path.name != _LEGACY_TREES
+    return _size(file.path) if is_forest or file.format in _WHOLE_FILES else None
 
 
 def bytes_on_disk(file: ModelFile) -> int:
@@ -99,18 +112,46 @@ def converts_weights(config: Any) -> bool:
     return bool(config.optimization.execution_accelerators.gpu_execution_accelerator)
 
 
-def shares_weights(backend: str, parameters: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
-    """Return whether the instances on one GPU, or on the host, share the weights.
+def weight_places(backend: str, instances: Mapping[str, int]) -> tuple[dict[str, int], str]:
+    """Return how many instances have weights at each place, and what is not known of the others.
+
+    ``instances`` are the instances that run at each place.
+    """
+    on_gpus = sum(count for place, count in instances.items() if place != HOST)
+    if backend in _IN_HOST_MEMORY:
+        everywhere = {HOST: sum(instances.values())}
+        return everywhere, "the form of its trees on the GPU" if on_gpus else ""
+    if backend in _CHOOSES_DEVICE and on_gpus:
+        on_host = {place: count for place, count in instances.items() if place == HOST}
+        return on_host, "its variables on the GPU, where the graph chooses the device of each"
+    return dict(instances), ""
+
+
+def weight_copies(
+    backend: str, parameters: Mapping[str, Any], facts: Mapping[str, Any], instances: int
+) -> int:
+    """Return how many times instances at one place have the weights.
 
     ``facts`` are ``sharing`` of ``memory.json``, which has the source for each backend.
     """
     known = facts.get(backend, {})
     if known.get("weights") in ("gpu", "model"):
-        return True
+        return 1
     choice = known.get("parameter", {})
     name = choice.get("name", "")
     given = parameters[name].string_value if name in parameters else ""
-    return bool(given) and given.lower() == choice.get("value")
+    if choice.get("weights") == "count" and given.isdecimal() and len(given) < 6:
+        return -(-instances // max(1, int(given)))
+    if given and given.lower() == choice.get("value"):
+        return 1
+    return instances
+
+
+def _variables(folder: Path) -> int | None:
+    sizes = [
+        entry.stat().st_size for entry in _files_below(folder) if entry.name.startswith(_VARIABLES)
+    ]
+    return sum(sizes) if sizes else None
 
 
 def _files_below(folder: Path) -> Iterator[os.DirEntry[str]]:
