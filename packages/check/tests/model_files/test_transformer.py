@@ -70,3 +70,33 @@ def test_folder_without_safetensors_is_no_transformer(tmp_path: Path) -> None:
     """Nothing is concluded from a folder without weights, or from one that does not exist."""
     assert read_transformer(tmp_path) is None
     assert read_transformer(tmp_path / "absent") is None
+
+
+def test_files_of_the_index_count(tmp_path: Path) -> None:
+    """Weights that are published a second time in another form count once."""
+    (tmp_path / "consolidated.safetensors").write_bytes(bytes(100))
+    (tmp_path / "adapter_model.safetensors").write_bytes(bytes(7))
+    found = read(tmp_path, CONFIG)
+    assert found is not None
+    assert found.weight_bytes == 15
+
+    index = {"weight_map": {"a": "model-00001-of-00002.safetensors"}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    found = read(tmp_path, CONFIG)
+    assert found is not None
+    assert found.weight_bytes == 10
+
+
+def test_floating_point_numbers_take_the_bytes_of_the_engine(tmp_path: Path) -> None:
+    """An engine converts wider numbers to its own type; quantized ones keep their size."""
+    header = {
+        name: {"dtype": name, "shape": [2], "data_offsets": [begin, begin + size]}
+        for name, begin, size in (("F32", 0, 8), ("BF16", 8, 4), ("I8", 12, 2))
+    }
+    text = json.dumps(header).encode()
+    content = len(text).to_bytes(8, "little") + text + bytes(14)
+    (tmp_path / "model.safetensors").write_bytes(content)
+    found = read_transformer(tmp_path)
+    assert found is not None
+    assert found.bytes_with(2) == 4 + 4 + 2
+    assert found.bytes_with(4) == 8 + 8 + 2
