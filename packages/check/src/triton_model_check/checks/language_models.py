@@ -10,7 +10,7 @@ from triton_model_check.checks.engine_arguments import EngineArguments, engine_a
 from triton_model_check.checks.instances import groups
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.facts.published import load
-from triton_model_check.memory.engine import EngineMemory, GpuUse, folder_of, times
+from triton_model_check.memory.engine import EngineMemory, GpuUse, folder_of
 from triton_model_check.memory.instances import GPU, resolved_kind
 from triton_model_check.memory.tensorrt_llm_engine import TensorRtLlmEngine, engine_memory
 from triton_model_check.memory.vllm_engine import VllmEngine
@@ -65,7 +65,7 @@ def _uses_of_vllm(arguments: EngineArguments) -> EngineMemory:
     placed = _gpus_of_vllm(arguments.model, engine.gpus)
     if placed is None:
         return EngineMemory(not_counted=(f"{what}: not known of which GPU",))
-    uses = tuple(GpuUse(gpu, times(what, count), size * count) for gpu, count in placed.items())
+    uses = tuple(GpuUse(gpu, what, size * count, count) for gpu, count in placed.items())
     if engine.weights is not None:
         return EngineMemory(uses)
     note = f"whether it holds its weights: {_unknown_weights(arguments, engine)}"

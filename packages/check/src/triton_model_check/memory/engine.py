@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,17 @@ RESERVES = "reserves"
 
 
 class GpuUse(NamedTuple):
-    """What an engine takes of one GPU, in bytes."""
+    """What engines of a model take of one GPU, in bytes; ``count`` is how many they are."""
 
     gpu: int
     what: str
     size: int
+    count: int = 1
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a fraction of the GPU."""
+        return self.what.startswith(RESERVES)
 
 
 @dataclass(frozen=True)
@@ -32,19 +39,37 @@ class EngineMemory:
 
         What several instances take for the same reason is one use.
         """
-        uses: dict[tuple[int, str], int] = {}
+        uses: dict[tuple[int, str], GpuUse] = {}
         notes: dict[str, None] = {}
         for part in parts:
             for use in part.uses:
-                uses[use.gpu, use.what] = uses.get((use.gpu, use.what), 0) + use.size
+                known = uses.get((use.gpu, use.what), GpuUse(use.gpu, use.what, 0, 0))
+                size, count = known.size + use.size, known.count + use.count
+                uses[use.gpu, use.what] = GpuUse(use.gpu, use.what, size, count)
             notes.update(dict.fromkeys(part.not_counted))
-        listed = tuple(GpuUse(gpu, what, size) for (gpu, what), size in uses.items())
-        return cls(listed, tuple(notes))
+        return cls(tuple(uses.values()), tuple(notes))
 
 
-def times(what: str, count: int) -> str:
-    """Return what several instances take, in words."""
-    return what if count == 1 else f"{what}, {count} instances"
+def of_instances(use: GpuUse) -> str:
+    """Return what engines take, in words, with their number."""
+    return use.what if use.count == 1 else f"{use.what}, {use.count} instances"
+
+
+def start_together(engines: Iterable[EngineMemory]) -> list[str]:
+    """Return the GPUs that several engines of vLLM share, with what can go wrong at their start.
+
+    Triton loads models in parallel. An engine that starts takes the memory that another one
+    allocates meanwhile for its own. Source: vllm issue 55827, for 0.24 to 0.28; server issue 7562.
+    """
+    sharing: Counter[int] = Counter()
+    for engine in engines:
+        sharing.update({use.gpu: use.count for use in engine.uses if use.is_share})
+    return [
+        f"GPU {gpu}: vLLM engines that start at the same time count each other's memory, and may "
+        "not start; load the models one after the other with --model-load-thread-count 1"
+        for gpu, count in sorted(sharing.items())
+        if count > 1
+    ]
 
 
 def folder_of(place: str, model: str, directory: Path) -> Path | None:

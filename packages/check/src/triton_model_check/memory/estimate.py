@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_model_check.facts.published import load
-from triton_model_check.memory.engine import RESERVES, EngineMemory
+from triton_model_check.memory.engine import RESERVES, EngineMemory, of_instances, start_together
 from triton_model_check.memory.instances import HOST, copies, gpu_place
 from triton_model_check.memory.weights import (
     bytes_on_disk,
@@ -125,6 +125,8 @@ def estimate(
         else:
             parts += found
             left_out += [f"{model.name}: {note}" for note in _notes(model, gpu_count)]
+    engines = [model.engines for model in models if model.engines and not model.declared]
+    left_out += start_together(engines)
     places = [*map(gpu_place, range(gpu_count)), HOST]
     sizes = [*([gpu_bytes] * gpu_count), host_bytes]
     limits = {place: size for place, size in zip(places, sizes, strict=True) if size}
@@ -177,7 +179,7 @@ def _parts_of(model: LoadedModel, gpu_count: int) -> list[MemoryPart] | str:
 def _engine_parts(model: LoadedModel, engines: EngineMemory) -> list[MemoryPart]:
     source = f"sharing.{model.backend}"
     return [
-        MemoryPart(gpu_place(use.gpu), model.name, use.what, use.size, source)
+        MemoryPart(gpu_place(use.gpu), model.name, of_instances(use), use.size, source)
         for use in engines.uses
     ]
 

@@ -61,12 +61,8 @@ def engine_memory(
             gpus = groups[instance % len(groups)] if groups else range(len(engine.ranks))
             for gpu, size in zip(gpus, engine.ranks, strict=False):
                 if gpu in range(gpu_count):
-                    uses.append(GpuUse(gpu, _weights(instances), int(size * kept)))
+                    uses.append(GpuUse(gpu, "engine", int(size * kept)))
     return EngineMemory.joined([EngineMemory(tuple(uses), (_cache(parameters),))])
-
-
-def _weights(instances: int) -> str:
-    return "engine" if instances == 1 else f"engine of {instances} instances"
 
 
 def _cache(parameters: Mapping[str, str]) -> str:
