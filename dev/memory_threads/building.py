@@ -61,11 +61,13 @@ def _config(model: Mapping[str, Any], version: Path) -> str:
     if model["kind"] == "tensorrtllm":
         text += _parameter("gpt_model_type", "inflight_fused_batching")
         text += _parameter("gpt_model_path", str(version))
+        text += "".join(_parameter(*item) for item in model.get("parameters", {}).items())
     if model["kind"] == "tensorflow":
         text += 'platform: "tensorflow_savedmodel"\n'
-    if "count" in model or "instances" in model:
+    if model.keys() & {"count", "instances", "gpus"}:
         kind = model.get("instances", "KIND_GPU")
-        text += f"instance_group {{ count: {model.get('count', 1)} kind: {kind} }}\n"
+        gpus = f" gpus: {model['gpus']}" if "gpus" in model else ""
+        text += f"instance_group {{ count: {model.get('count', 1)} kind: {kind}{gpus} }}\n"
     return text
 
 
@@ -122,14 +124,25 @@ def _write_python(model: Mapping[str, Any], version: Path) -> None:
 
 
 def _write_engine(model: Mapping[str, Any], version: Path) -> None:
-    (version / "config.json").write_text("{}", "utf-8")
-    _write_sparse(version / "rank0.engine", model["size"])
+    """Write one file for each process, as ``trtllm-build`` does."""
+    ranks = model.get("ranks", 1)
+    mapping = {"pretrained_config": {"mapping": {"world_size": ranks}}}
+    (version / "config.json").write_text(json.dumps(mapping), "utf-8")
+    for rank in range(ranks):
+        _write_sparse(version / f"rank{rank}.engine", model["size"] // ranks)
 
 
 def _write_vllm(model: Mapping[str, Any], version: Path) -> None:
-    """Write the model's folder beside ``model.json``, with the sizes of Gemma 2B."""
+    """Write ``model.json``, and the model's folder beside it if it is not on a hub.
+
+    The sizes of the key-value cache are those of Gemma 2B.
+    """
+    arguments = {"model": model.get("hub", str(version / "weights")), **model.get("arguments", {})}
+    (version / "model.json").write_text(json.dumps(arguments), "utf-8")
+    if "hub" in model:
+        return
     weights = version / "weights"
-    _write_sparse(weights / "model.safetensors", model["size"])
+    _write_safetensors(weights / "model.safetensors", model["size"], model.get("type", "BF16"))
     sizes = {
         "architectures": ["GemmaForCausalLM"],
         "model_type": "gemma",
@@ -141,14 +154,16 @@ def _write_vllm(model: Mapping[str, Any], version: Path) -> None:
         "max_position_embeddings": 8192,
     }
     (weights / "config.json").write_text(json.dumps(sizes), "utf-8")
-    arguments = {
-        "model": str(weights),
-        "gpu_memory_utilization": model["utilization"],
-        "enforce_eager": True,
-        "dtype": "float16",
-        "max_model_len": 64,
-    }
-    (version / "model.json").write_text(json.dumps(arguments), "utf-8")
+
+
+def _write_safetensors(path: Path, mebibytes: int, data_type: str) -> None:
+    """Write a file with one tensor, whose content is sparse."""
+    _write_sparse(path, mebibytes)
+    size = mebibytes * _MIB
+    header = {"w": {"dtype": data_type, "shape": [size], "data_offsets": [0, size]}}
+    text = json.dumps(header).encode()
+    with path.open("r+b") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
 
 
 _WRITERS: dict[str, Callable[[Mapping[str, Any], Path], None]] = {
