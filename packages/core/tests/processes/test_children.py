@@ -173,6 +173,24 @@ def test_package_in_the_current_folder_is_imported(monkeypatch: pytest.MonkeyPat
     assert run_child(python_command(program), seconds=60).stdout.startswith(str(Path.cwd()))
 
 
+def test_package_that_is_installed_from_the_current_folder_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is imported already makes no difference, so that a program of a clone runs from
+    its root.
+    """
+    root, site_packages = tmp_path / "clone", tmp_path / "site-packages"
+    root.mkdir()
+    site_packages.mkdir()
+    (root / "found_in_clone.py").touch()
+    (site_packages / "clone.pth").write_text(f"import os\n{root}\n")
+    monkeypatch.chdir(root)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(site_packages), str(root)])
+    program = "import found_in_clone; print(found_in_clone.__file__)"
+    done = run_child(python_command(program), seconds=60)
+    assert done.stdout == f"{root / 'found_in_clone.py'}\n", done.stderr
+
+
 def test_deleted_current_folder_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

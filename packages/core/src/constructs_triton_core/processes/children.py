@@ -103,7 +103,7 @@ def python_command(program: str, *arguments: str) -> list[str]:
     """Return the command that runs a program in Python with the import path of this process.
 
     The current folder is not on the path, so that none of its files takes the place of a module,
-    unless a package of this project is imported from there.
+    unless a package of this project is imported or installed from there.
 
     Args:
         program: Statements. ``sys`` is imported.
@@ -126,7 +126,18 @@ def import_path() -> list[str]:
     except OSError:  # the folder was deleted, so that relative paths mean nothing
         return [each for each in sys.path if os.path.isabs(each)]  # noqa: PTH117 - Path(each) takes longer
     paths = [each for each in sys.path if each and os.path.realpath(each) != here]
-    return [here, *paths] if here in _own_roots() else paths
+    return [here, *paths] if here in _own_roots() or _is_installed(here, paths) else paths
+
+
+def _is_installed(folder: str, paths: Sequence[str]) -> bool:
+    """Return whether a path file of an installation names the folder, as for ``pip install -e``."""
+    lines = (
+        line.strip()
+        for path in paths
+        for file in Path(path).glob("*.pth")
+        for line in file.read_text(encoding="utf-8", errors="replace").splitlines()
+    )
+    return any(line.startswith("/") and os.path.realpath(line) == folder for line in lines)
 
 
 def _own_roots() -> set[str]:
