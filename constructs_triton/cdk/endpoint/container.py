@@ -45,7 +45,8 @@ class SettledContainer:
     """A container with everything that its properties, its models and its instance type decide.
 
     ``instance_type`` has the GPUs that the container may use. ``inference_ami_version`` is ``None``
-    for SageMaker's default. ``findings`` are warnings about all of this.
+    for SageMaker's default. ``target`` is what the models were checked for. ``findings`` are
+    warnings about all of this.
     """
 
     models: ServedModels
@@ -53,6 +54,7 @@ class SettledContainer:
     image: TritonImage
     environment: Mapping[str, str]
     inference_ami_version: str | None
+    target: Target
     findings: tuple[Finding, ...] = ()
 
 
@@ -67,10 +69,12 @@ def settle_container(
     inference_ami_version: InferenceAmi | str | None = FOR_THE_IMAGE,
     enable_network_isolation: bool | None = None,
     shared_with: Sequence[InstanceType] = (),
+    max_memory_mib: float | None = None,
 ) -> SettledContainer:
     """Return a container in the stack of ``scope``, checked together with its models.
 
-    ``shared_with`` are the instance types of all pools that load the same models.
+    ``max_memory_mib`` is what the container may use of the main memory. ``shared_with`` are the
+    instance types of all pools that load the same models.
 
     Raises:
         InvalidValueError: the image, its Region or SageMaker would refuse a value.
@@ -97,13 +101,14 @@ def settle_container(
     target = replace(
         _target(models, instance_type, chosen, rendered, volume_gb),
         has_network_isolation=enable_network_isolation,
+        max_memory_mib=max_memory_mib,
         gpus=tuple(
             dict.fromkeys((each.gpu_model, each.compute_capability) for each in shared_with)
         ),
     )
     known = {(finding.code, finding.path) for finding in models.contents.warnings}
     warnings += [each for each in models.check(target) if (each.code, each.path) not in known]
-    return SettledContainer(models, instance_type, chosen, rendered, ami, tuple(warnings))
+    return SettledContainer(models, instance_type, chosen, rendered, ami, target, tuple(warnings))
 
 
 def _image(models: ServedModels, given: TritonImage | None) -> TritonImage:

@@ -94,7 +94,9 @@ class TritonInferenceComponent(CreatedInferenceComponent):
         host.check_triton()
         models = component_models(model_repository, model, ensemble, checked["compression_type"])
         settled = settle_on_host(scope, models, checked, host)
-        place = ComponentPlace.of(id, endpoint, checked, settled.requirements)
+        place = ComponentPlace.of(
+            id, endpoint, checked, settled.requirements, settled.used_memory_mib
+        )
         super().__init__(scope, id, place, _TritonContainer(settled, checked))
 
     # Components that exist already.

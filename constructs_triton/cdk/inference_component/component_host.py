@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from constructs_triton.cdk.endpoint.network import NetworkIds
+from constructs_triton.cdk.inference_component.compute_requirements import memory_mib_of
 from constructs_triton.cdk.inference_component.host_instances import (
     ComponentCopies,
     HostInstances,
@@ -163,6 +164,11 @@ class CreatedHost(ComponentHost):
             HostInstances(each, self.max_instance_count).shortage(components) for each in self.types
         )
         return next(filter(None, found), None)
+
+    def can_hold(self, component: ComponentCopies) -> bool:
+        """Return whether an instance of each type has the memory that one copy takes."""
+        memories = [memory_mib_of(each) for each in self.types]
+        return all(each is None or component.used_memory_mib <= each for each in memories)
 
     def check(self, component: ComponentCopies) -> None:
         """Check that the copies of a further component fit beside those of the others."""

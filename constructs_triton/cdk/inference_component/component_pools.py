@@ -62,6 +62,7 @@ def settle_component(
     instance_type: InstanceType,
     enable_network_isolation: bool | None,
     shared_with: Sequence[InstanceType] = (),
+    max_memory_mib: float | None = None,
 ) -> SettledContainer:
     """Check models, image and variables of a component as those of an endpoint's variant.
 
@@ -78,6 +79,7 @@ def settle_component(
         inference_ami_version=None,  # the endpoint chooses it for all components
         enable_network_isolation=enable_network_isolation,
         shared_with=shared_with,
+        max_memory_mib=max_memory_mib,
     )
 
 
@@ -94,6 +96,11 @@ class SettledComponent:
     requirements: ComputeRequirements
     container: SettledContainer
     overrides: Mapping[str, SettledContainer] = field(default_factory=dict)
+
+    @property
+    def used_memory_mib(self) -> float:
+        """What a copy takes of the main memory of any type, at least."""
+        return min(_used_memory_mib(each) for each in (self.container, *self.overrides.values()))
 
 
 def settle_on_host(
@@ -147,9 +154,17 @@ def _settle(
         instance_type=requirements.part_of(instance_type),
         enable_network_isolation=host.enable_network_isolation,
         shared_with=shared_with,
+        max_memory_mib=requirements.known_max_memory_mib,
     )
     warnings: list[Finding] = requirements.warnings(instance_type)
     return requirements, replace(container, findings=(*warnings, *container.findings))
+
+
+def _used_memory_mib(container: SettledContainer) -> float:
+    models = container.models
+    if not isinstance(models, SingleModel):
+        return 0
+    return models.contents.host_bytes(models.model, container.target) / 2**20
 
 
 def _own_pools(

@@ -48,6 +48,11 @@ class ComputeRequirements:
         requirements._check_cores(instance_type)
         return requirements
 
+    @property
+    def known_max_memory_mib(self) -> float | None:
+        """What a copy may use of the memory; ``None`` if it is not limited, or a token."""
+        return None if is_token(self.max_memory_mib or 0) else self.max_memory_mib
+
     def part_of(self, instance_type: InstanceType) -> InstanceType:
         """Return the instance type with the GPUs of one copy,
         which the container numbers from 0.

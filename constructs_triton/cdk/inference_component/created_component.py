@@ -102,10 +102,11 @@ class ComponentPlace:
         endpoint: ComponentEndpointBase,
         options: CopyOptions,
         requirements: ComputeRequirements,
+        used_memory_mib: float = 0,
     ) -> ComponentPlace:
         """Check that the copies fit on the instances."""
         host = host_of(endpoint)
-        initial = ComponentCopies(id, requirements, options["copy_count"] or 1)
+        initial = ComponentCopies(id, requirements, options["copy_count"] or 1, used_memory_mib)
         host.check(initial)
         deployment = options["deployment"] or ComponentDeployment.rolling()
         names = [alarm_name(alarm) for alarm in deployment.alarms]

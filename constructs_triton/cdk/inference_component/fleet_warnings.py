@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import jsii
@@ -38,6 +39,7 @@ class FleetWarnings:
     def findings(self) -> Iterator[Finding]:
         """Yield what is wrong with the components together."""
         yield from self._too_many_copies()
+        yield from self._too_little_memory()
         yield from self._no_room_for_an_update()
         yield from self._never_empty()
         yield from self._host.ami_findings()
@@ -63,6 +65,35 @@ class FleetWarnings:
                 "raise max_instance_count or lower max_capacity, or acknowledge this if the "
                 f"components are not busy at the same time:\n{shortage.table}",
             )
+
+    def _too_little_memory(self) -> Iterator[Finding]:
+        """Yield a warning if the copies fit by what they reserve, and not by what they take.
+
+        SageMaker places copies by their reservations (AWS API reference,
+        InferenceComponentComputeResourceRequirements), so the instance runs out of memory.
+        """
+        copies = [each.at_maximum for each in self._host.components]
+        # A copy that no instance can hold has a warning of its own.
+        copies = [each for each in copies if self._host.can_hold(each)]
+        shortage = self._host.shortage([each.as_used for each in copies])
+        if shortage is None or self._host.shortage(copies) is not None:
+            return
+        more = ", ".join(
+            f"{math.ceil(each.used_memory_mib)} MiB for {each.name}"
+            for each in copies
+            if each.as_used is not each
+        )
+        yield Finding(
+            "component-memory-exceeds-fleet",
+            Severity.WARNING,
+            "min_memory",
+            "the models of the copies that scaling may ask for take more than min_memory: they "
+            f"{shortage.reason}",
+            f"set min_memory to at least {more}, so that SageMaker starts no more copies than "
+            "fit; then raise max_instance_count, lower max_capacity, or use a larger type. This "
+            f"is what the models take:\n{shortage.table}",
+            source="packages/check/src/triton_model_check/facts/memory.json",
+        )
 
     def _no_room_for_an_update(self) -> Iterator[Finding]:
         components = self._host.components

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from constructs_triton.cdk.inference_component.compute_requirements import (
     ComputeRequirements,
@@ -18,11 +18,24 @@ _HEAD = ("component", "copies", "GPUs", "vCPUs", "memory")
 
 @dataclass(frozen=True, slots=True)
 class ComponentCopies:
-    """A component, the reservation of each copy, and a number of copies."""
+    """A component, the reservation of each copy, and a number of copies.
+
+    ``used_memory_mib`` is what the models of a copy take of the main memory, at least; 0 if it is
+    not known.
+    """
 
     name: str
     requirements: ComputeRequirements
     copies: float
+    used_memory_mib: float = 0
+
+    @property
+    def as_used(self) -> ComponentCopies:
+        """The component as if it reserved what its models take."""
+        needs = self.requirements
+        if is_token(needs.memory_mib) or needs.memory_mib >= self.used_memory_mib:
+            return self
+        return replace(self, requirements=replace(needs, memory_mib=self.used_memory_mib))
 
     @property
     def is_known(self) -> bool:

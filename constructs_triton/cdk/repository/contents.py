@@ -136,6 +136,15 @@ class RepositoryContents:
             for found in check_source_models(loaded, target, self.repository_check)
         ]
 
+    def host_bytes(self, model_name: str, target: Target) -> int:
+        """Return what a model takes of the main memory with the models that it needs, at least.
+
+        0 if it is not known, or if the checks are off.
+        """
+        if not self.repository_check.is_enabled:
+            return 0
+        return self.catalog.find(model_name)[0].host_bytes(target)
+
     def check_files(
         self, model_name: str, compression_type: CompressionType | None
     ) -> list[Finding]:

@@ -19,6 +19,7 @@ from constructs_triton.cdk.repository.archive_assets import StackAssets
 from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.checks.report import Report
+from triton_model_check.memory.instances import HOST
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.cached_repository import CachedRepository
@@ -77,6 +78,10 @@ class LoadedModels(ABC):
             InvalidValueError: the source contains several models, or none.
         """
 
+    def host_bytes(self, target: Target) -> int:  # noqa: ARG002 - not known of models in S3
+        """Return what the models take of the main memory on a target, at least."""
+        return 0
+
     def called_models(self, model_name: str) -> tuple[str, ...]:  # noqa: ARG002 - not known of models in S3
         """Return the models that the server must load besides a model,
         because Python models call them.
@@ -112,6 +117,9 @@ class LocalModels(LoadedModels):
 
     def check(self, target: Target | None) -> Report:
         return self.cached.check(target)
+
+    def host_bytes(self, target: Target) -> int:
+        return self.cached.least_bytes(HOST, target)
 
     def called_models(self, model_name: str) -> tuple[str, ...]:
         return self.cached.called_by(model_name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from triton_model_check.checks.language_models import memory_of_engines
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.memory.estimate import LoadedModel, MemoryEstimate, estimate
+from triton_model_check.model_config.target import Target
 from triton_model_check.model_files.model_file import ModelFile
 
 _MIB = 2**20
@@ -26,6 +27,8 @@ def estimates(context: RepositoryContext) -> list[MemoryEstimate]:
         ]
     gpu_bytes = target.gpu_memory_mib and target.gpu_memory_mib * _MIB
     host_bytes = None if target.memory_gib is None else int(target.memory_gib * 2**30)
+    if target.max_memory_mib is not None and is_limited(target):
+        host_bytes = int(target.max_memory_mib * _MIB)
     return [
         estimate(
             [_loaded(context.models[name]) for name in names],
@@ -35,6 +38,12 @@ def estimates(context: RepositoryContext) -> list[MemoryEstimate]:
         )
         for names in together
     ]
+
+
+def is_limited(target: Target) -> bool:
+    """Return whether the container may use only a part of the main memory."""
+    most = target.max_memory_mib
+    return most is not None and (target.memory_gib is None or most < target.memory_gib * 1024)
 
 
 def _loaded(model: ModelUnderCheck) -> LoadedModel:

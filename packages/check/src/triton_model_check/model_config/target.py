@@ -96,6 +96,9 @@ class Target:
         Model of the GPUs, such as ``"A10G"``, and their CUDA compute capability, such as ``"8.6"``.
     ``memory_gib``
         Main memory of one instance, in GiB; up to half of it becomes ``/dev/shm``.
+    ``max_memory_mib``
+        What the container may use of the main memory, in MiB, as ``max_memory`` of an inference
+        component has it; ``None`` is all of it.
     ``storage_gb``
         Size of the disk for the unpacked models, in GB.
     ``image_version``
@@ -172,6 +175,7 @@ class Target:
     onnx_runtime: Asking = "never"
     answers: tuple[ServerAnswer, ...] = ()
     image_flavor: str | None = None
+    max_memory_mib: float | None = None
 
     def answer(self, model_name: str) -> ServerAnswer | None:
         """Return what a real server said of a model, or ``None`` if none was asked."""

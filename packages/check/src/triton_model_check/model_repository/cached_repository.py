@@ -91,6 +91,17 @@ class CachedRepository:
         rows = self._cached(f"findings {target!r}", lambda: as_json(self._check(target)))
         return Report(str(self.repository.path), tuple(map(finding_of, rows)))
 
+    def least_bytes(self, place: str, target: Target) -> int:
+        """Return what the models that are loaded together take at a place, in bytes, at least.
+
+        0 if the number of GPUs is not known.
+        """
+        totals = self._cached(
+            f"memory of {place} {target!r}",
+            lambda: [each.total(place) for each in self.repository.memory(target)],
+        )
+        return max(totals, default=0)
+
     def _identify(self) -> dict[str, tuple[str, int]]:
         from triton_model_check.model_repository.packing import identify
 
