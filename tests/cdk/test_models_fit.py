@@ -20,6 +20,7 @@ from constructs_triton import (
     InstancePool,
     InstanceType,
     TritonComponentEndpoint,
+    TritonEnvironment,
     TritonInferenceComponent,
     TritonVariant,
 )
@@ -162,6 +163,28 @@ def test_only_the_small_type_is_named(options: dict[str, Any], where: str, tmp_p
     )
     (place,) = [f"{each.id.lstrip('/')} {each.entry.data}" for each in found]
     assert where in place
+
+
+def test_load_limit_leaves_less_of_the_gpu(tmp_path: Path) -> None:
+    """``model_load_gpu_limit`` is what models may fill: the warning names it, and raising it is
+    enough.
+    """
+    models = _declared(tmp_path, gpu_mib=16_000)
+    for limit, expected in (
+        (0.6, "of GPU 0, of which model_load_gpu_limit allows 13.4 GiB"),
+        (1, ""),
+    ):
+        stack = make_stack()
+        constructs_triton.TritonEndpoint(
+            stack,
+            "Served",
+            model_repository=add_repository(stack, models),
+            model="model",
+            instance_type=SMALL,
+            environment=TritonEnvironment(model_load_gpu_limit=limit),
+        )
+        assert expected in "".join(_warnings(stack, "target-gpu-memory"))
+        assert bool(_warnings(stack, "target-gpu-memory")) is bool(expected)
 
 
 def _variant(name: str, instance_type: InstanceType) -> TritonVariant:

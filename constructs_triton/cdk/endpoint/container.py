@@ -166,6 +166,7 @@ def _target(
 ) -> Target:
     """Return what the models are checked for."""
     shm_bytes = environment.get(variables()["shm_default_byte_size"].name, "")
+    load_limit = environment.get(_GPU_LOAD_LIMIT, "")
     return Target(
         platform="sagemaker-multi-model" if models.serves_many else "sagemaker",
         gpu_count=instance_type.gpus,
@@ -178,6 +179,7 @@ def _target(
         default_model=models.default_model,
         inference_type=environment.get(variables()["inference_type"].name),
         is_prebuilt_image=isinstance(image, DlcImage),
+        model_load_gpu_limit=_fraction(load_limit),
         shm_default_byte_size=int(shm_bytes) if shm_bytes.isdecimal() else None,
         has_orchestrator=environment.get("TRTLLM_ORCHESTRATOR") == "1",
         is_uncompressed=models.compression_type is CompressionType.NONE,
@@ -185,6 +187,15 @@ def _target(
         has_response_cache="--cache-config"
         in environment.get(variables()["additional_args"].name, ""),
     )
+
+
+def _fraction(text: str) -> float | None:
+    """Return a part from 0 to 1; ``None`` for a token, or what the server would refuse."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if 0 <= found <= 1 else None
 
 
 def _known_gibibytes(volume_size: Size | None) -> int | None:

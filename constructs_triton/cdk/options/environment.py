@@ -53,8 +53,8 @@ class TritonEnvironment:
             variable is called ``..._DISABLE_MODEL_NAMESPACING``, but ``true`` enables namespacing.)
         thread_count: Number of threads that answer requests.
         buffer_manager_thread_count: Number of threads that copy tensors.
-        model_load_gpu_limit: Fraction of the memory of each GPU, 0 to 1. Above it, no further model
-            is loaded.
+        model_load_gpu_limit: Fraction of the memory of each GPU, 0 to 1, that models may fill. A
+            load after which more is used fails. Default: 1.
         shm_default_byte_size: Initial shared memory of each instance of a Python backend model, at
             least 1 MiB. ``Size.mebibytes(64)``, or a number of bytes.
         shm_growth_byte_size: Step by which that memory grows.

@@ -9,6 +9,12 @@ import pytest
 
 from triton_model_check.cli import main
 
+ENSEMBLE = """platform: "ensemble"
+input { name: "x" data_type: TYPE_FP32 dims: 4 }
+output { name: "y" data_type: TYPE_FP32 dims: 4 }
+ensemble_scheduling { step { model_name: "a_step" model_version: -1
+  input_map { key: "x" value: "x" } output_map { key: "y" value: "y" } } }
+"""
 MACHINE = ("--gpus", "1", "--gpu-memory", "22888", "--memory", "16g")
 
 
@@ -67,6 +73,43 @@ def test_archives_that_stay_loaded(
     options = ("--target", "sagemaker-multi-model", "--instance-type", "ml.g5.xlarge")
     assert _memory(tmp_path, *options) == 0
     assert f"GPU 0: {said}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("limit", "code", "said"),
+    [
+        ("0.9", 0, "2 of 3 archives stay loaded at once"),
+        ("0.7", 0, "1 of 3 archives stay loaded at once"),
+        ("0.3", 1, "0 of 3 archives stay loaded at once"),
+    ],
+)
+def test_load_limit_of_the_server_leaves_less(
+    limit: str, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The server's ``--model-load-gpu-limit`` counts what is used after a load, so it is what
+    archives may take together; it says that such a load is not answered with status 507.
+    """
+    for number in range(3):
+        _plan(tmp_path, f"m{number}", 8_000)
+    options = ("--target", "sagemaker-multi-model", "--instance-type", "ml.g5.xlarge")
+    assert _memory(tmp_path, *options, "--model-load-gpu-limit", limit) == code
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if "archives" in line)
+    assert said in line
+    assert f"exceeds model_load_gpu_limit {limit} with status 400" in line
+
+
+def test_archive_is_named_after_its_ensemble(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first model of an archive's estimate is the one that callers name, not a step."""
+    _plan(tmp_path, "a_step", 10)
+    _plan(tmp_path, "other", 10)
+    (tmp_path / "pipeline" / "1").mkdir(parents=True)
+    (tmp_path / "pipeline" / "config.pbtxt").write_text(ENSEMBLE)
+    options = ("--target", "sagemaker-multi-model", "--instance-type", "ml.g5.xlarge", "--json")
+    assert _memory(tmp_path, *options) == 0
+    estimates = json.loads(capsys.readouterr().out)["estimates"]
+    assert [each["models"] for each in estimates] == [["other"], ["pipeline", "a_step"]]
 
 
 def test_what_is_not_counted_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import random
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_tools.planning.model_cache import (
     CachedModel,
     CacheResult,
     _Fleet,
+    models_of_repository,
     simulate_cache,
 )
+from triton_model_check.memory.room import models_at_once
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
 
 MODELS = [CachedModel(f"m{number}", 100, 2.0, latency_ms=10) for number in range(40)]
 
@@ -71,3 +77,40 @@ def test_model_larger_than_the_memory_is_an_error() -> None:
         InvalidValueError, match=r'model "m0": must fit into 99 MiB of memory, got 100 MiB'
     ):
         simulate(99)
+
+
+def _write_plan(folder: Path, name: str, mib: int) -> None:
+    version = folder / name / "1"
+    version.mkdir(parents=True)
+    with (version / "model.plan").open("wb") as file:
+        file.truncate(mib * 2**20)
+    (folder / name / "config.pbtxt").write_text('backend: "tensorrt"\n')
+
+
+def test_folder_has_the_room_of_the_memory_command(tmp_path: Path) -> None:
+    """A folder is simulated with the sizes, the server's share and the place that
+    `constructs-triton memory` prints, so both keep the same number of archives loaded.
+    """
+    for name in ("a", "b", "c"):
+        _write_plan(tmp_path, name, 8_000)
+    instance_type = InstanceType.of("ml.g5.xlarge")
+    target = Target.named("sagemaker-multi-model", instance_type=instance_type.name)
+    (room,) = models_at_once(ModelRepository.from_directory(tmp_path).memory(target))
+    found = models_of_repository(tmp_path, instance_type, 2.0)
+    assert found.place == room.place == "GPU 0"
+    assert found.memory_mib == pytest.approx(room.free / 2**20)
+    assert [model.memory_mib for model in found.models] == [8_000] * 3
+    result = simulate_cache(
+        found.models, memory_mib=found.memory_mib, instances=1, requests_per_second=0.001
+    )
+    assert result.loaded == room.fewest == 2
+
+
+def test_archive_elsewhere_stays_loaded(tmp_path: Path) -> None:
+    """An archive that takes nothing of the place that fills first is simulated as always there."""
+    _write_plan(tmp_path, "a", 8_000)
+    _write_plan(tmp_path, "b", 8_000)
+    declared = "[memory]\na = { gpu_mib = 8000, host_mib = 0 }\nb = { gpu_mib = 0, host_mib = 9 }\n"
+    (tmp_path / "triton-models.toml").write_text(declared)
+    found = models_of_repository(tmp_path, InstanceType.of("ml.g5.xlarge"), 2.0)
+    assert [(model.name, model.memory_mib) for model in found.models] == [("a", 8_000), ("b", 0)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from triton_model_check.checks.language_models import memory_of_engines
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.memory.estimate import LoadedModel, MemoryEstimate, estimate
+from triton_model_check.memory.instances import HOST
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_files.model_file import ModelFile
 
@@ -23,11 +24,15 @@ def estimates(context: RepositoryContext) -> list[MemoryEstimate]:
     together: list[list[str]] = [sorted(context.loaded)]
     if target.mode == "multi-model" and context.archives:
         together = [
-            [name for name in each.folders if name in context.models] for each in context.archives
+            [name for name in dict.fromkeys((each.model, *each.folders)) if name in context.models]
+            for each in context.archives
         ]
     gpu_bytes = target.gpu_memory_mib and target.gpu_memory_mib * _MIB
+    if gpu_bytes and target.model_load_gpu_limit is not None:
+        # Triton refuses a load after which more is used (core, VerifyModelLoadGpuFraction).
+        gpu_bytes = int(gpu_bytes * target.model_load_gpu_limit)
     host_bytes = None if target.memory_gib is None else int(target.memory_gib * 2**30)
-    if target.max_memory_mib is not None and is_limited(target):
+    if target.max_memory_mib is not None and limiting(target, HOST) is not None:
         host_bytes = int(target.max_memory_mib * _MIB)
     return [
         estimate(
@@ -40,10 +45,15 @@ def estimates(context: RepositoryContext) -> list[MemoryEstimate]:
     ]
 
 
-def is_limited(target: Target) -> bool:
-    """Return whether the container may use only a part of the main memory."""
+def limiting(target: Target, place: str) -> str | None:
+    """Return what allows models a part of a place only; ``None`` if they may fill it."""
     most = target.max_memory_mib
-    return most is not None and (target.memory_gib is None or most < target.memory_gib * 1024)
+    if place != HOST:
+        fraction = target.model_load_gpu_limit
+        return None if fraction is None or fraction == 1 else "model_load_gpu_limit"
+    if most is None or (target.memory_gib is not None and most >= target.memory_gib * 1024):
+        return None
+    return "max_memory"
 
 
 def _loaded(model: ModelUnderCheck) -> LoadedModel:

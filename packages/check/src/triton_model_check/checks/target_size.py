@@ -9,7 +9,7 @@ from constructs_triton_core.datatypes import by_data_type
 from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton_core.spelling import quoted
 from triton_model_check.checks.instances import instance_count
-from triton_model_check.checks.loaded_memory import estimates, is_limited
+from triton_model_check.checks.loaded_memory import estimates, limiting
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.memory.estimate import MemoryEstimate, in_units
@@ -200,11 +200,12 @@ def _exceeded(context: RepositoryContext, *, is_gpu: bool) -> Iterator[Problem]:
         total, place, largest = max(found, key=lambda each: each[0])
         limit = in_units(largest.limits[place])
         parts = "; ".join(map(str, largest.largest(place)))
-        if place == HOST and is_limited(context.target):
+        by = limiting(context.target, place)
+        if by is not None:
             yield Problem(
-                f"the models need at least {in_units(total)} of {place}, of which max_memory "
-                f"allows {limit}: {parts}",
-                hint="raise max_memory, or lower the count of the instance groups",
+                f"the models need at least {in_units(total)} of {place}, of which {by} allows "
+                f"{limit}: {parts}",
+                hint=f"raise {by}, or lower the count of the instance groups",
             )
             return
         yield Problem(

@@ -16,6 +16,7 @@ from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import (
     argument_type,
+    number,
     whole_number,
 )
 from constructs_triton_core.untrusted.regular_files import read_regular
@@ -49,12 +50,14 @@ TYPES: dict[str, Callable[[str], Any]] = {
     "gpus": whole_number(RangeLimit(0, None)),
     "gpu-memory": whole_number(RangeLimit(1, None)),
     "memory": argument_type(_read_gib),
+    "model-load-gpu-limit": number(RangeLimit(0, 1)),
     "onnx-runtime": argument_type(read_asking),
 }
 """What reads an option that is not any string, as argparse's ``type``."""
 _WORDS = {
     str: "a string",
     int: "a whole number",
+    float: "a number",
     bool: "true or false",
     list: "a list of strings",
     dict: "a table of lists",
@@ -76,6 +79,7 @@ class Settings:
     gpus: int | None = None
     gpu_memory: int | None = None
     memory: float | None = None
+    model_load_gpu_limit: float | None = None
     onnx_runtime: Asking | None = None
     instance_type: str | None = None
     model_config_name: str | None = None
@@ -145,7 +149,7 @@ def _value(file: TomlFile, keys: tuple[str, ...], value: Any) -> Any:
             InstanceType.of(value)
         return (
             TYPES[key](str(value))
-            if isinstance(value, str | int) and key in TYPES
+            if isinstance(value, str | int | float) and key in TYPES
             else _frozen(value)
         )
     except (ArgumentTypeError, InvalidValueError) as error:

@@ -72,7 +72,7 @@ def _print(estimates: Sequence[MemoryEstimate], target: Target) -> None:
         print_note("not counted:", *(f"  {line}" for line in dict.fromkeys(not_counted)))
     print_note("memory of requests (activations, workspaces) is not counted either")
     if target.mode == "multi-model":
-        for room in models_at_once(estimates):
+        for room in models_at_once(estimates, target.model_load_gpu_limit):
             print_note(str(room))
 
 

@@ -99,6 +99,9 @@ class Target:
     ``max_memory_mib``
         What the container may use of the main memory, in MiB, as ``max_memory`` of an inference
         component has it; ``None`` is all of it.
+    ``model_load_gpu_limit``
+        Part of the memory of each GPU that models may fill, as the server's option of this name has
+        it; ``None`` is all of it.
     ``storage_gb``
         Size of the disk for the unpacked models, in GB.
     ``image_version``
@@ -176,6 +179,7 @@ class Target:
     answers: tuple[ServerAnswer, ...] = ()
     image_flavor: str | None = None
     max_memory_mib: float | None = None
+    model_load_gpu_limit: float | None = None
 
     def answer(self, model_name: str) -> ServerAnswer | None:
         """Return what a real server said of a model, or ``None`` if none was asked."""

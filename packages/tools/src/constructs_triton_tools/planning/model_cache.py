@@ -23,7 +23,8 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_tools.planning.csv_table import Column, Row, parse_text, raise_for, read_rows
 from constructs_triton_tools.planning.quantities import read_positive
-from triton_model_check.memory.instances import HOST, gpu_place
+from triton_model_check.memory.estimate import MemoryEstimate
+from triton_model_check.memory.room import Room, models_at_once
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 
@@ -115,15 +116,39 @@ def read_models(path: str | PathLike[str], *, zipf: float | None = None) -> list
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class CachedRepository:
+    """The archives of a repository, and the memory that they share on each instance.
+
+    Args:
+        models: An archive each, with what it takes at the place.
+        place: The place that fills first, such as ``GPU 0``.
+        memory_mib: Memory for models at the place.
+    """
+
+    models: list[CachedModel]
+    place: str
+    memory_mib: float
+
+
 def models_of_repository(
-    path: Path, instance_type: InstanceType, load_seconds: float, *, zipf: float | None = None
-) -> list[CachedModel]:
-    """Return the models of a repository, with the memory that their weights take at least.
+    path: Path,
+    instance_type: InstanceType,
+    load_seconds: float,
+    *,
+    memory_fraction: float = 1.0,
+    zipf: float | None = None,
+) -> CachedRepository:
+    """Return the archives of a repository, as ``constructs-triton memory`` counts them.
+
+    They count at the place that fills first: a GPU, or the host. An archive that takes nothing
+    there stays loaded.
 
     Args:
         path: Folder of the models.
-        instance_type: Where they run: GPU memory counts, or that of the host without GPUs.
+        instance_type: Where they run.
         load_seconds: Seconds from the first request until a model answers, with its download.
+        memory_fraction: Part of the memory that models and server may use.
         zipf: Exponent of Zipf's law, in the order of the names. Default: equal requests.
 
     Raises:
@@ -131,20 +156,39 @@ def models_of_repository(
             declare it.
     """
     target = Target.named("sagemaker-multi-model", instance_type=instance_type.name)
-    place = gpu_place(0) if instance_type.gpus else HOST
-    models: list[CachedModel] = []
-    for rank, estimate in enumerate(ModelRepository.from_directory(path).memory(target), 1):
-        name = estimate.models[0]
-        size = sum(part.size for part in estimate.parts if part.place == place and part.model)
-        if estimate.not_counted or size == 0:
-            reason = (*estimate.not_counted, f"{name}: nothing of it is at {place}")[0]
-            raise InvalidValueError(
-                f"{path}: the memory of {reason}; declare it: write {name} = {{ gpu_mib = 300, "
-                "host_mib = 200 } below [memory] in triton-models.toml there"
-            )
-        weight = 1.0 if zipf is None else 1 / rank**zipf
-        models.append(CachedModel(name, size / 2**20, load_seconds, weight))
-    return models
+    estimates = ModelRepository.from_directory(path).memory(target)
+    _refuse_unknown(path, estimates)
+    rooms = models_at_once(estimates)
+    if not rooms:
+        raise InvalidValueError(
+            f"{path}: no model takes memory of {instance_type}; name a folder of models"
+        )
+    room = max(rooms, key=lambda each: each.size / each.limit)
+    sizes = {archive.model: archive.size / 2**20 for archive in room.archives}
+    names = [estimate.models[0] for estimate in estimates]
+    models = [
+        CachedModel(name, sizes.get(name, 0.0), load_seconds, _weight(rank, zipf))
+        for rank, name in enumerate(names, 1)
+    ]
+    return CachedRepository(models, room.place, _for_models(room, memory_fraction))
+
+
+def _refuse_unknown(path: Path, estimates: Sequence[MemoryEstimate]) -> None:
+    reasons = [reason for estimate in estimates for reason in estimate.not_counted]
+    if reasons:
+        name = reasons[0].partition(":")[0]
+        raise InvalidValueError(
+            f"{path}: the memory of {reasons[0]}; declare it: write {name} = {{ gpu_mib = 300, "
+            "host_mib = 200 } below [memory] in triton-models.toml there"
+        )
+
+
+def _weight(rank: int, zipf: float | None) -> float:
+    return 1.0 if zipf is None else 1 / rank**zipf
+
+
+def _for_models(room: Room, memory_fraction: float) -> float:
+    return (room.limit * memory_fraction - room.server) / 2**20
 
 
 def _errors(row: Row) -> list[str]:

@@ -122,10 +122,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print a row for each number of instances; return 1 if the hit rate is not reached."""
     instance_type = InstanceType.of(arguments.instance_type)
-    memory_mib = _memory_mib(instance_type) * arguments.memory_fraction
     prices = given_prices(arguments.price, arguments.prices)
     price = prices.get(instance_type.name)
-    models = _models(arguments, instance_type)
+    models, memory_mib, kind = _models(arguments, instance_type)
     results = list(_simulated(models, memory_mib, arguments))
     reached = results[-1].hit_rate >= arguments.hit_rate
     if arguments.json:
@@ -135,7 +134,6 @@ def run(arguments: argparse.Namespace) -> int:
             {"memory_mib": memory_mib, "models": len(models), "currency": currency, "results": rows}
         )
     else:
-        kind = "GPU memory" if instance_type.gpus else "memory"
         print_lines(
             f"{len(models):,} models; {memory_mib:,.0f} MiB of {kind} for models on each instance"
         )
@@ -150,19 +148,30 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_SUCCESS if reached else EXIT_WRONG
 
 
-def _models(arguments: argparse.Namespace, instance_type: InstanceType) -> list[CachedModel]:
-    """Return the models of the file or folder."""
+def _models(
+    arguments: argparse.Namespace, instance_type: InstanceType
+) -> tuple[list[CachedModel], float, str]:
+    """Return the models of the file or folder, the MiB for them, and of what memory."""
     from constructs_triton_tools.planning.model_cache import models_of_repository, read_models
 
     path = Path(arguments.models)
     if not path.is_dir():
-        return read_models(path, zipf=arguments.zipf)
+        memory_mib = _memory_mib(instance_type) * arguments.memory_fraction
+        kind = "GPU memory" if instance_type.gpus else "memory"
+        return read_models(path, zipf=arguments.zipf), memory_mib, kind
     if arguments.load_seconds is None:
         raise InvalidValueError(
             f"{path}: a folder does not say how long a load takes; add --load-seconds SECONDS, "
             "which CloudWatch has as ModelDownloadingTime and ModelLoadingTime"
         )
-    return models_of_repository(path, instance_type, arguments.load_seconds, zipf=arguments.zipf)
+    found = models_of_repository(
+        path,
+        instance_type,
+        arguments.load_seconds,
+        memory_fraction=arguments.memory_fraction,
+        zipf=arguments.zipf,
+    )
+    return found.models, found.memory_mib, f"memory of {found.place}"
 
 
 def _memory_mib(instance_type: InstanceType) -> float:
