@@ -31,7 +31,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 comma := ,
 .DEFAULT_GOAL := help
-.PHONY: help system system-python demo bench docs docs-pages docs-update recording figures findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus foreign-models foreign-models-record mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
+.PHONY: help system system-python demo bench docs docs-pages docs-update recording figures findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus foreign-models foreign-models-record memory-repositories mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -206,6 +206,10 @@ foreign-models: $(INSTALLED) $(NODE_INSTALLED) ## compare the checker with real 
 
 foreign-models-record: $(INSTALLED) $(NODE_INSTALLED) ## ask the Triton server and five ONNX Runtimes about these models
 	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m foreign_models $(CORPORA) --record
+
+# Takes files of about twenty public repositories. OPTIONS="--copies FOLDER" reads git directories OWNER+NAME there.
+memory-repositories: $(INSTALLED) ## check the memory of public systems on the machines that their authors name
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m memory_repositories $(OPTIONS)
 
 # PACKAGE is a folder of packages/, and MODULES are patterns of names: `make mutants PACKAGE=core MODULES='*.untrusted.*'`.
 # [tool.mutmut] in pyproject.toml says which tests run. `cd build/mutation/client && mutmut browse` shows the changes.
