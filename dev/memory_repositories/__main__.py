@@ -88,12 +88,11 @@ def _result(system: Mapping[str, Any], copies: Path | None, repository: Path) ->
         elif finding["severity"] == "error":
             others.add(finding["code"])
     found = sorted({warning["code"] for warning in warnings})
+    not_counted = {line for each in answer["estimates"] for line in each["not_counted"]}
     return {
         "at_least_mib": _totals(answer),
         "limits_mib": _limits(answer),
-        "not_counted": sorted(
-            {line for each in answer["estimates"] for line in each["not_counted"]}
-        ),
+        "not_counted": sorted(not_counted),
         "warnings": warnings,
         "other_errors": sorted(others),
         "left_out": sorted(left_out),

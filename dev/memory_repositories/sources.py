@@ -55,8 +55,8 @@ def _split(tree: Path, commit: str, path: str) -> tuple[list[str], list[str]]:
     listing = _git(
         tree, "--literal-pathspecs", "ls-tree", "-r", "-l", "-z", commit, "--", path
     ).decode()
-    left_out = []
-    kept = []
+    left_out: list[str] = []
+    kept: list[str] = []
     for line in filter(None, listing.split("\0")):
         about, _, name = line.partition("\t")
         size = about.split()[-1]
@@ -81,6 +81,5 @@ def _unpack(packed: bytes, path: str, folder: Path) -> None:
 
 
 def _git(tree: Path, *arguments: str) -> bytes:
-    return subprocess.run(
-        ["git", "-C", str(tree), *arguments], capture_output=True, check=True
-    ).stdout
+    command = ["git", "-C", str(tree), *arguments]
+    return subprocess.run(command, capture_output=True, check=True).stdout
