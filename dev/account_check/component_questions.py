@@ -26,7 +26,7 @@ def component_updates(account: Account) -> str:
     callers = [
         f"{name} ARN alone {_call(account, stack, name)}" for name in ("Endpoint", "Component")
     ]
-    results += [f"one copy {account.deploy(stack, 2)}", *callers]
+    results += [f"one copy {account.deploy(stack, 2)}", *callers, _letters(account, stack)]
     _set_copies(account, stack, 2)
     updated = account.deploy(stack, 3)
     copies = _component(account, stack)["RuntimeConfig"]
@@ -131,6 +131,17 @@ def _invoke(runtime: Any, account: Account, stack: str) -> str:
         return str(json.loads(answer)["outputs"][0]["data"][0])
     except (ValueError, KeyError, TypeError):
         return "invocation succeeded"
+
+
+def _letters(account: Account, stack: str) -> str:
+    """Whether the ARN of a component, whose name has capital letters, keeps them."""
+    (listed,) = account.client("sagemaker").list_inference_components(
+        EndpointNameEquals=account.output(stack, "Name")
+    )["InferenceComponents"]
+    name, arn = listed["InferenceComponentName"], listed["InferenceComponentArn"]
+    if name == name.lower():
+        return f"ARN of {name} says nothing: it has no capital letters"
+    return f"ARN {'keeps capital letters' if arn.endswith(f'/{name}') else 'is in lower case'}"
 
 
 def _component(account: Account, stack: str) -> dict[str, Any]:

@@ -192,7 +192,7 @@ QUESTIONS = (
         6,
         "Does a component's update work with one copy, and does it keep the copies that were "
         "added? May the deployment settings change alone, may it be deleted while its copies "
-        "change, and which ARN must a caller be allowed?",
+        "change, and which ARN must a caller be allowed, in which letters?",
         f"{_PREFIX}ComponentUpdates",
         instances=3,
         minutes=90,

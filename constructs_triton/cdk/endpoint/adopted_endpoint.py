@@ -13,6 +13,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import ContinuedFunction, FunctionDefinition
+from constructs_triton.cdk.endpoint.resource_arn import endpoint_arn_of
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions
 from constructs_triton.cdk.permissions.statements import Statement, allow, arn_in_stack
@@ -21,7 +22,6 @@ from constructs_triton.cdk.scaling.scaling_guard import (
     look_at_scaling,
     scaling_statement,
 )
-from constructs_triton_core.tokens import is_token
 from constructs_triton_functions import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
 from constructs_triton_functions.adoption import ADOPTED_TYPE, PARAMETER_FOLDER
 
@@ -54,9 +54,7 @@ class EndpointAdoption(Construct):
         super().__init__(scope, id)
         mark_as_own(self)
         function = ContinuedFunction(self, "Function", ADOPTION_FUNCTION)
-        arns = [
-            arn_in_stack(self, "sagemaker", "endpoint", each) for each in _spellings(endpoint_name)
-        ]
+        arns = [endpoint_arn_of(self, endpoint_name)]
         statements = [
             *_endpoint_statements(self, arns),
             *([] if key is None else [_key_statement(self)]),
@@ -74,13 +72,6 @@ class EndpointAdoption(Construct):
         endpoint.add_property_override("ServiceToken", function.function.function_arn)
         endpoint.add_property_override("ServiceTimeout", str(SERVICE_TIMEOUT_SECONDS))
         endpoint.node.add_dependency(permissions, function.continuation_policy)
-
-
-def _spellings(name: str) -> list[str]:
-    """The name as it is and in lower case, which its ARN may have:
-    AWS documents neither for IAM.
-    """
-    return [name] if is_token(name) else list(dict.fromkeys([name, name.lower()]))
 
 
 def _endpoint_statements(scope: Construct, arns: list[str]) -> list[Statement]:

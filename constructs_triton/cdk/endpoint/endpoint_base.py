@@ -52,7 +52,7 @@ class EndpointBase(SageMakerEndpoint):
     @property
     def log_group_name(self) -> str:
         """The name of the CloudWatch log group that the containers write to."""
-        return log_group_name(self._endpoint_name)
+        return log_group_name(self.endpoint_name)
 
     @property
     def variants(self) -> tuple[EndpointVariant, ...]:
@@ -296,7 +296,7 @@ class EndpointBase(SageMakerEndpoint):
             export_name_prefix: Other stacks can import the outputs as ``<prefix>-endpoint-name``
                 and ``<prefix>-endpoint-arn``. Default: they are not exported.
         """
-        values = {"name": self._endpoint_name, "arn": self._endpoint_arn}
+        values = {"name": self.endpoint_name, "arn": self._endpoint_arn}
         for what, value in values.items():
             export = None if export_name_prefix is None else f"{export_name_prefix}-endpoint-{what}"
             CfnOutput(self, f"Endpoint{what.capitalize()}", value=value, export_name=export)

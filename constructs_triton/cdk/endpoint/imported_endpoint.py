@@ -32,8 +32,9 @@ class ImportedTritonEndpoint(EndpointBase):
         scope: Construct,
         id: str,
         *,
-        endpoint_name: str,
+        endpoint_name: str | None,
         endpoint_arn: str,
+        has_arn_of_token: bool,
         variants: Mapping[str, InstanceType | None] | None,
         serves_many: bool | None,
         is_asynchronous: bool | None,
@@ -42,8 +43,9 @@ class ImportedTritonEndpoint(EndpointBase):
         for name in variants:
             check_name("variants", name, limits.VARIANT_NAME)
         super().__init__(scope, id, environment_from_arn=endpoint_arn)
-        self._endpoint_name = endpoint_name
+        self._known_endpoint_name = endpoint_name
         self._endpoint_arn = endpoint_arn
+        self._has_arn_of_token = has_arn_of_token
         self._serves_many = serves_many
         self._async_inference = None
         self._is_asynchronous = is_asynchronous

@@ -153,28 +153,30 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         variants: Mapping[str, InstanceType | None] | None = None,
         is_asynchronous: bool | None = None,
     ) -> ImportedTritonEndpoint:
-        """Refer to an endpoint by its name or its ARN.
+        """Refer to an endpoint by its name, its ARN, or both.
 
         Args:
-            endpoint_name: Name of an endpoint of this account and Region; instead of
-                ``endpoint_arn``.
-            endpoint_arn: ARN of the endpoint; instead of ``endpoint_name``.
+            endpoint_name: Name of the endpoint. Without ``endpoint_arn``, it is an endpoint of
+                this account and Region.
+            endpoint_arn: ARN of the endpoint. It has the name in lower case, so metrics, alarms
+                and scaling need ``endpoint_name`` too.
             variants: Instance type of each variant, by name. A type may be ``None``; scaling on GPU
                 utilization then needs ``gpu_count``. Default: one variant, ``"AllTraffic"``.
             is_asynchronous: Whether the endpoint was created with asynchronous inference. Default:
                 not known.
 
         Raises:
-            InvalidValueError: both or neither of name and ARN are given, or one of them is invalid.
+            InvalidValueError: neither name nor ARN is given, or one of them is invalid.
         """
-        name, arn = endpoint_name_and_arn(scope, endpoint_name, endpoint_arn)
+        given = endpoint_name_and_arn(scope, endpoint_name, endpoint_arn)
         from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
 
         return ImportedTritonEndpoint(
             scope,
             id,
-            endpoint_name=name,
-            endpoint_arn=arn,
+            endpoint_name=given.name,
+            endpoint_arn=given.arn,
+            has_arn_of_token=given.has_arn_of_token,
             variants=variants,
             serves_many=cls._imported_serves_many,
             is_asynchronous=is_asynchronous,

@@ -15,12 +15,19 @@ from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.operating import operating_statements
-from constructs_triton.cdk.endpoint.resource_arn import arn_of
+from constructs_triton.cdk.endpoint.resource_arn import (
+    endpoint_arn_of,
+    name_in_endpoint_arn,
+    unknown_letters,
+)
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
 from constructs_triton.cdk.permissions.statements import Statement
+from constructs_triton.cdk.repository.model_repository import annotate
+from constructs_triton.cdk.validation.endpoint_names import known_endpoint_name
 from constructs_triton.cdk.validation.property_types import GRANTEE, check_has
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
 
 if TYPE_CHECKING:
     from constructs_triton.cdk.scaling.off_switch import OffSwitch
@@ -33,13 +40,21 @@ ImportedT = TypeVar("ImportedT", bound="SageMakerEndpoint")
 class SageMakerEndpoint(VariantMetrics, Resource):
     """An endpoint with a name and an ARN, which the subclasses set."""
 
-    _endpoint_name: str
+    _known_endpoint_name: str | None
+    """The name; ``None`` for an endpoint that was imported by its ARN alone."""
     _endpoint_arn: str
+    _has_arn_of_token = False
+    """Whether the ARN was made from a name that is known only at deployment."""
 
     @property
     def endpoint_name(self) -> str:
-        """The endpoint's name, a token until the deployment."""
-        return self._endpoint_name
+        """The endpoint's name, a token until the deployment.
+
+        Raises:
+            InvalidValueError: the endpoint was imported by its ARN alone, which has the name in
+                lower case only.
+        """
+        return known_endpoint_name(self, self._known_endpoint_name)
 
     @property
     def endpoint_arn(self) -> str:
@@ -74,7 +89,7 @@ class SageMakerEndpoint(VariantMetrics, Resource):
         check_has("grantee", grantee, *GRANTEE)
         is_imported = self.node.default_child is None
         statements = operating_statements(
-            Stack.of(self), self._endpoint_name, self._endpoint_arn, is_imported=is_imported
+            Stack.of(self), self.endpoint_name, self._endpoint_arn, is_imported=is_imported
         )
         for statement in (*statements, *self._more_operating_statements()):
             grantee.grant_principal.add_to_principal_policy(statement.to_cdk())
@@ -87,6 +102,8 @@ class SageMakerEndpoint(VariantMetrics, Resource):
         conditions: Mapping[str, Any] | None = None,
     ) -> iam.Grant:
         check_has("grantee", grantee, *GRANTEE)
+        if self._has_arn_of_token:
+            annotate(self, [unknown_letters()])
         return iam.Grant.add_to_principal(
             grantee=grantee,
             actions=list(actions),
@@ -100,8 +117,9 @@ class SageMakerEndpoint(VariantMetrics, Resource):
 
     def _metric_endpoint_name(self) -> str:
         # An alarm on the literal name does not refer to the endpoint, so it can be created first.
-        literal_name = literal_endpoint_name(self.node, self._endpoint_name)
-        return self._endpoint_name if literal_name is None else literal_name
+        name = self.endpoint_name
+        literal_name = literal_endpoint_name(self.node, name)
+        return name if literal_name is None else literal_name
 
 
 class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
@@ -128,6 +146,9 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     def from_endpoint_arn(cls, scope: Construct, id: str, endpoint_arn: str) -> ImportedT:
         """Refer to an endpoint by its ARN, also in another account or Region.
 
+        The ARN has the name in lower case. Grants need no more; for metrics, alarms, scaling and
+        the name itself, use ``from_endpoint_attributes`` with ``endpoint_name`` too.
+
         Args:
             endpoint_arn: ARN of the endpoint.
         """
@@ -143,7 +164,7 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
         endpoint_name: str | None = None,
         endpoint_arn: str | None = None,
     ) -> ImportedT:
-        """Refer to an endpoint by its name or its ARN."""
+        """Refer to an endpoint by its name, its ARN, or both."""
 
     # Its parts.
 
@@ -226,19 +247,20 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
             EndpointAdoption(
                 self, "Adoption", endpoint=endpoint, endpoint_name=endpoint_name, key=key
             )
-        self._endpoint_name = self._get_resource_name_attribute(endpoint.attr_endpoint_name)
+            if is_token(endpoint_name):
+                annotate(self, [unknown_letters()])
+        self._known_endpoint_name = self._get_resource_name_attribute(endpoint.attr_endpoint_name)
         self._endpoint_arn = self._get_resource_arn_attribute(
             endpoint.attr_endpoint_arn,
             service="sagemaker",
             resource="endpoint",
-            resource_name=self._physical_name,
+            resource_name=name_in_endpoint_arn(self._physical_name),
         )
         if switch is not None and endpoint_name is not None:
             from constructs_triton.cdk.scaling.off_switch import OffSwitch
 
             self._off_switch = OffSwitch.of(self, endpoint, switch)
-            self._endpoint_name, self._endpoint_arn = (
-                endpoint_name,
-                arn_of(self, "endpoint", endpoint_name),
-            )
+            self._known_endpoint_name = endpoint_name
+            self._endpoint_arn = endpoint_arn_of(self, endpoint_name)
+            self._has_arn_of_token = is_token(endpoint_name)
         return endpoint

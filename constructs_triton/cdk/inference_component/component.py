@@ -9,7 +9,7 @@ from typing import Unpack
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer
-from constructs_triton.cdk.endpoint.resource_arn import arn_of, name_in_arn
+from constructs_triton.cdk.endpoint.resource_arn import component_arns_of, component_name
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.component_pools import (
     SettledComponent,
@@ -119,7 +119,7 @@ class TritonInferenceComponent(CreatedInferenceComponent):
             scope,
             id,
             inference_component_name=inference_component_name,
-            inference_component_arn=arn_of(scope, "inference-component", inference_component_name),
+            inference_component_arns=component_arns_of(scope, inference_component_name),
             endpoint=endpoint,
         )
 
@@ -131,21 +131,24 @@ class TritonInferenceComponent(CreatedInferenceComponent):
         inference_component_arn: str,
         *,
         endpoint: ComponentEndpointBase,
+        inference_component_name: str | None = None,
     ) -> ImportedInferenceComponent:
         """Refer to a component by its ARN, also in another account or Region.
 
         Args:
             inference_component_arn: ARN of the component.
+            inference_component_name: Name of the component. Set it if it has capital letters: AWS
+                does not say whether the ARN keeps them, as metrics and scaling do. Default: the
+                name in the ARN.
 
         Raises:
-            InvalidValueError: the ARN is not that of a component.
+            InvalidValueError: the ARN is not that of a component, or not that of the name.
         """
+        name = component_name(scope, inference_component_arn, inference_component_name)
         return ImportedInferenceComponent(
             scope,
             id,
-            inference_component_name=name_in_arn(
-                scope, "inference-component", inference_component_arn
-            ),
-            inference_component_arn=inference_component_arn,
+            inference_component_name=name,
+            inference_component_arns=[inference_component_arn],
             endpoint=endpoint,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from aws_cdk import Duration, Resource, Stack
+from aws_cdk import CfnResource, Duration, Resource, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 
@@ -33,6 +33,8 @@ class InferenceComponentBase(ComponentMetrics, Resource):
 
     _inference_component_name: str
     _inference_component_arn: str
+    _other_arns: tuple[str, ...] = ()
+    """Further ARNs that it may have, for permissions."""
     _endpoint: ComponentEndpointBase
     _scalable: TritonScalableCopyCount | None = None
 
@@ -73,7 +75,7 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             grantee: Who gets the permission.
             *actions: IAM actions, such as ``"sagemaker:DescribeInferenceComponent"``.
         """
-        return self._grant_on(grantee, actions, [self._inference_component_arn])
+        return self._grant_on(grantee, actions, self._arns)
 
     def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to call this component (``sagemaker:InvokeEndpoint``).
@@ -134,10 +136,13 @@ class InferenceComponentBase(ComponentMetrics, Resource):
         self._scalable = TritonScalableCopyCount(
             self,
             "CopyCount",
-            inference_component_name=self._inference_component_name,
+            inference_component_name=self._metric_component_name(),
             min_capacity=min_capacity,
             max_capacity=max_capacity,
         )
+        if isinstance(self.node.default_child, CfnResource):
+            # A name that is written out does not refer to the component.
+            self._scalable.node.add_dependency(self.node.default_child)
         return self._scalable
 
     def add_alarms(
@@ -187,6 +192,10 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             default_interval=default_interval,
         )
 
+    @property
+    def _arns(self) -> list[str]:
+        return [self._inference_component_arn, *self._other_arns]
+
     def _initial_copy_count(self) -> float | None:
         """The number of copies at the first deployment; ``None`` if it is not known."""
         return None
@@ -201,9 +210,7 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             )
 
     def _grant_on_both(self, grantee: iam.IGrantable, actions: list[str]) -> iam.Grant:
-        return self._grant_on(
-            grantee, actions, [self._endpoint.endpoint_arn, self._inference_component_arn]
-        )
+        return self._grant_on(grantee, actions, [self._endpoint.endpoint_arn, *self._arns])
 
     def _grant_on(
         self, grantee: iam.IGrantable, actions: Sequence[str], arns: list[str]

@@ -109,30 +109,32 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         instance_type: InstanceType | None = None,
         **host: Unpack[HostOptions],
     ) -> ImportedComponentEndpoint:
-        """Refer to an endpoint by its name or its ARN.
+        """Refer to an endpoint by its name, its ARN, or both.
 
         To add components, set ``instance_type``, ``role`` and, as they are on the endpoint,
         ``vpc``, ``vpc_subnets``, ``security_groups`` and ``enable_network_isolation``: the models
         of the components must have the same.
 
         Args:
-            endpoint_name: Name of an endpoint of this account and Region; instead of
-                ``endpoint_arn``.
-            endpoint_arn: ARN of the endpoint; instead of ``endpoint_name``.
+            endpoint_name: Name of the endpoint. Without ``endpoint_arn``, it is an endpoint of
+                this account and Region.
+            endpoint_arn: ARN of the endpoint. It has the name in lower case, so metrics, alarms
+                and scaling need ``endpoint_name`` too.
             variant_name: Name of its variant.
             instance_type: Type of the instances. Default: not known.
             **host: Role and network of the endpoint, as in the constructor.
 
         Raises:
             TypeError: there is no such property.
-            InvalidValueError: both or neither of name and ARN are given, or a value is invalid.
+            InvalidValueError: neither name nor ARN is given, or a value is invalid.
         """
-        name, arn = endpoint_name_and_arn(scope, endpoint_name, endpoint_arn)
+        given = endpoint_name_and_arn(scope, endpoint_name, endpoint_arn)
         return ImportedComponentEndpoint(
             scope,
             id,
-            endpoint_name=name,
-            endpoint_arn=arn,
+            endpoint_name=given.name,
+            endpoint_arn=given.arn,
+            has_arn_of_token=given.has_arn_of_token,
             variant_name=variant_name,
             instance_type=instance_type,
             host=host,

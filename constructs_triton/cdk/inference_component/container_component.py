@@ -12,7 +12,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer, uncompressed_source
-from constructs_triton.cdk.endpoint.resource_arn import arn_of
+from constructs_triton.cdk.endpoint.resource_arn import component_arns_of
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.inference_component.adapter import AdapterSource, LoraAdapter
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
@@ -255,7 +255,7 @@ class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
             scope,
             id,
             inference_component_name=inference_component_name,
-            inference_component_arn=arn_of(scope, "inference-component", inference_component_name),
+            inference_component_arns=component_arns_of(scope, inference_component_name),
             endpoint=endpoint,
         )
 

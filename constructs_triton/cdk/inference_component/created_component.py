@@ -126,6 +126,8 @@ def checked_host(
     check_unique_name(scope, id, "inference_component_name", options["inference_component_name"])
     check_endpoint(endpoint)
     check_environment(scope, endpoint)
+    # An import by ARN alone does not know the name, which a component needs.
+    _ = endpoint.endpoint_name
     check_kept(scope, endpoint, options["removal_policy"])
     return host_of(endpoint)
 

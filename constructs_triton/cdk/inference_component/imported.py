@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jsii
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
@@ -34,8 +36,9 @@ class ImportedComponentEndpoint(ComponentEndpointBase):
         scope: Construct,
         id: str,
         *,
-        endpoint_name: str,
+        endpoint_name: str | None,
         endpoint_arn: str,
+        has_arn_of_token: bool,
         variant_name: str,
         instance_type: InstanceType | None,
         host: HostOptions,
@@ -48,13 +51,14 @@ class ImportedComponentEndpoint(ComponentEndpointBase):
         options = with_defaults(host, HostOptions)
         check_subnets_need_vpc(options)
         super().__init__(scope, id, environment_from_arn=endpoint_arn)
-        self._endpoint_name = endpoint_name
+        self._known_endpoint_name = endpoint_name
         self._endpoint_arn = endpoint_arn
+        self._has_arn_of_token = has_arn_of_token
         role = options["role"]
         self._host = ComponentHost(
             path=self.node.path,
             variant_name=variant_name,
-            identity=endpoint_name,
+            identity=endpoint_arn if endpoint_name is None else endpoint_name,
             known_type=instance_type,
             # The permissions of each component are added with the component.
             known_role=None if role is None else SharedRole(self, ExecutionRole(role, None)),
@@ -76,7 +80,7 @@ class ImportedInferenceComponent(InferenceComponentBase):
         id: str,
         *,
         inference_component_name: str,
-        inference_component_arn: str,
+        inference_component_arns: Sequence[str],
         endpoint: ComponentEndpointBase,
     ) -> None:
         check_name(
@@ -87,7 +91,8 @@ class ImportedInferenceComponent(InferenceComponentBase):
                 f"endpoint: must be the endpoint of the component, got {shown(endpoint)}; write "
                 "TritonComponentEndpoint.from_endpoint_name(...)"
             )
-        super().__init__(scope, id, environment_from_arn=inference_component_arn)
+        super().__init__(scope, id, environment_from_arn=inference_component_arns[0])
         self._inference_component_name = inference_component_name
-        self._inference_component_arn = inference_component_arn
+        self._inference_component_arn, *others = inference_component_arns
+        self._other_arns = tuple(others)
         self._endpoint = endpoint

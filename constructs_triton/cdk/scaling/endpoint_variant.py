@@ -18,6 +18,7 @@ from constructs_triton.cdk.scaling.targets import (
     check_plan,
     least_instances,
 )
+from constructs_triton.cdk.validation.endpoint_names import known_endpoint_name
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
@@ -33,16 +34,22 @@ class VariantOwner:
 
     Scaling is added to ``construct``. ``cfn_endpoint`` is ``None`` for an imported endpoint, which
     is deployed elsewhere. ``metric_endpoint_name`` is used in metrics. Default: ``endpoint_name``.
+    ``known_endpoint_name`` is ``None`` for one that was imported by its ARN alone.
     ``serves_many`` is whether it is a multi-model endpoint.
     """
 
     construct: Construct
-    endpoint_name: str
+    known_endpoint_name: str | None
     cfn_endpoint: sagemaker.CfnEndpoint | None = None
     is_asynchronous: bool = False
     scaling_guard: ScalingGuard | None = None
     metric_endpoint_name: str | None = None
     serves_many: bool = False
+
+    @property
+    def endpoint_name(self) -> str:
+        """The endpoint's name; an error if only its ARN is known."""
+        return known_endpoint_name(self.construct, self.known_endpoint_name)
 
 
 class EndpointVariant(VariantMetrics):

@@ -145,7 +145,7 @@ def test_call_needs_permission_for_endpoint_and_component(
     endpoint = stack.resources["Endpoint"].physical.attributes["EndpointName"]
     prefix = f"arn:aws:sagemaker:{aws.api.region}:{aws.api.account}"
     arns = {
-        "endpoint": f"{prefix}:endpoint/{endpoint}",
+        "endpoint": f"{prefix}:endpoint/{endpoint.lower()}",
         "inference-component": f"{prefix}:inference-component/{name}",
     }
     allowed = [("sagemaker:InvokeEndpoint", arn) for kind, arn in arns.items() if kind != missing]

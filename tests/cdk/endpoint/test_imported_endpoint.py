@@ -36,11 +36,15 @@ def test_by_name(stack: cdk.Stack) -> None:
 
 
 def test_by_arn(stack: cdk.Stack) -> None:
-    """Account and Region are those of the ARN, and a grant names that ARN."""
+    """Account and Region are those of the ARN, and a grant names that ARN, also with the name."""
     endpoint = TritonEndpoint.from_endpoint_arn(stack, "Imported", ARN)
     caller = iam.User(stack, "Caller")
     endpoint.grant_invoke(caller)
-    assert endpoint.endpoint_name == "digits"
+    both = TritonEndpoint.from_endpoint_attributes(
+        stack, "Both", endpoint_name="Digits", endpoint_arn=ARN
+    )
+    both.grant_invoke(caller)
+    assert both.endpoint_name == "Digits"
     assert endpoint.env.account == "210987654321"
     (statement,) = only(synthesize(stack), "AWS::IAM::Policy")["PolicyDocument"]["Statement"]
     assert statement["Resource"] == ARN
@@ -90,13 +94,9 @@ def test_imported_multi_model_endpoint_supports_target_models(stack: cdk.Stack) 
 
 
 def test_import_needs_a_name_or_an_arn(stack: cdk.Stack) -> None:
-    """Both together, or the ARN of another resource, raise an error, and nothing is added."""
+    """Neither of them, or the ARN of another resource, raise an error, and nothing is added."""
     with pytest.raises(InvalidValueError, match="is required; set it, or set endpoint_arn"):
         TritonEndpoint.from_endpoint_attributes(stack, "Imported")
-    with pytest.raises(InvalidValueError, match="cannot be combined with endpoint_arn"):
-        TritonEndpoint.from_endpoint_attributes(
-            stack, "Imported", endpoint_name="digits", endpoint_arn=ARN
-        )
     with pytest.raises(InvalidValueError, match="must be the ARN of an endpoint"):
         TritonEndpoint.from_endpoint_arn(stack, "Imported", "arn:aws:s3:::bucket")
     with pytest.raises(InvalidValueError, match="endpoint_name: must match"):
@@ -105,10 +105,12 @@ def test_import_needs_a_name_or_an_arn(stack: cdk.Stack) -> None:
 
 
 def test_arn_may_be_a_token(stack: cdk.Stack) -> None:
-    """CloudFormation splits the ARN at deployment."""
-    arn = cdk.CfnParameter(stack, "Arn").value_as_string
-    endpoint = TritonEndpoint.from_endpoint_arn(stack, "Imported", arn)
-    assert "Fn::Select" in str(stack.resolve(endpoint.endpoint_name))
+    """The ARN and the name may be parameters."""
+    arn, name = (cdk.CfnParameter(stack, each).value_as_string for each in ("Arn", "Name"))
+    endpoint = TritonEndpoint.from_endpoint_attributes(
+        stack, "Imported", endpoint_name=name, endpoint_arn=arn
+    )
+    assert stack.resolve(endpoint.endpoint_name) == {"Ref": "Name"}
     assert stack.resolve(endpoint.endpoint_arn) == {"Ref": "Arn"}
 
 
@@ -117,7 +119,9 @@ def test_step_functions_accept_created_and_imported_endpoints(
 ) -> None:
     """A state machine in JavaScript accepts created and imported endpoints as IEndpoint."""
     made = add_endpoint(stack, tmp_path, "Made")
-    imported = TritonEndpoint.from_endpoint_arn(stack, "Imported", ARN)
+    imported = TritonEndpoint.from_endpoint_attributes(
+        stack, "Imported", endpoint_name="digits", endpoint_arn=ARN
+    )
     caller = iam.User(stack, "Caller")
     for endpoint in (made, imported):
         assert endpoint.grant_invoke(caller).success

@@ -19,7 +19,7 @@ from constructs_triton_core.processes.children import STDOUT, Finished, run_chil
 from . import moto_gaps
 from .behaviour import Behaviour
 from .custom_resources.functions import Answers, Functions
-from .endpoints import endpoint_api, observations
+from .endpoints import endpoint_api, endpoint_names, observations
 from .endpoints.components import CopyScaling, InferenceComponents, Runtime
 from .endpoints.encrypted_data import EncryptedDataUses
 from .endpoints.fleets import Fleets
@@ -124,6 +124,7 @@ class SimulatedAccount:
         return [
             *server.patches(self.cloudformation, self.answers),
             *moto_requests.patches(),
+            *endpoint_names.patches(),
             *self.access.patches(),
             *self.functions.patches(),
             *moto_gaps.patches(self.execution_roles),

@@ -40,7 +40,14 @@ def service_needs(service: str, request: Any, api: ServiceApi) -> Iterator[Need]
         raise PolicyError(f"no rule says which resource {own} concerns")
     for action, resource, *context in found:
         filled = {key: value.format_map(given) for each in context for key, value in each.items()}
-        yield action.format(own=own), resource.format_map(given), filled
+        named = {**given, **_in_endpoint_arns(given, kind)}
+        yield action.format(own=own), resource.format_map(named), filled
+
+
+def _in_endpoint_arns(given: Mapping[str, Any], kind: str) -> dict[str, str]:
+    """The members of a request that name an endpoint, as its ARN has them: in lower case."""
+    members = ["EndpointName"] if kind != " of endpoint" else ["EndpointName", "name"]
+    return {each: given[each].lower() for each in members if given.get(each)}
 
 
 def _named(own: str, request: Any, api: ServiceApi) -> tuple[str, Mapping[str, str]]:

@@ -97,9 +97,7 @@ def _shrinking(sequence: Sequence, fleets: Container[str]) -> Iterator[Finding]:
 def _names_of(sequence: Sequence, endpoint: str) -> tuple[str, ...]:
     """The name and the logical IDs of an endpoint."""
     resources = sequence.outcome.before.resources.items()
-    return endpoint, *(
-        name for (_, name), (_, each) in resources if each.endswith(f":endpoint/{endpoint}")
-    )
+    return endpoint, *(name for (_, name), (_, each) in resources if _is_arn_of(each, endpoint))
 
 
 def _stopping(sequence: Sequence) -> Iterator[Finding]:
@@ -129,14 +127,26 @@ def _stopping(sequence: Sequence) -> Iterator[Finding]:
 def _successor(sequence: Sequence, name: str) -> str:
     before, after = sequence.outcome.before.resources, sequence.outcome.after.resources
     for place, (_, identifier) in before.items():
-        if identifier.endswith(f":endpoint/{name}") and place in after:
-            return after[place][1].rpartition("/")[2]
+        if _is_arn_of(identifier, name) and place in after:
+            return _endpoint_name(sequence, after[place][1])
     new = (
         name
         for place, (kind, name) in after.items()
         if kind in ENDPOINT_TYPES and place not in before
     )
-    return ", ".join(each.rpartition("/")[2] for each in new)
+    return ", ".join(_endpoint_name(sequence, each) for each in new)
+
+
+def _is_arn_of(identifier: str, endpoint: str) -> bool:
+    """Whether an identifier is the ARN of an endpoint, which has its name in lower case."""
+    return identifier.lower().endswith(f":endpoint/{endpoint.lower()}")
+
+
+def _endpoint_name(sequence: Sequence, arn: str) -> str:
+    """The name of an endpoint as it was given, if it serves at the end; else that in its ARN."""
+    last = sequence.outcome.moments[-1:]
+    served = [name for moment in last for name in moment.serving if _is_arn_of(arn, name)]
+    return served[0] if served else arn.rpartition("/")[2]
 
 
 def failure_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:

@@ -177,12 +177,15 @@ class Trial:
         """The logical ID of each endpoint by its name,
         which a template may leave to CloudFormation.
         """
-        found = State.of(self.account).resources.items()
-        return {
-            arn.rpartition("/")[2]: name
-            for (_, name), (kind, arn) in found
-            if kind in ENDPOINT_TYPES
-        }
+        existing = self.account.api.backend("sagemaker").endpoints
+        found = {}
+        for (_, logical_id), (kind, arn) in State.of(self.account).resources.items():
+            if kind in ENDPOINT_TYPES:
+                name = arn.rpartition("/")[2]
+                # The ARN has the name in lower case.
+                endpoint = existing.get(name)
+                found[name if endpoint is None else endpoint.endpoint_name] = logical_id
+        return found
 
     def _maximum(self, resource_id: str) -> int | None:
         targets = self.account.client("application-autoscaling").describe_scalable_targets(

@@ -51,11 +51,23 @@ def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
             f"--stack: {stack} has no SageMaker endpoint; check the name, and whether it is off, "
             f"or if its deployment failed, run `constructs-triton diagnose --stack {stack}`"
         )
-    return names
+    return [_given_name(reader, name) for name in names]
+
+
+def _given_name(reader: NotingReader, name: str) -> str:
+    """Return an endpoint's name as it was given, which its metrics, logs and scaling have.
+
+    SageMaker finds an endpoint in any case (API reference, CreateEndpoint, EndpointName).
+    """
+    described = reader.read("sagemaker", "describe_endpoint", EndpointName=name)
+    return str(described.get("EndpointName", name))
 
 
 def endpoints_among(resources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the names of the SageMaker endpoints among the resources of a stack."""
+    """Return the SageMaker endpoints among the resources of a stack, by the name in their ARN.
+
+    ARNs have the name in lower case.
+    """
     return [
         each["PhysicalResourceId"].rpartition("/")[2]
         for each in resources

@@ -75,9 +75,10 @@ class _Account:
         names = [each["EndpointName"] for each in listed]
         if stack is not None:
             operation = "list_stack_resources", "StackResourceSummaries"
-            names = endpoints_among(
-                self._reader.members("cloudformation", *operation, StackName=stack)
-            )
+            resources = self._reader.members("cloudformation", *operation, StackName=stack)
+            # The identifier of an endpoint is its ARN, which has the name in lower case.
+            own = {each.lower() for each in endpoints_among(resources)}
+            names = [each for each in names if each.lower() in own]
         yield from (self._endpoint(each) for each in names if wanted in (None, each))
 
     def _describe(self, kind: str, **request: str) -> dict[str, Any]:
