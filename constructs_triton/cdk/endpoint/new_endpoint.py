@@ -49,6 +49,7 @@ from constructs_triton.cdk.options.deployment import Deployment, render_deployme
 from constructs_triton.cdk.options.host_options import HostOptions, ResourceOptions
 from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.options.removal import apply_removal_policy
+from constructs_triton.cdk.permissions.alarm_topics import let_alarms_publish
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_regions
 from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
@@ -228,6 +229,7 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         found = [rollback_alarm(self._cfn_endpoint, alarm) for alarm in alarms]
         self._alarms += [alarm.name for alarm in found]
         self._execution.add(*(alarm.statement() for alarm in found))
+        let_alarms_publish(self, alarms)
         deployment = self._update["deployment"] or Deployment.all_at_once()
         self._cfn_endpoint.deployment_config = render_deployment(deployment, self._alarms)
         if self._alarms and self._update["verify_update"] is None:

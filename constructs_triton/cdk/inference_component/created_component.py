@@ -41,6 +41,7 @@ from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.options.rollback_alarms import alarm_name, read_alarms_statement
 from constructs_triton.cdk.options.serving_image import ServingImage
+from constructs_triton.cdk.permissions.alarm_topics import let_alarms_publish
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, removed_after_error
 from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.repository.model_repository import annotate
@@ -197,6 +198,7 @@ class CreatedInferenceComponent(InferenceComponentBase):
         names = list(dict.fromkeys([*self._alarm_names, *(alarm_name(alarm) for alarm in alarms)]))
         check_count("alarms", names, limits.AUTO_ROLLBACK_ALARMS)
         self._host.role.permit(self, [read_alarms_statement(self, alarms)])
+        let_alarms_publish(self, alarms)
         self._alarm_names = names
         self._cfn_inference_component.deployment_config = render_component_deployment(
             self._deployment, names

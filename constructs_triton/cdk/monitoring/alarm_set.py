@@ -13,12 +13,15 @@ from constructs import Construct
 
 from constructs_triton.cdk.metrics.metric_values import Metric
 from constructs_triton.cdk.options.rollback_alarms import note_alarm
+from constructs_triton.cdk.permissions.alarm_topics import action_arns, let_alarms_publish
 from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
 from constructs_triton.cdk.scaling.targets import microseconds, product
 from constructs_triton.cdk.validation.property_types import check_has, check_type
+from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton.cdk.validation.unique_names import check_id
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit
+from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.limit_checks import check_count, check_name
 
 _Comparison = cloudwatch.ComparisonOperator
@@ -116,6 +119,9 @@ class AlarmSet(Construct):
                 note_alarm(alarm, rules[name].metric)
             if actions:
                 alarm.add_alarm_action(*actions)
+        self._roll_back = False
+        let_alarms_publish(self, list(self._alarms.values()))
+        warn_at_synthesis(self, self._notifies_nobody)
 
     @property
     def alarms(self) -> MappingProxyType[str, cloudwatch.Alarm]:
@@ -130,7 +136,21 @@ class AlarmSet(Construct):
 
         Pass them to ``add_rollback_alarms`` of the endpoint or the component, or of another one.
         """
+        self._roll_back = True
         return tuple(alarm for name, alarm in self._alarms.items() if self._rules[name].rolls_back)
+
+    def _notifies_nobody(self) -> Finding | None:
+        """Return a warning if no alarm has an action, and none rolls an update back."""
+        if self._roll_back or action_arns(list(self._alarms.values())):
+            return None
+        return Finding(
+            "alarms-without-actions",
+            Severity.WARNING,
+            "actions",
+            "the alarms have no actions, so they notify nobody",
+            "set actions=[aws_cloudwatch_actions.SnsAction(topic)], or acknowledge this if you "
+            "watch the state of the alarms in another way, such as an EventBridge rule",
+        )
 
 
 def check_alarm_options(

@@ -13,6 +13,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk.metrics.metric_values import ExpressionValue
+from constructs_triton.cdk.permissions.alarm_topics import let_alarms_publish
 from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
 from constructs_triton.cdk.scaling.targets import check_positive, not_multiplied
 from constructs_triton_core.errors import InvalidValueError
@@ -124,7 +125,7 @@ def add_missing_data_alarm(
         },
         label="Published values of all instance types",
     )
-    return cloudwatch.Alarm(
+    alarm = cloudwatch.Alarm(
         scope,
         id,
         metric=count.to_cdk(),
@@ -137,3 +138,5 @@ def add_missing_data_alarm(
         evaluation_periods=_MISSING_MINUTES,
         treat_missing_data=cloudwatch.TreatMissingData.BREACHING,
     )
+    let_alarms_publish(scope, [alarm])
+    return alarm

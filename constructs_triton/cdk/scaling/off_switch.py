@@ -22,6 +22,7 @@ from aws_cdk import aws_scheduler_targets as scheduler_targets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IValidation
 
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.cloud_assembly.template import references
@@ -101,10 +102,15 @@ class OffSwitch(Construct):
             dead_letter_queue: Queue for updates that were refused until then. Default: none.
 
         Raises:
-            InvalidValueError: a time has the wrong type.
+            InvalidValueError: a time has the wrong type, or the queue's key is in another Region.
         """
         check_type("off", off, _SCHEDULE)
         check_type("on", on, _SCHEDULE)
+        undelivered = _undelivered(dead_letter_queue)
+        undelivered.check_region(self)
+        # The CDK's target only allows sqs:SendMessage.
+        for statement in undelivered.write_statements("EncryptUndelivered"):
+            self._role.add_to_principal_policy(statement.to_cdk())
         stack_id = cdk.Stack.of(self).stack_id
         update = iam.PolicyStatement(actions=["cloudformation:UpdateStack"], resources=[stack_id])
         for name, value, time in (("Off", "false", off), ("On", "true", on)):
@@ -224,6 +230,12 @@ class _Parameters:
             {"ParameterKey": name, "UsePreviousValue": True} for name in sorted(names - {changed})
         ]
         return [*kept, {"ParameterKey": changed, "ParameterValue": self._value}]
+
+
+def _undelivered(queue: sqs.IQueue | None) -> DataUnderKeys:
+    """The updates that Scheduler puts into a queue, with the key of the queue."""
+    key = None if queue is None else queue.encryption_master_key
+    return DataUnderKeys("schedules", [("dead_letter_queue", key)])
 
 
 def _elements(stack: cdk.Stack, element_type: type[_ElementT]) -> list[_ElementT]:

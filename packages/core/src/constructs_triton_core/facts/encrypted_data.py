@@ -13,7 +13,15 @@ from typing import Literal
 
 from constructs_triton_core.facts import load
 
-__all__ = ["ENCRYPTED_DATA", "EXECUTION_ROLE", "READ_ACTIONS", "WRITE_ACTIONS", "DataName"]
+__all__ = [
+    "CLOUDWATCH",
+    "ENCRYPTED_DATA",
+    "EXECUTION_ROLE",
+    "READ_ACTIONS",
+    "SERVICE_ACTIONS",
+    "WRITE_ACTIONS",
+    "DataName",
+]
 
 DataName = Literal[
     "models",
@@ -21,6 +29,9 @@ DataName = Literal[
     "asynchronous requests",
     "asynchronous responses",
     "notifications",
+    "alarm notifications",
+    "rollback alarms",
+    "schedules",
     "captured data",
     "core dumps",
     "storage volumes",
@@ -29,6 +40,11 @@ DataName = Literal[
 
 READ_ACTIONS = ("kms:Decrypt",)
 WRITE_ACTIONS = ("kms:Decrypt", "kms:GenerateDataKey")
+SERVICE_ACTIONS = ("kms:Decrypt", "kms:GenerateDataKey*")
+"""What the policy of a topic's key must allow a service that publishes to the topic (Amazon SNS
+developer guide, "Key management")."""
+CLOUDWATCH = "cloudwatch.amazonaws.com"
+"""The service that publishes the notifications of alarms."""
 EXECUTION_ROLE = "execution role"
 
 

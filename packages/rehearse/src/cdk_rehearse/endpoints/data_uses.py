@@ -18,7 +18,9 @@ from constructs_triton_core.facts.encrypted_data import DataName
 from ..permissions.policy import allowed_resources
 from ..steps import Step
 
-ALARMS: Literal["rollback alarms"] = "rollback alarms"
+ALARMS: DataName = "rollback alarms"
+NOTICES: DataName = "alarm notifications"
+SCHEDULES: DataName = "schedules"
 MODELS: DataName = "models"
 ARCHIVES: DataName = "uploaded archives"
 _DECRYPT = "kms:Decrypt"
@@ -28,15 +30,15 @@ _OF_ARCHIVES = re.compile(r"DecryptModel\d*")
 
 @dataclass(frozen=True)
 class Use:
-    """What a role, or a service, does with data of an endpoint; logs have none.
+    """What a role, or a service, does with data of an endpoint; that of services has none.
 
-    ``place`` is the ARN of an object below the prefix, of the topic or the log group, or the
-    endpoint's name.
+    ``place`` is the ARN of an object below the prefix, of the topic, the queue or the log group, or
+    the endpoint's name.
     ``is_own``: the role is the execution role. ``has_previous_key``: new data gets another key.
     """
 
     endpoint: str
-    data: DataName | Literal["rollback alarms"]
+    data: DataName
     action: Literal["reads", "writes"]
     place: str
     role: str
@@ -65,8 +67,9 @@ def previous_uses(present: Sequence[Use], documents: Iterable[Mapping[str, Any]]
     again.
     """
     current = {each.key for each in present if each.key}
+    kept = (MODELS, SCHEDULES)
     for statement, keys in _decrypting(documents):
-        for use in [each for each in present if each.action == "reads" and each.data != MODELS]:
+        for use in [each for each in present if each.action == "reads" and each.data not in kept]:
             if _concerns(use, statement, keys & current):
                 for key in sorted(keys - current):
                     yield replace(use, key=key, has_previous_key=True)

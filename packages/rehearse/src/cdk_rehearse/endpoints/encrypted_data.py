@@ -12,15 +12,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
+from constructs_triton_core.facts.encrypted_data import (
+    READ_ACTIONS,
+    WRITE_ACTIONS,
+    DataName,
+)
 
 from ..existing import is_assumed_role
 from ..permissions.access import Access
 from ..permissions.policy import allowed_resources
 from ..permissions.s3_needs import Need, key_arn, services_of_s3
 from ..steps import Step
-from .data_uses import ALARMS, ARCHIVES, MODELS, DataReading, Use, previous_uses
+from .data_uses import (
+    ALARMS,
+    ARCHIVES,
+    MODELS,
+    NOTICES,
+    SCHEDULES,
+    DataReading,
+    Use,
+    previous_uses,
+)
 from .fleets import Fleets
+from .service_uses import AWS_MANAGED_KEY, service_uses
 
 __all__ = ["DataReading", "EncryptedDataUses", "Use"]
 
@@ -104,7 +118,9 @@ class EncryptedDataUses:
                     replace(use, role=each.role) for each in loaded if each.endpoint == use.endpoint
                 )
                 continue
-            if use.action == "writes" or not use.key or use.endpoint not in endpoints:
+            if use.action == "writes" or not (use.key and use.endpoint):
+                continue
+            if use.endpoint not in endpoints:
                 continue
             if not use.is_own and self._s3_refusal(use):
                 continue  # it is no reader any more
@@ -122,17 +138,28 @@ class EncryptedDataUses:
         """Yield the uses besides those of models,
         whose objects :class:`Fleets` reads one by one.
         """
-        api, backend = self.access.api, self._sagemaker
-        service = f"logs.{api.region}.amazonaws.com"
-        for group in api.backend("logs").groups.values():
-            if group.kms_key_id:
-                key = self._key(group.kms_key_id)
-                yield Use("", "logs", "writes", group.arn.removesuffix(":*"), service, True, key)
+        backend = self._sagemaker
+        yield from self._uses_of_services()
         for name, config_name in self.fleets.running():
             config = backend.endpoint_configs[config_name]
             for role in sorted(self._roles(config_name)):
                 if not is_assumed_role(self.access.api, role):
                     yield from self._of_role(name, role, config, config_name)
+
+    def _uses_of_services(self) -> Iterator[Use]:
+        """Yield what services encrypt: log groups, notifications of alarms, undelivered
+        schedules.
+        """
+        api = self.access.api
+        service = f"logs.{api.region}.amazonaws.com"
+        for group in api.backend("logs").groups.values():
+            if group.kms_key_id:
+                key = self._key(group.kms_key_id)
+                yield Use("", "logs", "writes", group.arn.removesuffix(":*"), service, True, key)
+        for use in service_uses(api):
+            if not use.role.startswith("arn:") or not is_assumed_role(api, use.role):
+                is_usable = use.key != AWS_MANAGED_KEY
+                yield replace(use, key=self._key(use.key) if is_usable else AWS_MANAGED_KEY)
 
     def _roles(self, config_name: str) -> set[str]:
         models = self._sagemaker._models
@@ -242,8 +269,13 @@ class EncryptedDataUses:
 
     def _s3_refusal(self, use: Use) -> str:
         """Why a role may not use a place, leaving encryption aside; empty if it may."""
-        if use.data in ("storage volumes", "logs"):
+        if use.data in ("storage volumes", "logs", SCHEDULES):
             return ""
+        if use.data == NOTICES:
+            is_allowed = self.access.resource_policies.allow_service_to_publish(
+                use.role, self._of_alarms("sns:Publish", use.place)
+            )
+            return "" if is_allowed else "sns:Publish is not allowed"
         of_services = {"notifications": "sns:Publish", ALARMS: "cloudwatch:DescribeAlarms"}
         of_s3 = {"reads": "s3:GetObject", "writes": "s3:PutObject"}
         action = of_services.get(use.data, of_s3[use.action])
@@ -261,10 +293,40 @@ class EncryptedDataUses:
             request = {"action": "kms:GenerateDataKey", "resource": use.key, "context": group}
             is_allowed = self.access.resource_policies.allow_service(use.role, request)
             return "" if is_allowed else "kms:GenerateDataKey is not allowed"
+        if use.data == NOTICES:
+            return self._notice_refusal(use)
         for action, key, context in self._key_needs(use):
             if not self.access.allows(use.role, action, key, context):
                 return f"{action} is not allowed"
         return ""
+
+    def _notice_refusal(self, use: Use) -> str:
+        """Why CloudWatch may not use the key of a topic; empty if it may."""
+        if use.key == AWS_MANAGED_KEY:
+            return f"kms:GenerateDataKey is not allowed with {AWS_MANAGED_KEY}"
+        for action in WRITE_ACTIONS if use.key else ():
+            request = self._of_alarms(action, use.key)
+            if not self.access.resource_policies.allow_service(use.role, request):
+                return f"{action} is not allowed"
+        return ""
+
+    def _of_alarms(self, action: str, resource: str) -> dict[str, Any]:
+        """A request of CloudWatch for an alarm of the account.
+
+        The keys are those that the documents name: aws:SourceOwner in the default policy of a
+        topic, the others against the confused deputy (Amazon SNS developer guide, "Key
+        management").
+        """
+        account = self.access.api.account
+        alarms = f"arn:aws:cloudwatch:{self.access.api.region}:{account}:alarm:any"
+        context = {
+            "aws:SourceAccount": account,
+            "aws:SourceOwner": account,
+            "AWS:SourceOwner": account,
+            "aws:SourceArn": alarms,
+            "aws:SecureTransport": "true",
+        }
+        return {"action": action, "resource": resource, "context": context}
 
     def _key_needs(self, use: Use) -> Iterator[Need]:
         region = self.access.api.region
@@ -275,9 +337,10 @@ class EncryptedDataUses:
             yield "kms:CreateGrant", use.key, {**service, "kms:GrantIsForAWSResource": "true"}
             return
         actions = READ_ACTIONS if use.action == "reads" else WRITE_ACTIONS
-        services = (
-            services_of_s3(region) if use.place.startswith(_S3) else [f"sns.{region}.amazonaws.com"]
-        )
+        if use.place.startswith(_S3):
+            services = services_of_s3(region)
+        else:
+            services = [f"{use.place.split(':')[2]}.{region}.amazonaws.com"]
         for action in actions:
             yield from ((action, use.key, {"kms:ViaService": service}) for service in services)
 

@@ -54,13 +54,21 @@ class ResourcePolicies:
         key = self._key(request["resource"])
         if key is None:
             return True
+        is_allowed = self._lets_service(service, key.policy, request)
+        return is_allowed and key.key_state == "Enabled"
+
+    def allow_service_to_publish(self, service: str, request: Mapping[str, Any]) -> bool:
+        """Whether the policy of a topic of the account lets an AWS service publish to it."""
+        topic = self.api.backend("sns").topics.get(request["resource"])
+        return topic is None or self._lets_service(service, topic.policy, request)
+
+    def _lets_service(self, service: str, policy: str | bytes, request: Mapping[str, Any]) -> bool:
         names = (service, service.replace(f".{self.api.region}.", "."))
         decisions = [
-            self.decide([parse_policy(key.policy)], principal=Service(each), **request)
+            self.decide([parse_policy(policy)], principal=Service(each), **request)
             for each in names
         ]
-        is_allowed = Decision.ALLOWED in decisions and Decision.DENIED not in decisions
-        return is_allowed and key.key_state == "Enabled"
+        return Decision.ALLOWED in decisions and Decision.DENIED not in decisions
 
     def _policy(self, action: str, resource: str) -> str | bytes | None:
         """The policy of a key, a bucket, a topic or a repository; ``None`` without one."""

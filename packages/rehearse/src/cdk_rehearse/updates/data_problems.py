@@ -12,7 +12,7 @@ from pathlib import Path
 from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA
 from constructs_triton_core.findings import Finding, Severity
 
-from ..endpoints.data_uses import ALARMS
+from ..endpoints.data_uses import ALARMS, NOTICES, SCHEDULES
 from ..endpoints.encrypted_data import DataReading, Use
 from .analysis import CHANGES, RESTORE, Sequence, since
 from .recording import Moment
@@ -47,6 +47,8 @@ def data_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
         use = loss.reading.use
         if place in before and not (loss.lasts and _is_known_to_fail(sequence, loss.reading)):
             continue
+        if not loss.lasts and use.data in (NOTICES, SCHEDULES):
+            continue  # they are used hours later, and no request waits for them
         is_previous = use.has_previous_key
         is_sure = use.is_own or loss.reading.refusal.startswith(
             "kms:"
@@ -120,6 +122,8 @@ def _fix(sequence: Sequence, reading: DataReading) -> str:
     use = reading.use
     if reading.moment.action == "meanwhile":
         return RESTORE
+    if not use.role.startswith("arn:"):
+        return _fix_of_service(reading)
     is_of_key = reading.refusal.startswith("kms:")
     if not is_of_key or _has_kept_key(sequence, use) or use.data not in _FIXES:
         in_key = ", and for the account or the role in the policy of the key" if is_of_key else ""
@@ -137,6 +141,23 @@ def _fix(sequence: Sequence, reading: DataReading) -> str:
     return (
         f"deploy first with the new key in {option}, and in the next deployment use the new key "
         "and put the old one into this list; remove it when nothing under it is needed any more"
+    )
+
+
+def _fix_of_service(reading: DataReading) -> str:
+    """Allow a service in the policy of the key or of the topic; it has no role."""
+    use = reading.use
+    principal = f'iam.ServicePrincipal("{use.role}")'
+    if use.key.startswith("alias/aws/"):
+        return "give the topic a key of your own (master_key), because AWS sets the policy of this"
+    if reading.refusal.startswith("kms:"):
+        return (
+            "allow it in the policy of the key: "
+            f"key.grant_encrypt_decrypt({principal}), and remove what denies it there"
+        )
+    return (
+        "any policy of a topic replaces the default one, which allows this; "
+        f"add topic.grant_publish({principal}), and remove what denies it"
     )
 
 

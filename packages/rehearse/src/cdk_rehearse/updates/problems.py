@@ -17,7 +17,18 @@ from .report import GENERATED
 from .trial import Outcome
 
 _COLLISION = re.compile(r"already (exist|export|own)|custom-named resource", re.I)
-_PAID = (*PAID_BY_HOUR, "AWS::S3::Bucket", "AWS::KMS::Key")
+_DATA = {
+    "AWS::KMS::Key": (
+        "keep it as long as anything that it has encrypted is needed, and import it into the next "
+        "stack with kms.Key.from_key_arn"
+    ),
+    "AWS::S3::Bucket": (
+        "keep it as long as its objects are needed, and import it into the next stack with "
+        "s3.Bucket.from_bucket_name"
+    ),
+}
+"""What to do with a resource with data that remains: no advice may lose the data."""
+_PAID = (*PAID_BY_HOUR, *_DATA)
 _TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", "Custom::TritonScalableTarget"
 _NOT_STATED = "; no document of AWS states this, so AWS may accept the change"
 
@@ -189,7 +200,7 @@ def leftover_problems(when: str, outcome: Outcome, types: Container[str]) -> Ite
     for each in outcome.leftovers:
         if each.type in types:
             message = f"{when}, this {each.type} remains without a stack and costs money"
-            yield problem("rehearse-leftover", each.logical_id, message)
+            yield problem("rehearse-leftover", each.logical_id, message, _DATA.get(each.type, ""))
 
 
 def late_log_problems(outcome: Outcome) -> Iterator[Finding]:

@@ -1,0 +1,214 @@
+"""Lets CloudWatch publish to the topics of alarms, and use the keys of these topics.
+
+A topic without a policy has the default policy, which lets CloudWatch publish. Any policy replaces
+it, also one that only denies requests without TLS (``enforce_ssl=True``).
+
+Sources: Amazon SNS developer guide, "Default topic policy" and "Key management" (event sources need
+``kms:GenerateDataKey*`` and ``kms:Decrypt``); CloudWatch user guide, "Using Amazon CloudWatch
+alarms".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jsii
+from aws_cdk import Annotations, Reference, Tokenization
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sns as sns
+from constructs import Construct, IConstruct, IValidation
+
+from constructs_triton.cdk.permissions.statements import listed
+from constructs_triton.cdk.validation.read_once import environment_of, stack_of
+from constructs_triton_core.facts.encrypted_data import CLOUDWATCH, SERVICE_ACTIONS
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_token
+
+_AWS_MANAGED_KEY = "alias/aws/sns"
+_PUBLISHING = ("*", "sns:*", "sns:publish")
+_ACTION_LISTS = ("_alarm_action_arns", "_ok_action_arns", "_insufficient_data_action_arns")
+
+
+def let_alarms_publish(scope: Construct, alarms: Sequence[cloudwatch.IAlarm]) -> None:
+    """Let CloudWatch notify the topics that the alarms have at the end of the synthesis.
+
+    What cannot be changed from this app, such as the policy of an imported key, becomes a warning
+    of ``scope``.
+    """
+    scope.node.add_validation(_Deliveries(scope, alarms))
+
+
+@dataclass(frozen=True)
+class _KnownTopic:
+    """A topic of an alarm, and what the app knows of it.
+
+    ``cfn`` is its resource if the app creates it, and ``topic`` the object of the CDK if it is no
+    resource only.
+    """
+
+    name: str
+    cfn: sns.CfnTopic | None
+    topic: sns.ITopic | None
+
+    @property
+    def key(self) -> kms.IKey | None:
+        """The key as an object of the CDK."""
+        return None if self.topic is None else self.topic.master_key
+
+    @property
+    def key_id(self) -> str:
+        """What names the key; empty without a key."""
+        if self.cfn is not None:
+            return str(self.cfn.kms_master_key_id or "")
+        return "" if self.key is None else self.key.key_arn
+
+
+@jsii.implements(IValidation)
+class _Deliveries:
+    """Changes policies when all alarms, actions and policies exist: after the aspects."""
+
+    def __init__(self, scope: Construct, alarms: Sequence[cloudwatch.IAlarm]) -> None:
+        self._scope = scope
+        self._alarms = tuple(alarms)
+
+    def validate(self) -> list[str]:
+        """Add the permissions, and warn about those that cannot be added."""
+        for arn in action_arns(self._alarms):
+            topic = _find_topic(self._scope, arn)
+            if topic is None:
+                continue
+            for finding in (*self._allow_publishing(topic), *self._allow_key(topic)):
+                Annotations.of(self._scope).add_warning_v2(
+                    f"constructs-triton:{finding.code}", finding.one_line
+                )
+        return []
+
+    def _allow_publishing(self, topic: _KnownTopic) -> Iterator[Finding]:
+        if topic.cfn is None:
+            return  # The policies of a topic outside of this app are not known.
+        policies = [*_policies_of(topic.cfn)]
+        if not policies or any(map(_lets_cloudwatch_publish, policies)):
+            return
+        policy = policies[0].node.scope
+        if isinstance(policy, sns.TopicPolicy):
+            statement = self._statement("PublishAlarms", ["sns:Publish"], topic.cfn.ref)
+            policy.document.add_statements(statement)
+            return
+        yield Finding(
+            "alarm-topic-policy",
+            Severity.WARNING,
+            "actions",
+            f'the policy of topic "{topic.name}" does not let CloudWatch publish, '
+            "so the alarms notify nobody",
+            f"add a statement that allows {CLOUDWATCH} sns:Publish to {policies[0].node.path}",
+        )
+
+    def _allow_key(self, topic: _KnownTopic) -> Iterator[Finding]:
+        key = topic.key
+        if not topic.key_id:
+            return
+        if topic.key_id.endswith(_AWS_MANAGED_KEY):
+            yield Finding(
+                "alarm-topic-key",
+                Severity.WARNING,
+                "actions",
+                f'topic "{topic.name}" is encrypted with the AWS managed key {_AWS_MANAGED_KEY}, '
+                "which CloudWatch may not use, so the alarms notify nobody",
+                "give the topic a key of your own: master_key=kms.Key(self, ...)",
+            )
+            return
+        statement = self._statement("EncryptAlarms", SERVICE_ACTIONS, "*")
+        if key is not None and _add_to_policy(key, statement):
+            return
+        which = "" if is_token(topic.key_id) else f" {topic.key_id}"
+        yield Finding(
+            "alarm-topic-key",
+            Severity.WARNING,
+            "actions",
+            f'topic "{topic.name}" is encrypted with a KMS key{which} whose policy this app cannot '
+            "change, and the alarms notify nobody unless CloudWatch may use the key",
+            f"allow {CLOUDWATCH} {' and '.join(SERVICE_ACTIONS)} in the policy of the key, and "
+            "acknowledge this then",
+        )
+
+    def _statement(self, sid: str, actions: Sequence[str], resource: str) -> iam.PolicyStatement:
+        account = environment_of(self._scope).account
+        return iam.PolicyStatement(
+            sid=sid,
+            principals=[iam.ServicePrincipal(CLOUDWATCH)],
+            actions=list(actions),
+            resources=[resource],
+            conditions={"StringEquals": {"aws:SourceAccount": account}},
+        )
+
+
+def action_arns(alarms: Sequence[cloudwatch.IAlarm]) -> list[str]:
+    """Return the ARNs of the actions of the alarms, each once."""
+    arns = [
+        arn
+        for alarm in alarms
+        for name in _ACTION_LISTS
+        for arn in getattr(alarm, name, None) or ()
+    ]
+    return list(dict.fromkeys(arns))
+
+
+def _add_to_policy(key: kms.IKey, statement: iam.PolicyStatement) -> bool:
+    return bool(key.add_to_resource_policy(statement, allow_no_op=True).statement_added)
+
+
+def _find_topic(scope: Construct, arn: str) -> _KnownTopic | None:
+    """Return the topic of an ARN; ``None`` if it is not a topic that the app knows."""
+    if is_token(arn):
+        cfn = _resource_of(arn)
+        if not isinstance(cfn, sns.CfnTopic):
+            return None
+        parent = cfn.node.scope
+        topic = parent if isinstance(parent, sns.Topic) else None
+        return _KnownTopic((topic or cfn).node.path, cfn, topic)
+    for construct in scope.node.root.node.find_all():
+        if isinstance(construct, sns.TopicBase) and construct.topic_arn == arn:
+            return _KnownTopic(construct.node.path, None, construct)
+    return None
+
+
+def _resource_of(text: str) -> IConstruct | None:
+    """Return the resource that a string token refers to."""
+    token = Tokenization.reverse_string(text).first_token
+    return token.target if isinstance(token, Reference) else None
+
+
+def _policies_of(topic: sns.CfnTopic) -> Iterator[sns.CfnTopicPolicy]:
+    path = topic.node.path
+    for construct in topic.node.root.node.find_all():
+        if not isinstance(construct, sns.CfnTopicPolicy):
+            continue
+        # jsii makes a new Python object for a construct that Python no longer refers to, so paths
+        # are compared.
+        named = [_resource_of(arn) for arn in construct.topics if is_token(arn)]
+        if path in [resource.node.path for resource in named if resource is not None]:
+            yield construct
+
+
+def _lets_cloudwatch_publish(policy: sns.CfnTopicPolicy) -> bool:
+    """Whether a statement may let CloudWatch publish; conditions count as met."""
+    document = stack_of(policy).resolve(policy.policy_document)
+    statements = listed(document["Statement"]) if "Statement" in document else []
+    return any(map(_may_let_cloudwatch_publish, statements))
+
+
+def _may_let_cloudwatch_publish(statement: Mapping[str, Any]) -> bool:
+    if statement.get("Effect", "Allow") != "Allow":
+        return False
+    actions = {str(action).lower() for action in listed(statement.get("Action", "*"))}
+    if not actions.intersection(_PUBLISHING):
+        return False
+    principal = statement.get("Principal", "*")
+    if not isinstance(principal, Mapping):
+        return True
+    named = [*listed(principal.get("AWS", [])), *listed(principal.get("Service", []))]
+    return "*" in named or CLOUDWATCH in named
