@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from check_examples.onnx_models import relu
+from check_examples.onnx_models import products, relu
 from check_examples.repositories import (
     BIG,
     CLASS,
@@ -149,6 +149,11 @@ EXAMPLES: dict[str, Example] = {
     ),
     "target-storage": Example(
         one(HEAD), one(HEAD), Target(default_model="m", storage_gb=0), SINGLE
+    ),
+    "target-gpu-weights-memory": Example(
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": products(1 << 18)},
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": products(1 << 16)},
+        Target(default_model="m", gpu_count=1, gpu_memory_mib=4),
     ),
     "target-gpu-memory": Example(
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu(weights=1 << 19)},

@@ -78,6 +78,22 @@ def relu(
     )
 
 
+def products(hidden: int) -> ModelBytes:
+    """Y = X W V, with two matrices of weights."""
+    content = b"\0" * (16 * hidden)
+    shapes = {"W": [4, hidden], "V": [hidden, 4]}
+    return model(
+        f"ONNX, opset {_OPSET}: Y = X W V, float32 [batch, 4], {len(content) >> 19} MiB of weights",
+        [node("MatMul", ["X", "W"], ["H"]), node("MatMul", ["H", "V"], ["Y"])],
+        [tensor("X")],
+        [tensor("Y")],
+        initializers=[
+            helper.make_tensor(name, TensorProto.FLOAT, shape, content, raw=True)
+            for name, shape in shapes.items()
+        ],
+    )
+
+
 def with_default(dims: Dims = ("batch", 4)) -> ModelBytes:
     """Y = X + K, where the input K has a default in the model."""
     default = helper.make_tensor("K", TensorProto.FLOAT, [1] * (len(dims) - 1) + [4], [0.0] * 4)

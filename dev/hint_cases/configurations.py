@@ -254,5 +254,6 @@ CASES: dict[str, tuple[Step, ...]] = {
     "target-request-size": (config("max_batch_size: 64", "max_batch_size: 32"),),
     "target-storage": (endpoint(storage_gb=50),),
     "target-gpu-memory": (endpoint(gpu_memory_mib=24_000),),
+    "target-gpu-weights-memory": (endpoint(gpu_memory_mib=24_000),),
     "target-memory": (endpoint(memory_gib=16),),
 }

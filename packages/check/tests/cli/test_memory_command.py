@@ -114,14 +114,13 @@ def test_archive_is_named_after_its_ensemble(
 
 def test_what_is_not_counted_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A model whose memory its files do not say is listed with the reason, without a table."""
-    version = tmp_path / "m" / "1"
-    version.mkdir(parents=True)
-    (version / "model.py").write_text("class TritonPythonModel:\n    def execute(self, r): ...\n")
-    (tmp_path / "m" / "config.pbtxt").write_text('backend: "python"\n')
+    _plan(tmp_path, "m", 10)
+    groups = "instance_group { kind: KIND_MODEL }\n"
+    (tmp_path / "m" / "config.pbtxt").write_text(f'backend: "tensorrt"\n{groups}')
     assert _memory(tmp_path, *MACHINE) == 0
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert "m: what the code of the model loads is not known" in printed.err
+    assert "m: KIND_MODEL: the model chooses where it runs" in printed.err
 
 
 def test_unknown_number_of_gpus_is_refused(

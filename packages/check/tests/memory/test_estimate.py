@@ -19,6 +19,7 @@ from triton_model_check.model_repository import ModelRepository
 GIB = 2**30
 A10G = 22_888
 """MiB of one GPU of ml.g5.xlarge."""
+WEIGHTS, GPU, HOST = CODES = ("target-gpu-weights-memory", "target-gpu-memory", "target-memory")
 
 
 def _onnx(folder: Path, gib: int, config: str, *, has_data: bool = True) -> None:
@@ -46,7 +47,7 @@ def _onnx(folder: Path, gib: int, config: str, *, has_data: bool = True) -> None
 
 def _memory_findings(folder: Path, target: Target) -> list[Finding]:
     report = ModelRepository.from_directory(folder).check(target, is_packed=False)
-    return [each for each in report.findings if each.code in ("target-gpu-memory", "target-memory")]
+    return [each for each in report.findings if each.code in CODES]
 
 
 def _server(gpus: int = 1) -> Target:
@@ -60,15 +61,15 @@ def _group(text: str) -> str:
 @pytest.mark.parametrize(
     ("gib", "config", "gpus", "reported"),
     [
-        (26, "", 1, ["target-gpu-memory"]),
+        (26, "", 1, [WEIGHTS]),
         (20, "", 1, []),
-        (3, _group("count: 10 kind: KIND_GPU"), 1, ["target-gpu-memory"]),
+        (3, _group("count: 10 kind: KIND_GPU"), 1, [WEIGHTS]),
         (3, _group("count: 7 kind: KIND_GPU"), 1, []),
-        (3, _group("count: 10"), 1, ["target-gpu-memory"]),
+        (3, _group("count: 10"), 1, [WEIGHTS]),
         (3, _group("count: 10 kind: KIND_MODEL"), 1, []),
-        (12, _group("gpus: [ 0 ]") * 2, 2, ["target-gpu-memory"]),
+        (12, _group("gpus: [ 0 ]") * 2, 2, [WEIGHTS]),
         (12, _group("gpus: [ 0 ]") + _group("gpus: [ 1 ]"), 2, []),
-        (3, _group("count: 10 kind: KIND_CPU"), 1, ["target-memory"]),
+        (3, _group("count: 10 kind: KIND_CPU"), 1, [HOST]),
         (3, _group("count: 4 kind: KIND_CPU"), 1, []),
     ],
 )
@@ -142,10 +143,10 @@ def test_shared_weights_of_pytorch_count_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("declared", "reported"),
     [
-        ("gpu_mib = 12000", ["target-gpu-memory"]),
+        ("gpu_mib = 12000", [GPU]),
         ("gpu_mib = 11000", []),
-        ("host_mib = 9000", ["target-memory"]),
-        ("host_mib = 8000", []),
+        ("host_mib = 9000", [HOST]),
+        ("host_mib = 7900", []),
     ],
 )
 def test_declared_memory_counts_for_each_instance(

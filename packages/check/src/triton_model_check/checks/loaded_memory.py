@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from triton_model_check.checks.language_models import memory_of_engines
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.memory.certain_weights import certain_weight_bytes
 from triton_model_check.memory.estimate import LoadedModel, MemoryEstimate, estimate
 from triton_model_check.memory.instances import HOST
 from triton_model_check.model_config.target import Target
@@ -27,22 +30,72 @@ def estimates(context: RepositoryContext) -> list[MemoryEstimate]:
             [name for name in dict.fromkeys((each.model, *each.folders)) if name in context.models]
             for each in context.archives
         ]
-    gpu_bytes = target.gpu_memory_mib and target.gpu_memory_mib * _MIB
-    if gpu_bytes and target.model_load_gpu_limit is not None:
-        # Triton refuses a load after which more is used (core, VerifyModelLoadGpuFraction).
-        gpu_bytes = int(gpu_bytes * target.model_load_gpu_limit)
-    host_bytes = None if target.memory_gib is None else int(target.memory_gib * 2**30)
+    return [_estimate(context, names, target.gpu_count) for names in together]
+
+
+def certain_estimates(context: RepositoryContext) -> list[MemoryEstimate]:
+    """Return what models take that certainly are loaded together.
+
+    A model is loaded with the steps of an ensemble. A server can be started with
+    ``--model-control-mode=explicit``, so it loads all models of a repository for certain only if
+    ``--load-model`` names them.
+    """
+    target = context.target
+    if not target.gpu_count or context.complete_bytes is not None:
+        return []
+    roots = [[name] for name in context.served]
+    if target.load_models:
+        roots = [list(context.served)]
+
+    found = []
+    for names in roots:
+        together = [
+            name
+            for name in sorted(_with_steps(context, names))
+            if any(map(certain_weight_bytes, context.models[name].model_files))
+        ]
+        if together:
+            found.append(_estimate(context, together, target.gpu_count))
+    return found
+
+
+def _with_steps(context: RepositoryContext, names: Iterable[str]) -> set[str]:
+    """Return models with the steps of ensembles, at any depth."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in context.models and name not in found:
+            found.add(name)
+            waiting += context.folders[name].step_models
+    return found
+
+
+def _estimate(context: RepositoryContext, names: Iterable[str], gpu_count: int) -> MemoryEstimate:
+    target = context.target
+    return estimate(
+        [_loaded(context.models[name]) for name in names],
+        gpu_count,
+        _gpu_bytes(target),
+        _host_bytes(target),
+        target.image_version,
+    )
+
+
+def _gpu_bytes(target: Target) -> int | None:
+    """Return what models may fill of each GPU."""
+    if not target.gpu_memory_mib:
+        return None
+    # Triton refuses a load after which more is used (core, VerifyModelLoadGpuFraction).
+    fraction = 1 if target.model_load_gpu_limit is None else target.model_load_gpu_limit
+    return int(target.gpu_memory_mib * _MIB * fraction)
+
+
+def _host_bytes(target: Target) -> int | None:
+    """Return what models may fill of the main memory."""
     if target.max_memory_mib is not None and limiting(target, HOST) is not None:
-        host_bytes = int(target.max_memory_mib * _MIB)
-    return [
-        estimate(
-            [_loaded(context.models[name]) for name in names],
-            target.gpu_count,
-            gpu_bytes,
-            host_bytes,
-        )
-        for names in together
-    ]
+        return int(target.max_memory_mib * _MIB)
+    return None if target.memory_gib is None else int(target.memory_gib * 2**30)
 
 
 def limiting(target: Target, place: str) -> str | None:
@@ -66,6 +119,7 @@ def _loaded(model: ModelUnderCheck) -> LoadedModel:
         model.context.declared_memory.get(model.name),
         memory_of_engines(model),
         model.folder.directory,
+        model.gpu_use,
     )
 
 

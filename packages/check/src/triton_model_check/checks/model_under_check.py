@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from triton_model_check.model.packed_files import PackedFiles
     from triton_model_check.model.python_calls import ModelCalls, NamedTensor
     from triton_model_check.model.python_contract import ModelClass
+    from triton_model_check.model.python_gpu import GpuUseOfCode
     from triton_model_check.model.python_source import PythonSource
     from triton_model_check.model_files.model_file import ModelFile
 
@@ -251,12 +252,25 @@ class ModelUnderCheck:
             if source.index is not None
         )
 
+    @cached_property
+    def gpu_use(self) -> GpuUseOfCode | None:
+        """How the code of a Python model uses a GPU; ``None`` if it does not show it."""
+        from triton_model_check.model.python_gpu import gpu_use_of
+
+        for source in self.python_sources:
+            found = None if source.index is None else gpu_use_of(source.index)
+            if found is not None:
+                return found
+        return None
+
     def forget_sources(self) -> None:
         """Free the syntax trees.
 
         The garbage collector would visit those of a thousand models many times.
         """
         _ = self.not_checked  # is found with them
+        if self.target.gpu_count:
+            _ = self.gpu_use
         for name in ("python_sources", "python_classes", "python_tensors", "_python_files"):
             self.__dict__.pop(name, None)
 

@@ -9,7 +9,7 @@ from constructs_triton_core.datatypes import by_data_type
 from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton_core.spelling import quoted
 from triton_model_check.checks.instances import instance_count
-from triton_model_check.checks.loaded_memory import estimates, limiting
+from triton_model_check.checks.loaded_memory import certain_estimates, estimates, limiting
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.memory.estimate import MemoryEstimate, in_units
@@ -20,6 +20,11 @@ from triton_model_check.untrusted.budget import count_elements
 
 _MIB = 2**20
 _SHARED_MEMORY_DEFAULT = 16 * _MIB
+_MOST_PARTS = 3
+_KSERVE_HINT = (
+    "raise resources.limits.memory of the InferenceService, which KServe's runtime sets to 2Gi, "
+    "and check with --memory; or load fewer models"
+)
 _WEIGHTS_SOURCE = "triton backends, as facts/memory.json names them: which instances share weights"
 
 
@@ -140,6 +145,51 @@ def storage(context: RepositoryContext) -> Iterator[Problem]:
         yield Problem(f"the models need {largest / 1e9:.1f} GB of storage, got {limit} GB")
 
 
+@rule(
+    "target-gpu-weights-memory",
+    "repository",
+    source=_WEIGHTS_SOURCE,
+    hint=(
+        "use an instance type whose GPUs have more memory, lower the count of the instance groups, "
+        "or convert the weights to a smaller type"
+    ),
+    server_hint=(
+        "use GPUs with more memory, lower the count of the instance groups, or convert the weights "
+        "to a smaller type"
+    ),
+    needs_files=True,
+)
+def gpu_weights_memory(context: RepositoryContext) -> Iterator[Problem]:
+    """The weights alone of a model and of its steps fit into the memory of each GPU.
+
+    Without room for them, the model does not load. Only weights count that certainly are on the
+    GPU: TorchScript modules, TensorRT plans, and the matrices of an ONNX graph that are multiplied
+    with something that depends on an input. Drivers for Windows can take host memory instead;
+    ignore this there.
+    """
+    for found in certain_estimates(context):
+        place = _fullest_with_weights(found)
+        if place is not None:
+            yield Problem(
+                f"the weights alone need {in_units(found.certain(place))} of {place}, which has "
+                f"{in_units(found.limits[place])}: {_largest_weights(found, place)}"
+            )
+
+
+def _fullest_with_weights(found: MemoryEstimate) -> str | None:
+    """Return the place that weights alone overfill most; ``None`` if there is none."""
+    exceeded = [place for place, limit in found.limits.items() if found.certain(place) > limit]
+    return max(exceeded, key=found.certain, default=None)
+
+
+def _largest_weights(found: MemoryEstimate, place: str) -> str:
+    weights = [part for part in found.parts if part.place == place and part.certain]
+    weights.sort(key=lambda part: -part.certain)
+    return "; ".join(
+        f"{part.model}: {part.what} {in_units(part.certain)}" for part in weights[:_MOST_PARTS]
+    )
+
+
 @warning(
     "target-gpu-memory",
     "repository",
@@ -163,7 +213,9 @@ def gpu_memory(context: RepositoryContext) -> Iterator[Problem]:
     language models, trees and what an accelerator makes of the weights, unless ``[memory]`` of
     triton-models.toml declares them.
     """
-    yield from _exceeded(context, is_gpu=True)
+    problems = list(_exceeded(context, is_gpu=True))
+    if problems and not any(map(_fullest_with_weights, certain_estimates(context))):
+        yield from problems
 
 
 @warning(
@@ -185,7 +237,9 @@ def memory(context: RepositoryContext) -> Iterator[Problem]:
 
     They are counted as for ``target-gpu-memory``.
     """
-    yield from _exceeded(context, is_gpu=False)
+    for problem in _exceeded(context, is_gpu=False):
+        is_kserve = context.target.platform == "kserve"
+        yield problem._replace(hint=_KSERVE_HINT) if is_kserve and not problem.hint else problem
 
 
 def _exceeded(context: RepositoryContext, *, is_gpu: bool) -> Iterator[Problem]:

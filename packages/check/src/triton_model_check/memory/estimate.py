@@ -9,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from triton_model_check.facts.published import load
+from triton_model_check.memory.certain_weights import (
+    certain_weight_bytes,
+    declares_variable_shape,
+    has_variable_shape,
+)
 from triton_model_check.memory.engine import RESERVES, EngineMemory, of_instances, start_together
 from triton_model_check.memory.instances import HOST, copies, gpu_place
+from triton_model_check.memory.python_process import context_bytes, contexts, process_bytes
 from triton_model_check.memory.weights import (
     bytes_on_disk,
     converts_weights,
@@ -22,11 +28,14 @@ from triton_model_check.memory.weights import (
     weight_copies,
     weight_places,
 )
+from triton_model_check.model.python_gpu import GpuUseOfCode
 from triton_model_check.model_files.model_file import ModelFile
 
 _MIB = 2**20
 _NO_WEIGHTS = frozenset({"dali", "ensemble", "identity", "repeat", "square"})
 _OF_THE_CODE = frozenset({"python"})
+_SHARES_FIXED_SHAPES = frozenset({"tensorrt"})
+"""Backends whose instances share the weights, unless a tensor has a dimension of -1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,7 @@ class LoadedModel:
     ``file_versions`` is how many versions are loaded; each must have one file to be counted.
     ``directory`` is the folder of the model, in which its code may have weights of its own.
     ``declared`` takes the place of what the files say, and ``engines`` that of the instances.
+    ``gpu_use`` is how the code of a Python model uses a GPU, if it shows that.
     """
 
     name: str
@@ -54,17 +64,22 @@ class LoadedModel:
     declared: DeclaredMemory | None = None
     engines: EngineMemory | None = None
     directory: Path | None = None
+    gpu_use: GpuUseOfCode | None = None
 
 
 @dataclass(frozen=True)
 class MemoryPart:
-    """What one thing takes at one place, in bytes; ``model`` is empty for the server."""
+    """What one thing takes at one place, in bytes; ``model`` is empty for the server.
+
+    ``certain`` is how much of ``size`` are weights without which the model certainly does not load.
+    """
 
     place: str
     model: str
     what: str
     size: int
     source: str
+    certain: int = 0
 
     @property
     def is_share(self) -> bool:
@@ -92,6 +107,10 @@ class MemoryEstimate:
         """Return the sum of the parts at a place, in bytes."""
         return sum(each.size for each in self.parts if each.place == place)
 
+    def certain(self, place: str) -> int:
+        """Return the bytes of the weights that are certainly loaded to a place."""
+        return sum(each.certain for each in self.parts if each.place == place)
+
     def largest(self, place: str, most: int = 3) -> list[MemoryPart]:
         """Return the largest parts at a place, largest first."""
         here = [each for each in self.parts if each.place == place]
@@ -99,32 +118,39 @@ class MemoryEstimate:
 
     @property
     def exceeded(self) -> tuple[str, ...]:
-        """The places that models fill beyond their limit."""
-        with_models = {each.place for each in self.parts if each.model}
-        return tuple(
-            place
-            for place, limit in self.limits.items()
-            if place in with_models and self.total(place) > limit
-        )
+        """The places that hold less than what is needed, at least."""
+        return tuple(place for place, limit in self.limits.items() if self.total(place) > limit)
+
+
+class _Server(NamedTuple):
+    """The server that loads the models: its number of GPUs, and its release if that is known."""
+
+    gpu_count: int
+    release: str | None
 
 
 def estimate(
-    models: Sequence[LoadedModel], gpu_count: int, gpu_bytes: int | None, host_bytes: int | None
+    models: Sequence[LoadedModel],
+    gpu_count: int,
+    gpu_bytes: int | None,
+    host_bytes: int | None,
+    release: str | None = None,
 ) -> MemoryEstimate:
     """Return what models that are loaded together take on a machine.
 
-    ``gpu_bytes`` is the memory of each GPU, and ``host_bytes`` that of the machine; ``None`` is
-    unknown.
+    ``gpu_bytes`` is the memory of each GPU, ``host_bytes`` that of the machine, and ``release`` the
+    version of the image; ``None`` is unknown.
     """
+    server = _Server(gpu_count, release)
     parts = _server_parts(gpu_count)
     left_out: list[str] = []
     for model in models:
-        found = _parts_of(model, gpu_count)
+        found = _parts_of(model, server)
         if isinstance(found, str):
             left_out.append(f"{model.name}: {found}")
         else:
             parts += found
-            left_out += [f"{model.name}: {note}" for note in _notes(model, gpu_count)]
+            left_out += [f"{model.name}: {note}" for note in _notes(model, server)]
     engines = [model.engines for model in models if model.engines and not model.declared]
     left_out += start_together(engines)
     places = [*map(gpu_place, range(gpu_count)), HOST]
@@ -147,33 +173,56 @@ def _server_parts(gpu_count: int) -> list[MemoryPart]:
         MemoryPart(gpu_place(each), "", "context and pool", context, "gpu.server_context_bytes")
         for each in range(gpu_count)
     ]
-    server = facts["host"]["server_bytes"]
-    return [*gpus, MemoryPart(HOST, "", "process", server, "host.server_bytes")]
+    what = "process and pinned pool" if gpu_count else "process"
+    fact = "server_with_gpu_bytes" if gpu_count else "server_bytes"
+    return [*gpus, MemoryPart(HOST, "", what, facts["host"][fact], f"host.{fact}")]
 
 
-def _parts_of(model: LoadedModel, gpu_count: int) -> list[MemoryPart] | str:
+def _parts_of(model: LoadedModel, server: _Server) -> list[MemoryPart] | str:
     """Return what a model takes, or why that is not counted."""
     if model.declared is not None:
-        return _declared_parts(model, model.declared, gpu_count)
+        return _declared_parts(model, model.declared, server)
     if model.backend in _NO_WEIGHTS or (
         model.config is not None and model.config.HasField("ensemble_scheduling")
     ):
         return []
     if model.engines is not None:
         return _engine_parts(model, model.engines)
+    placed = _copies(model, server)
+    if model.backend in _OF_THE_CODE and placed is not None:
+        return _python_parts(model, placed, server)
     size = _size_of_weights(model)
     if isinstance(size, str):
         return size
-    placed = _copies(model, gpu_count)
+    return _weights_at(model, size, placed)
+
+
+def _weights_at(
+    model: LoadedModel, size: int, placed: Mapping[str, int] | None
+) -> list[MemoryPart] | str:
     if placed is None:
         return "KIND_MODEL: the model chooses where it runs"
-    parameters = {} if model.config is None else model.config.parameters
-    sharing = load("memory")["sharing"]
     places, _ = weight_places(model.backend, placed)
-    return [
-        _weights(model, place, size, weight_copies(model.backend, parameters, sharing, count))
-        for place, count in places.items()
-    ]
+    return [_weights(model, place, size, count) for place, count in places.items()]
+
+
+def _python_parts(
+    model: LoadedModel, placed: Mapping[str, int], server: _Server
+) -> list[MemoryPart]:
+    """Return what the processes of a Python model take besides what their code loads."""
+    versions = max(1, model.file_versions)
+    processes = versions * sum(placed.values())
+    what = "process" if processes == 1 else f"{processes} processes"
+    source = "host.python_instance_private_bytes"
+    parts = [MemoryPart(HOST, model.name, what, process_bytes(processes), source)]
+
+    found = contexts(placed, model.gpu_use, server.gpu_count)
+    for place, instances in (found or {}).items():
+        count = versions * instances
+        what = "CUDA context" if count == 1 else f"{count} CUDA contexts"
+        size = count * context_bytes(server.release)
+        parts.append(MemoryPart(place, model.name, what, size, "gpu.framework_context_bytes"))
+    return parts
 
 
 def _engine_parts(model: LoadedModel, engines: EngineMemory) -> list[MemoryPart]:
@@ -184,14 +233,27 @@ def _engine_parts(model: LoadedModel, engines: EngineMemory) -> list[MemoryPart]
     ]
 
 
-def _notes(model: LoadedModel, gpu_count: int) -> Sequence[str]:
+def _notes(model: LoadedModel, server: _Server) -> Sequence[str]:
     """Return what a counted model takes besides."""
     if model.declared is not None:
         return ()
     if model.engines is not None:
         return model.engines.not_counted
-    _, unknown = weight_places(model.backend, _copies(model, gpu_count) or {})
+    placed = _copies(model, server) or {}
+    if model.backend in _OF_THE_CODE:
+        return _notes_of_the_code(model, placed, server)
+    _, unknown = weight_places(model.backend, placed)
     return (unknown,) if unknown else ()
+
+
+def _notes_of_the_code(
+    model: LoadedModel, placed: Mapping[str, int], server: _Server
+) -> Sequence[str]:
+    notes = [_of_the_code(model.directory)]
+    use = model.gpu_use
+    if use is not None and contexts(placed, use, server.gpu_count) is None:
+        notes.append(f"the CUDA contexts of {use.framework}: its code does not show on which GPU")
+    return notes
 
 
 def _size_of_weights(model: LoadedModel) -> int | str:
@@ -218,20 +280,20 @@ def _of_the_code(directory: Path | None) -> str:
     return f"{reason}; its folder has {in_units(stored.size)} of weights ({stored.names})"
 
 
-def _copies(model: LoadedModel, gpu_count: int) -> Mapping[str, int] | None:
+def _copies(model: LoadedModel, server: _Server) -> Mapping[str, int] | None:
     groups = () if model.config is None else model.config.instance_group
-    return copies(groups, model.backend, gpu_count)
+    return copies(groups, model.backend, server.gpu_count, server.release)
 
 
 def _declared_parts(
-    model: LoadedModel, declared: DeclaredMemory, gpu_count: int
+    model: LoadedModel, declared: DeclaredMemory, server: _Server
 ) -> list[MemoryPart] | str:
     """Return what the user declares: the GPU of each instance that has one, and the host."""
-    placed = _copies(model, gpu_count)
-    if placed is None and gpu_count > 1:
+    placed = _copies(model, server)
+    if placed is None and server.gpu_count > 1:
         return "KIND_MODEL: the model chooses its GPU"
     if placed is None:
-        placed = {gpu_place(0) if gpu_count else HOST: 1}
+        placed = {gpu_place(0) if server.gpu_count else HOST: 1}
     count = sum(placed.values())
     sizes = {each: declared.gpu_bytes * n for each, n in placed.items() if each != HOST}
     sizes[HOST] = declared.host_bytes * count
@@ -242,6 +304,21 @@ def _declared_parts(
     ]
 
 
-def _weights(model: LoadedModel, place: str, size: int, count: int) -> MemoryPart:
+def _weights(model: LoadedModel, place: str, size: int, instances: int) -> MemoryPart:
+    count = certain_count = _weight_copies(model, instances)
+    if model.backend in _SHARES_FIXED_SHAPES:
+        is_variable = has_variable_shape(model.files)
+        count = instances if is_variable or declares_variable_shape(model.config) else count
+        certain_count = instances if is_variable else certain_count
+
+    certain = 0
+    if place != HOST:
+        certain = certain_count * sum(map(certain_weight_bytes, model.files))
     what = "weights" if count == 1 else f"weights of {count} instances"
-    return MemoryPart(place, model.name, what, size * count, f"sharing.{model.backend}")
+    source = f"sharing.{model.backend}"
+    return MemoryPart(place, model.name, what, size * count, source, certain)
+
+
+def _weight_copies(model: LoadedModel, instances: int) -> int:
+    parameters = {} if model.config is None else model.config.parameters
+    return weight_copies(model.backend, parameters, load("memory")["sharing"], instances)

@@ -9,6 +9,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from constructs_triton_core.facts.versions import is_at_least
+from triton_model_check.facts.published import load
+
 __all__ = ["AUTO", "CPU", "GPU", "HOST", "MODEL", "copies", "gpu_place", "resolved_kind"]
 
 AUTO, GPU, CPU, MODEL = range(4)
@@ -30,14 +33,19 @@ def resolved_kind(group: Any, gpu_count: int | None) -> int:
     return CPU if absent else GPU
 
 
-def copies(groups: Iterable[Any], backend: str, gpu_count: int) -> Counter[str] | None:
+def copies(
+    groups: Iterable[Any], backend: str, gpu_count: int, release: str | None = None
+) -> Counter[str] | None:
     """Return how many instances of a model run at each place.
 
     ``None`` if a group is ``KIND_MODEL``, where the model chooses. Without groups, there is one on
-    each GPU. A GPU that does not exist counts nothing, since another check reports it.
+    each GPU. A GPU that does not exist counts nothing, since another check reports it. A group
+    without ``count`` has one instance; on the host, the release decides for some backends, and an
+    unknown release counts one.
     """
     found: Counter[str] = Counter()
     listed = list(groups)
+    default_on_host = _default_cpu_count(backend, release)
     for group in listed:
         kind = resolved_kind(group, gpu_count)
         if kind == MODEL:
@@ -47,8 +55,17 @@ def copies(groups: Iterable[Any], backend: str, gpu_count: int) -> Counter[str] 
                 if gpu in range(gpu_count):
                     found[gpu_place(gpu)] += max(1, group.count)
         else:
-            found[HOST] += max(1, group.count)
-    if not listed:
-        on_host = gpu_count == 0 or backend in _HOST_BACKENDS
-        found.update([HOST] if on_host else map(gpu_place, range(gpu_count)))
-    return found
+            found[HOST] += group.count if group.count > 0 else default_on_host
+    if listed:
+        return found
+    if gpu_count == 0 or backend in _HOST_BACKENDS:
+        return Counter({HOST: default_on_host})
+    return Counter(map(gpu_place, range(gpu_count)))
+
+
+def _default_cpu_count(backend: str, release: str | None) -> int:
+    """Return how many instances a group of ``KIND_CPU`` without ``count`` has."""
+    fact = load("memory")["instances"]["default_cpu_count"]
+    if release is None or backend not in fact["backends"]:
+        return 1
+    return int(fact["count"]) if is_at_least(release, fact["since"]) else 1

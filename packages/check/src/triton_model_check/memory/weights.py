@@ -142,7 +142,7 @@ def weight_copies(
     given = parameters[name].string_value if name in parameters else ""
     if choice.get("weights") == "count" and given.isdecimal() and len(given) < 6:
         return -(-instances // max(1, int(given)))
-    if given and given.lower() == choice.get("value"):
+    if given and given.lower() in choice.get("values", ()):
         return 1
     return instances
 

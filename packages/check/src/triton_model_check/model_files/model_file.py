@@ -147,6 +147,9 @@ class ModelFile:
         weights of OpenVINO.
     ``external_bytes``
         Bytes of the external data of ONNX that is read; ``None`` if they are not known.
+    ``certain_weight_bytes``
+        Bytes of weights that an instance on a GPU certainly has there, for ONNX and TorchScript;
+        0 if none are certain.
     ``has_manifest``
         Whether the ``plan.json`` of a TensorRT plan can be read, and is that of this plan.
     ``path``
@@ -171,6 +174,7 @@ class ModelFile:
     data_files: tuple[str, ...] = ()
     has_manifest: bool = False
     external_bytes: int | None = None
+    certain_weight_bytes: int = 0
 
     @property
     def other_batch_axis(self) -> BatchAxis | None:

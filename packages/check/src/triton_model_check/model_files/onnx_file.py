@@ -17,6 +17,7 @@ from constructs_triton_core.untrusted.budget import OverBudgetError
 from triton_model_check.facts.backend_releases import OnnxRuntime, onnx_runtime
 from triton_model_check.facts.published import load
 from triton_model_check.model_files.model_file import FileFault, ModelFile, ModelTensor
+from triton_model_check.model_files.onnx_certain_weights import certain_weight_bytes
 from triton_model_check.model_files.onnx_external_data import external_bytes, used_external_data
 from triton_model_check.model_files.onnx_faults import (
     content_faults,
@@ -214,6 +215,7 @@ def _signature(path: Path, model: OnnxModel, graph: OnnxGraph) -> ModelFile:
         versions=_versions(model),
         data_files=tuple(data_files),
         external_bytes=external_bytes(path, graph),
+        certain_weight_bytes=certain_weight_bytes(graph),
     )
 
 

@@ -39,6 +39,7 @@ _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _READ_PICKLE_BYTES = 1 << 16
 _FORWARD = "\n  def forward(self: "
 _END_OF_SELF, _NAME = re.compile(r"[,)\n]"), re.compile(r"\w+")
+_TENSOR = re.compile(r"(data|constants)/\d+")
 _STORAGES = load("names")["torch_storages"]
 _DEVICE = re.compile(r"torch\.device\(\"(\w+(?::\d+)?)\"\)")
 _UNREADABLE = (
@@ -81,6 +82,7 @@ def describe_torchscript(path: Path, file: BinaryIO) -> ModelFile:
         faults=tuple(_wrong_arguments(inputs)),
         traced_types=traced if has_types else (),
         not_checked=("shapes not checked" if has_types else "types and shapes not checked",),
+        certain_weight_bytes=archive.tensor_bytes,
     )
 
 
@@ -158,6 +160,15 @@ class _Archive:
         return "constants.pkl" in self.members or any(
             name.startswith("code/") for name in self.members
         )
+
+    @property
+    def tensor_bytes(self) -> int:
+        """The bytes of all tensors, which ``torch::jit::load`` moves to the device of the instance.
+
+        Source: pytorch torch/csrc/jit/serialization/import.cpp and unpickler.cpp, readArchive.
+        """
+        tensors = (full for name, full in self.members.items() if _TENSOR.fullmatch(name))
+        return sum(self.archive.getinfo(full).file_size for full in tensors)
 
     @cached_property
     def code(self) -> dict[str, str]:
