@@ -202,6 +202,7 @@ CHAPTERS = {
     "sagemaker": "SageMaker's front end",
     "target": "Image and GPUs of the target",
     "target_size": "Memory, disk and request size of the target",
+    "shared_memory": "Shared memory of Python models",
     "server": "How a server is started",
     "real_server": "What a Triton server on your machine says",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from check_examples.onnx_models import relu
-from check_examples.repositories import CLASS, HEAD, IO, ONNX, Example, one
+from check_examples.repositories import BIG, CLASS, HEAD, IO, ONNX, Example, one
 from triton_model_check.model_config.server_answer import Outcome, ServerAnswer
 from triton_model_check.model_config.target import Target
 
@@ -41,6 +41,11 @@ EXAMPLES: dict[str, Example] = {
         one(HEAD + "version_policy { all { } }\n", **{"m/2/model.py": CLASS}),
         one(HEAD, **{"m/2/model.py": CLASS}),
         KSERVE,
+    ),
+    "server-shm-calls": Example(
+        one('backend: "python"\nmax_batch_size: 128\n' + BIG % 150528),
+        one('backend: "python"\nmax_batch_size: 64\n' + BIG % 150528),
+        DOCKER,
     ),
     "server-stray-folder": Example(
         one(HEAD, **{"docs/index.md": "..."}), one(HEAD, **{"README.md": "..."}), DOCKER

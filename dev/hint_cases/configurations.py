@@ -240,6 +240,10 @@ CASES: dict[str, tuple[Step, ...]] = {
     "server-shm-size": (endpoint(shm_bytes=256 << 20),),
     "server-shm-size: many instances": (endpoint(shm_bytes=256 << 20),),
     "server-shm-size: all versions": (endpoint(shm_bytes=256 << 20),),
+    "server-shm-calls": (
+        endpoint(shm_bytes=256 << 20),
+        config("max_batch_size: 128", "max_batch_size: 64"),
+    ),
     "server-stray-folder": (delete("docs"),),
     "server-stray-folder: hidden": (endpoint(load_models=("m",)),),
     "server-named-config": (

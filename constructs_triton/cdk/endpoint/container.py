@@ -167,6 +167,7 @@ def _target(
     """Return what the models are checked for."""
     shm_bytes = environment.get(variables()["shm_default_byte_size"].name, "")
     load_limit = environment.get(_GPU_LOAD_LIMIT, "")
+    shm_growth = environment.get(variables()["shm_growth_byte_size"].name, "")
     return Target(
         platform="sagemaker-multi-model" if models.serves_many else "sagemaker",
         gpu_count=instance_type.gpus,
@@ -181,6 +182,7 @@ def _target(
         is_prebuilt_image=isinstance(image, DlcImage),
         model_load_gpu_limit=_fraction(load_limit),
         shm_default_byte_size=int(shm_bytes) if shm_bytes.isdecimal() else None,
+        shm_growth_byte_size=int(shm_growth) if shm_growth.isdecimal() else None,
         has_orchestrator=environment.get("TRTLLM_ORCHESTRATOR") == "1",
         is_uncompressed=models.compression_type is CompressionType.NONE,
         python_path=environment.get("PYTHONPATH"),

@@ -73,8 +73,8 @@ def test_followed_size_is_enough_on_a_server_too(tmp_path: Path) -> None:
     known = {"image_version": "23.05", "shm_bytes": 64 << 20}
     (found,) = _findings(files, tmp_path, "server", **known)
     assert found.message == (
-        "2 instances of Python models take 128 MiB of /dev/shm "
-        "at their start with image 23.05, got 64 MiB"
+        "when the server starts, the models need at least 128 MiB of /dev/shm, "
+        "which has 64 MiB: m: region 64 MiB; n: region 64 MiB"
     )
     assert found.hint.startswith(
         "start the container with --shm-size=256m, and check with --shm-size 256m;"

@@ -16,6 +16,8 @@ EVERY_KEY = """
 target = "kubernetes"
 image-version = "24.10"
 shm-size = "256m"
+shm-default-byte-size = "16m"
+shm-growth-byte-size = "1m"
 backends = ["mine"]
 gpus = 0
 gpu-memory = 22888
@@ -52,6 +54,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         target="kubernetes",
         image_version="24.10",
         shm_size=256 << 20,
+        shm_default_byte_size=16 << 20,
+        shm_growth_byte_size=1 << 20,
         backends=("mine",),
         gpus=0,
         gpu_memory=22888,

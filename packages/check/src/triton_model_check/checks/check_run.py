@@ -97,7 +97,7 @@ def _expected_codes(context: RepositoryContext) -> Collection[str]:
     return {
         code
         for code, rule in RULES.items()
-        if rule.group not in ("server", "real_server", "target", "target_size")
+        if rule.group not in ("server", "shared_memory", "real_server", "target", "target_size")
         and (target.local_files or not rule.needs_files)
         and rule.holds_for(target)
     }

@@ -24,13 +24,7 @@ def estimates(context: RepositoryContext) -> list[MemoryEstimate]:
     target = context.target
     if target.gpu_count is None or context.complete_bytes is not None:
         return []
-    together: list[list[str]] = [sorted(context.loaded)]
-    if target.mode == "multi-model" and context.archives:
-        together = [
-            [name for name in dict.fromkeys((each.model, *each.folders)) if name in context.models]
-            for each in context.archives
-        ]
-    return [_estimate(context, names, target.gpu_count) for names in together]
+    return [_estimate(context, names, target.gpu_count) for names in loaded_together(context)]
 
 
 def certain_estimates(context: RepositoryContext) -> list[MemoryEstimate]:
@@ -107,6 +101,16 @@ def limiting(target: Target, place: str) -> str | None:
     if most is None or (target.memory_gib is not None and most >= target.memory_gib * 1024):
         return None
     return "max_memory"
+
+
+def loaded_together(context: RepositoryContext) -> list[list[str]]:
+    """Return the names of the models that are loaded together: all, or those of each archive."""
+    if context.target.mode == "multi-model" and context.archives:
+        return [
+            [name for name in dict.fromkeys((each.model, *each.folders)) if name in context.models]
+            for each in context.archives
+        ]
+    return [sorted(context.loaded)]
 
 
 def _loaded(model: ModelUnderCheck) -> LoadedModel:

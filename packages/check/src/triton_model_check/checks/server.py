@@ -5,69 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Severity
-from triton_model_check.checks.instances import instance_count
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.checks.rules import Problem, rule
-from triton_model_check.facts.images import python_instance_bytes
 from triton_model_check.fixes.text_fixes import fix_of_fault
 from triton_model_check.model.folder import CONFIGS
-from triton_model_check.model_config.target import ALL_MODELS, SERVERS, Platform
+from triton_model_check.model_config.target import ALL_MODELS, SERVERS
 from triton_model_check.model_config.text import decode, read_text_fault
 
-_MIB = 2**20
 _OF_CHECKOUTS = {".git", ".github"}
-_SMALL_SINCE = "23.09"
 _server_rule = partial(rule, platforms=SERVERS)
-
-
-@_server_rule(
-    "server-shm-size",
-    "repository",
-    source="triton python_backend src/python_be.cc: shm_default_byte_size by release branch",
-)
-def shm_size(context: RepositoryContext) -> Iterator[Problem]:
-    """The instances of Python models fit into ``/dev/shm`` of the container when the server starts.
-
-    Each instance takes 64 MiB with images before 23.09, and 1 MiB with newer ones. Every loaded
-    version has its own, and vLLM models are Python models. A container has 64 MiB by default. The
-    instance that finds no more space stops the server. Requests need more, which depends on the
-    size of their tensors.
-    """
-    size, version = context.target.shm_bytes, context.target.image_version
-    if size is None or version is None:
-        return
-    count = sum(_python_instances(context.models[name]) for name in context.loaded)
-    needed = count * (context.target.shm_default_byte_size or python_instance_bytes(version))
-    if needed > size:
-        hint = _shm_hint(context.target.platform, -(-needed // (64 * _MIB)) * 128, version)
-        message = (
-            f"{count} instances of Python models take {needed / _MIB:g} "
-            "MiB of /dev/shm at their start"
-        )
-        yield Problem(f"{message} with image {version}, got {size / _MIB:g} MiB", hint=hint)
-
-
-def _python_instances(model: ModelUnderCheck) -> int:
-    if model.backend not in ("python", "vllm"):
-        return 0
-    versions = max(1, len(model.versions_to_load))  # they may be stored elsewhere
-    return versions if model.config is None else versions * instance_count(model)
-
-
-def _shm_hint(platform: Platform, mebibytes: int, version: str) -> str:
-    """Return how to enlarge ``/dev/shm``, with room for requests."""
-    fix = "mount an emptyDir volume with medium: Memory at /dev/shm"
-    if platform in ("server", "docker"):
-        fix = f"start the container with --shm-size={mebibytes}m"
-    is_small = is_at_least(version, _SMALL_SINCE)
-    other = (
-        "lower the count of instance groups"
-        if is_small
-        else f"use image version {_SMALL_SINCE} or newer"
-    )
-    return f"{fix}, and check with --shm-size {mebibytes}m; or {other}"
 
 
 @_server_rule(

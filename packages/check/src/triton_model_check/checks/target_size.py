@@ -1,96 +1,26 @@
-"""Whether the models fit their target: GPU memory, host memory, /dev/shm, disk and request size."""
+"""Whether the models fit their target: GPU memory, host memory, disk and request size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from constructs_triton_core.datatypes import by_data_type
 from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton_core.spelling import quoted
-from triton_model_check.checks.instances import instance_count
 from triton_model_check.checks.loaded_memory import certain_estimates, estimates, limiting
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.memory.estimate import MemoryEstimate, in_units
 from triton_model_check.memory.instances import HOST
-from triton_model_check.model_config.schema import data_type_name
+from triton_model_check.memory.shared_memory import tensor_bytes
 from triton_model_check.model_config.target import SAGEMAKER
-from triton_model_check.untrusted.budget import count_elements
 
 _MIB = 2**20
-_SHARED_MEMORY_DEFAULT = 16 * _MIB
 _MOST_PARTS = 3
 _KSERVE_HINT = (
     "raise resources.limits.memory of the InferenceService, which KServe's runtime sets to 2Gi, "
     "and check with --memory; or load fewer models"
 )
 _WEIGHTS_SOURCE = "triton backends, as facts/memory.json names them: which instances share weights"
-
-
-@warning(
-    "target-shared-memory",
-    "repository",
-    source=(
-        "triton python_backend, shm-default-byte-size; "
-        "AWS documentation: half of the memory is /dev/shm"
-    ),
-    hint=(
-        "lower the count of the instance groups or shm_default_byte_size, "
-        "or use an instance type with more memory"
-    ),
-    platforms=SAGEMAKER,
-)
-def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
-    """The instances of Python models fit into shared memory, which is half of the instance's
-    memory.
-
-    Each instance takes the region of ``SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE`` at its start, by
-    default 16 MiB, and about 1.25 times the size of its inputs and outputs while it works. All
-    models count that can be loaded together; a multi-model endpoint loads the models of each
-    archive. When shared memory is full, requests fail.
-    """
-    memory = context.target.memory_gib
-    if memory is None:
-        return
-    needed = sum(_shared_bytes(context.models[name]) for name in _loaded_at_once(context))
-    available = memory * 2**30 / 2
-    if needed > available:
-        yield Problem(
-            f"Python models need {needed / 2**30:.1f} GiB of shared memory, got "
-            f"{available / 2**30:g} GiB"
-        )
-
-
-def _loaded_at_once(context: RepositoryContext) -> list[str]:
-    """Return the models that can be loaded together;
-    a model of several archives is loaded several times.
-    """
-    if context.target.mode == "single" or not context.archives:
-        return sorted(context.loaded)
-    return [
-        name for archive in context.archives for name in archive.folders if name in context.models
-    ]
-
-
-def _shared_bytes(model: ModelUnderCheck) -> float:
-    if model.backend != "python" or model.config is None:
-        return 0
-    batch = max(1, model.config.max_batch_size)
-    sides = [
-        sum(_bytes(tensor) for tensor in side) for side in (model.config.input, model.config.output)
-    ]
-    region = model.target.shm_default_byte_size or _SHARED_MEMORY_DEFAULT
-    return float(instance_count(model) * (region + 1.25 * batch * sum(sides)))
-
-
-def _bytes(tensor: Any) -> int:
-    """Return the bytes of one element of the batch; a variable size counts as 1,
-    so this is the minimum.
-    """
-    row = by_data_type(data_type_name(tensor.data_type))
-    item = row.item_size if row is not None and row.item_size else 4
-    return int(item * count_elements(max(1, dim) for dim in tensor.dims))
 
 
 @warning(
@@ -108,7 +38,7 @@ def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     if not model.is_served:
         return
     batch = max(1, model.config.max_batch_size)
-    size = batch * sum(_bytes(tensor) for tensor in model.config.input)
+    size = batch * sum(tensor_bytes(tensor) for tensor in model.config.input)
     limit = INVOCATION_PAYLOAD_BYTES
     if size > limit:
         message = (

@@ -46,6 +46,8 @@ TYPES: dict[str, Callable[[str], Any]] = {
     "target": argument_type(read_platform),
     "image-version": argument_type(read_image_tag),
     "shm-size": argument_type(read_size),
+    "shm-default-byte-size": argument_type(read_size),
+    "shm-growth-byte-size": argument_type(read_size),
     "backends": lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
     "gpus": whole_number(RangeLimit(0, None)),
     "gpu-memory": whole_number(RangeLimit(1, None)),
@@ -75,6 +77,8 @@ class Settings:
     target: Platform | None = None
     image_version: str | None = None
     shm_size: int | None = None
+    shm_default_byte_size: int | None = None
+    shm_growth_byte_size: int | None = None
     backends: tuple[str, ...] | None = None
     gpus: int | None = None
     gpu_memory: int | None = None

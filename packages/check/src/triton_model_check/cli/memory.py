@@ -1,4 +1,4 @@
-"""``constructs-triton memory``: what the models of a repository take of GPUs and host."""
+"""``constructs-triton memory``: what models take of GPUs, host and ``/dev/shm``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from triton_model_check.choosing.settings import Settings
 from triton_model_check.cli.target_check import add_target_arguments, target_of
 from triton_model_check.memory.estimate import MemoryEstimate, in_units
 from triton_model_check.memory.room import models_at_once
+from triton_model_check.memory.shared_memory import SHARED_MEMORY
 from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_repository import ModelRepository
 
@@ -25,9 +26,9 @@ _COLUMNS = ("place", "model", "what", ("at least", "right"))
 def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "server") -> None:
     """Declare the command's arguments; ``default`` is where the models run."""
     parser.description = (
-        "Print what the models of a repository take of each GPU and of the host, at least, and "
-        "what is not counted. Name the machine with --instance-type, or with --gpus, --gpu-memory "
-        "and --memory. Exit code 1 if it is more than there is."
+        "Print what the models of a repository take of each GPU, of the host and of /dev/shm, at "
+        "least, and what is not counted. Name the machine with --instance-type, or with --gpus, "
+        "--gpu-memory, --memory and --shm-size. Exit code 1 if it is more than there is."
     )
     parser.add_argument("path", type=Path, metavar="PATH", help="a model repository")
     add_target_arguments(parser, default)
@@ -39,10 +40,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the estimates; return 1 if a place is too small, else 0."""
     repository = ModelRepository.from_directory(arguments.path)
     target = _target(arguments, repository)
-    if target.gpu_count is None:
+    if target.gpu_count is None and target.shm_bytes is None:
         raise InvalidValueError(
             "the number of GPUs is not known; add --instance-type, or --gpus with --gpu-memory "
-            "(--gpus 0 for a machine without)"
+            "(--gpus 0 for a machine without), or --shm-size for /dev/shm alone"
         )
     estimates = repository.memory(target)
     if arguments.json:
@@ -70,6 +71,12 @@ def _print(estimates: Sequence[MemoryEstimate], target: Target) -> None:
     not_counted = [line for estimate in estimates for line in estimate.not_counted]
     if not_counted:
         print_note("not counted:", *(f"  {line}" for line in dict.fromkeys(not_counted)))
+    shared = [line for estimate in estimates for line in estimate.shared_not_counted]
+    if shared:
+        lines = (f"  {line}" for line in dict.fromkeys(shared))
+        print_note(f"not counted in {SHARED_MEMORY}:", *lines)
+    if target.gpu_count is None:
+        print_note(f"only {SHARED_MEMORY} is counted; add --gpus N for GPUs and host")
     print_note("memory of requests (activations, workspaces) is not counted either")
     if target.mode == "multi-model":
         for room in models_at_once(estimates, target.model_load_gpu_limit):
@@ -101,4 +108,5 @@ def _to_dict(estimate: MemoryEstimate) -> dict[str, Any]:
         "limits": dict(estimate.limits),
         "exceeded": list(estimate.exceeded),
         "not_counted": list(estimate.not_counted),
+        "shared_not_counted": list(estimate.shared_not_counted),
     }

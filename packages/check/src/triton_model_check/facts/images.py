@@ -116,14 +116,12 @@ def image_version(version: str) -> ImageVersion:
     return ImageVersion(
         version=version,
         python=python_version(version),
-        glibc=_in_force(facts["glibc"], version),
+        glibc=in_force(facts["glibc"], version),
         cuda=known.get("cuda"),
         tensorrt=known.get("tensorrt"),
         released_on=known.get("released_on"),
-        min_compute_capability=_in_force(facts["min_compute_capability"], version),
-        newest_compute_capability_major=_in_force(
-            facts["newest_compute_capability_major"], version
-        ),
+        min_compute_capability=in_force(facts["min_compute_capability"], version),
+        newest_compute_capability_major=in_force(facts["newest_compute_capability_major"], version),
         backends=None if content is None else content.backends,
         removed_backends=_removed_backends(facts["removed_backends"], version),
         has_inference_type=is_at_least(version, facts["inference_type_since"]["since"]),
@@ -162,11 +160,11 @@ def image_packages(version: str | None) -> frozenset[str]:
     """Return the Python packages that AWS's image is known to contain; ``None`` is any image."""
     rows = load("images")["python_packages"]
     if version is not None:
-        return frozenset(_in_force(rows, version))
+        return frozenset(in_force(rows, version))
     return frozenset(name for row in rows for name in row["value"])
 
 
-def _in_force(rows: Sequence[dict[str, Any]], version: str) -> Any:
+def in_force(rows: Sequence[dict[str, Any]], version: str) -> Any:
     """The value of the last row that applies to the version;
     the first one for versions older than all.
     """
@@ -220,13 +218,6 @@ def last_release_with(backend: str) -> str:
     later ones do not have.
     """
     return str(load("targets")["last_with"].get(backend, newest_with(backend)))
-
-
-def python_instance_bytes(version: str) -> int:
-    """Return the shared memory that each instance of a Python model takes
-    at its start, in bytes.
-    """
-    return int(_in_force(load("targets")["python_instance_bytes"], version))
 
 
 def repository_name() -> str:

@@ -95,13 +95,14 @@ class MemoryEstimate:
     """What the models that are loaded together take.
 
     ``limits`` has the bytes of each place; a place without one has an unknown size. ``not_counted``
-    says what each model takes besides.
+    says what each model takes besides, and ``shared_not_counted`` what of ``/dev/shm``.
     """
 
     models: tuple[str, ...]
     parts: tuple[MemoryPart, ...]
     limits: Mapping[str, int] = field(default_factory=dict)
     not_counted: tuple[str, ...] = ()
+    shared_not_counted: tuple[str, ...] = ()
 
     def total(self, place: str) -> int:
         """Return the sum of the parts at a place, in bytes."""

@@ -118,6 +118,8 @@ class Target:
     ``shm_default_byte_size``
         Value of ``SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE``: shared memory of each instance of a
         Python model, in bytes; ``None`` is the default of the image.
+    ``shm_growth_byte_size``
+        Value of ``SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE``: the step by which it grows, in bytes.
     ``inference_type``
         Value of ``SAGEMAKER_TRITON_INFERENCE_TYPE``: ``"infer"``, ``"generate"`` or
         ``"generate_stream"``.
@@ -135,7 +137,7 @@ class Target:
     ``has_orchestrator``
         Whether TensorRT-LLM starts its own processes, by ``TRTLLM_ORCHESTRATOR``.
     ``shm_bytes``
-        Size of ``/dev/shm`` of the container, in bytes; not for SageMaker.
+        Size of ``/dev/shm`` of the container, in bytes. Default on SageMaker: half of the memory.
     ``backends``
         Names of the backends that the server has besides those of the image.
     ``model_config_name``
@@ -163,6 +165,7 @@ class Target:
     inference_type: str | None = None
     is_prebuilt_image: bool = True
     shm_default_byte_size: int | None = None
+    shm_growth_byte_size: int | None = None
     has_response_cache: bool | None = None
     has_network_isolation: bool | None = None
     has_orchestrator: bool | None = None

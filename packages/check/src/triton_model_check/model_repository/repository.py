@@ -271,19 +271,20 @@ class ModelRepository:
         return _with_places(report) if report.findings else report
 
     def memory(self, target: Target, *, is_archive: bool = False) -> tuple[MemoryEstimate, ...]:
-        """Return what the models take of each GPU and of the host, at least.
+        """Return what the models take of each GPU, of the host and of ``/dev/shm``, at least.
 
         One estimate has the models that are loaded together: all that the server loads, or those of
-        each archive of a multi-model endpoint. There is none if the number of GPUs is not known.
+        each archive of a multi-model endpoint. Without the number of GPUs, only
+        ``/dev/shm`` is estimated.
 
         ``is_archive``
             Whether the folder is the content of one archive. Default: ``False``.
         ``target``
             Where the models run, with its GPUs and memory.
         """
-        from triton_model_check.checks.loaded_memory import estimates
+        from triton_model_check.checks.loaded_shared_memory import memory_of
 
-        return tuple(estimates(self._context(target, is_packed=False, is_archive=is_archive)))
+        return tuple(memory_of(self._context(target, is_packed=False, is_archive=is_archive)))
 
     def _context(self, target: Target, is_packed: bool, is_archive: bool) -> RepositoryContext:
         """Return what the rules ask about the repository."""

@@ -264,9 +264,11 @@ def _target(container: Answer, instance_type: str | None) -> Target:
     """Return what the models of a container are checked for."""
     environment = container.get("Environment", {})
     shm = environment.get("SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE", "")
+    growth = environment.get("SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE", "")
     return replace(
         Target.named("sagemaker", instance_type=instance_type),
         image_version=version_of_image(container.get("Image")),
         default_model=environment.get(_DEFAULT_MODEL),
         shm_default_byte_size=int(shm) if shm.isdecimal() else None,
+        shm_growth_byte_size=int(growth) if growth.isdecimal() else None,
     )
