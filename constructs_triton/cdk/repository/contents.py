@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
+from constructs_triton.cdk.repository.asset_bucket_key import asset_keys
 from constructs_triton.cdk.repository.loaded_models import (
     LoadedModels,
     LocalModels,
@@ -214,6 +215,8 @@ class RepositoryContents:
     def _with_key(self, loaded: LoadedModels, location: ModelLocation) -> ModelLocation:
         if not isinstance(loaded, LocalModels):
             return location
+        bucket_name = location.url.removeprefix("s3://").partition("/")[0]
+        self.asset_keys = asset_keys(self._scope, bucket_name, self.asset_keys)
         decrypt = decrypt_statements("DecryptModel", *self.asset_keys)
         return replace(location, read_statements=(*location.read_statements, *decrypt))
 

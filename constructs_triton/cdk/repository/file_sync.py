@@ -18,6 +18,7 @@ from constructs_triton.cdk.repository.archive_assets import (
     StackAssets,
     label_of,
 )
+from constructs_triton.cdk.repository.asset_bucket_key import asset_keys
 from constructs_triton.cdk.repository.model_bucket import ModelKeys
 from constructs_triton.cdk.repository.model_sync import MODEL_SYNC_FUNCTION, ModelSyncFunction
 from constructs_triton.cdk.repository.staged_files import LARGE_SUFFIX, StagedModel
@@ -77,9 +78,11 @@ class FileSync(Construct):
             prune_after_seconds=None if prune_after is None else prune_after.to_seconds(),
             remove_on_delete=remove_on_delete,
         )
+        bucket_name = assets.manifest.bucket_name
+        keys_of_assets = asset_keys(self, bucket_name, [asset_encryption_key])
         statements = [
-            read_statement(self, assets.manifest.bucket_name, assets.keys_to_read()),
-            *decrypt_statements("DecryptFiles", asset_encryption_key),
+            read_statement(self, bucket_name, assets.keys_to_read()),
+            *decrypt_statements("DecryptFiles", *keys_of_assets),
             *place_statements(bucket, prefix, keys),
             *([] if keys.all else [find_statement(bucket, prefix)]),
             *deletion_statements(

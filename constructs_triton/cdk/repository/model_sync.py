@@ -26,6 +26,7 @@ from constructs_triton.cdk.repository.archive_assets import (
     StackAssets,
     label_of,
 )
+from constructs_triton.cdk.repository.asset_bucket_key import asset_keys
 from constructs_triton.cdk.repository.model_bucket import ModelKeys
 from constructs_triton.cdk.repository.sync_permissions import (
     READ_ACTIONS,
@@ -123,20 +124,21 @@ class ModelSync(Construct):
             prune_after_seconds=None if prune_after is None else prune_after.to_seconds(),
             remove_on_delete=remove_on_delete,
         )
+        keys_of_assets = asset_keys(self, asset.bucket_name, [asset_encryption_key])
         other_statements = [
-            *decrypt_statements("DecryptArchives", asset_encryption_key),
+            *decrypt_statements("DecryptArchives", *keys_of_assets),
             *_given_statements(given_archives),
             *place_statements(bucket, prefix, keys),
             *deletion_statements(
                 bucket, prefix, prune_after=prune_after, remove_on_delete=remove_on_delete
             ),
         ]
-        asset_keys = [archive.object_key for _, archive in archives.values()]
+        archive_keys = [archive.object_key for _, archive in archives.values()]
         statements = _with_read_statement(
             self,
             asset.bucket_name,
             asset.object_key,
-            asset_keys,
+            archive_keys,
             other_statements,
             are_few=len(archives) + len(stored_archives) <= _FEW,
         )

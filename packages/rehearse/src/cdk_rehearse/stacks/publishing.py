@@ -5,14 +5,21 @@ from __future__ import annotations
 import io
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 from ..services.service_api import ServiceApi
 
 
-def publish(assembly: Assembly, api: ServiceApi) -> None:
-    """Upload the file assets to the bucket that the templates use, as ``cdk deploy`` does."""
+def publish(assembly: Assembly, api: ServiceApi) -> bool:
+    """Upload the file assets to the bucket that the templates use, as ``cdk deploy`` does.
+
+    Returns whether all are uploaded: a stack that is deployed later may create the bucket, as the
+    staging stack of ``AppStagingSynthesizer`` does.
+    """
+    created = _created_buckets(assembly, api)
+    is_complete = True
     for manifest in assembly.asset_manifests:
         for name, _ in manifest.images():
             api.note_not_simulated("image asset", "", name)
@@ -23,8 +30,34 @@ def publish(assembly: Assembly, api: ServiceApi) -> None:
             body = asset.path.read_bytes() if asset.packaging == "file" else _zipped(asset.path)
             for place in asset.destinations.values():
                 bucket = _bucket(place["bucketName"], api)
+                if bucket in created and bucket not in api.backend("s3").buckets:
+                    is_complete = False
+                    continue
                 _expect_bucket(bucket, api)
                 api.call("s3", "PutObject", Bucket=bucket, Key=place["objectKey"], Body=body)
+    return is_complete
+
+
+def _created_buckets(assembly: Assembly, api: ServiceApi) -> set[str]:
+    """The names of the buckets that stacks of the assembly create."""
+    templates = (assembly.template(artifact) for artifact in assembly.stacks())
+    buckets = (
+        resource.properties.get("BucketName")
+        for template in templates
+        for resource in template.resources.values()
+        if resource.type == "AWS::S3::Bucket"
+    )
+    return {_bucket(_as_text(name), api) for name in buckets if name}
+
+
+def _as_text(name: Any) -> str:
+    """A name as the manifests of assets have it, with ``${AWS::Region}`` for a reference."""
+    if isinstance(name, dict) and set(name) == {"Fn::Join"}:
+        separator, parts = name["Fn::Join"]
+        return str(separator).join(map(_as_text, parts))
+    if isinstance(name, dict):
+        return f"${{{name.get('Ref', '')}}}"
+    return str(name)
 
 
 def _expect_bucket(name: str, api: ServiceApi) -> None:

@@ -145,9 +145,11 @@ class Trial:
         if version.directory is None:
             for name in set(_ARCHIVE.findall(str(version.template.body))):
                 self.account.api.call("s3", "PutObject", Bucket=self._bucket, Key=name, Body=b"")
-        elif version.directory not in self._published:
+            return
+        if version.directory in self._published:
+            return
+        if publish(Assembly(version.directory), self.account.api):
             self._published.add(version.directory)
-            publish(Assembly(version.directory), self.account.api)
 
     def look(self, moment: Step = Step("end", "now")) -> Moment:  # noqa: B008 - it cannot change
         """Return the account as it is now, or at this moment."""
