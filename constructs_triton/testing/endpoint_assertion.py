@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from aws_cdk import Stack
 
 from constructs_triton.testing.differences import differing_names, differing_values, listed
-from constructs_triton.testing.synthesized_stack import synthesized_stack
+from constructs_triton.testing.synthesized_stack import Source, synthesized_source
 from constructs_triton_core.cloud_assembly.endpoints import (
     DeclaredContainer,
     DeclaredEndpoint,
@@ -28,7 +25,7 @@ _LOGICAL_ID = re.compile(r"(.*?)([0-9A-F]{8})?")
 
 
 def assert_endpoint(
-    stack: Stack | Path | str,
+    stack: Source,
     *,
     name: str | None = None,
     image_version: str | None = None,
@@ -42,7 +39,9 @@ def assert_endpoint(
     """Check that one endpoint of a stack is as described. What is not given is not compared.
 
     Args:
-        stack: a stack, which is synthesized, or the path of a template that ``cdk synth`` wrote.
+        stack: a stack or an app, which is synthesized with its nested stacks, a construct of a
+            stack, which stands for the stack, a ``Template`` of ``aws_cdk.assertions``, or the path
+            of a template or a folder that ``cdk synth`` wrote.
         name: the endpoint's name, logical ID or path of its construct (default: any endpoint of the
             stack).
         image_version: the Triton version in the image's tag, such as ``"26.05"``.
@@ -61,14 +60,15 @@ def assert_endpoint(
         AssertionError: no endpoint is as described. The message lists the differences of the
             nearest one.
         InvalidValueError: the stack is in no app, the template cannot be read, ``image_version`` is
-            not a string, or ``variants`` is a mapping.
+            not a string, ``variants`` is a mapping, or a ``Template`` does not have what is
+            compared.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
     _check_version(image_version)
     _check_variants(variants)
-    synthesized = synthesized_stack(stack)
+    source = synthesized_source(stack)
+    endpoints = _endpoints_called(name, source.name, source.all_stacks())
     expected = _Expected(
-        synthesized,
         image_version,
         _names(instance_types),
         environment,
@@ -79,25 +79,43 @@ def assert_endpoint(
         },
         _names(models),
     )
-    nearest, differences = expected.nearest(_endpoints_called(name, synthesized))
+    nearest, differences = expected.nearest(endpoints)
     if differences:
         lines = "\n".join(f"  {each}" for each in differences)
-        raise AssertionError(f'{synthesized.name}: endpoint "{nearest.name}" differs\n{lines}')
+        raise AssertionError(f'{source.name}: endpoint "{nearest.name}" differs\n{lines}')
 
 
-def _endpoints_called(name: str | None, stack: SynthesizedStack) -> list[DeclaredEndpoint]:
+@dataclass(frozen=True)
+class _Endpoint:
+    """An endpoint, and all stacks of the source, which can have its models."""
+
+    declared: DeclaredEndpoint
+    stacks: Sequence[SynthesizedStack]
+
+    @property
+    def name(self) -> str:
+        return self.declared.name
+
+
+def _endpoints_called(
+    name: str | None, source: str, stacks: Sequence[SynthesizedStack]
+) -> list[_Endpoint]:
     """Return the endpoints of a name; all endpoints if no name is given.
 
     Raises:
-        AssertionError: the stack has none.
+        AssertionError: the stacks have none.
     """
     __tracebackhide__ = True
-    endpoints = list(declared_endpoints(stack, is_complete=False))
-    chosen = [each for each in endpoints if name is None or _is_called(name, each)]
+    endpoints = [
+        _Endpoint(declared, stacks)
+        for stack in stacks
+        for declared in declared_endpoints(stack, is_complete=False)
+    ]
+    chosen = [each for each in endpoints if name is None or _is_called(name, each.declared)]
     if not chosen:
         wanted = "no endpoint" if name is None else f'no endpoint "{name}"'
         known = listed([each.name for each in endpoints])
-        raise AssertionError(f"{stack.name}: has {wanted}; its endpoints are: {known}")
+        raise AssertionError(f"{source}: has {wanted}; its endpoints are: {known}")
     return chosen
 
 
@@ -125,7 +143,6 @@ def _names(given: str | Collection[str] | None) -> Collection[str] | None:
 
 @dataclass(frozen=True)
 class _Expected:
-    stack: SynthesizedStack
     image_version: str | None
     instance_types: Collection[str] | None
     environment: Mapping[str, object] | None
@@ -133,15 +150,14 @@ class _Expected:
     numbers_of_variants: Mapping[str, Mapping[str, float]]
     models: Collection[str] | None
 
-    def nearest(
-        self, endpoints: Collection[DeclaredEndpoint]
-    ) -> tuple[DeclaredEndpoint, list[str]]:
+    def nearest(self, endpoints: Collection[_Endpoint]) -> tuple[_Endpoint, list[str]]:
         """Return the endpoint with the fewest differences, and these."""
         compared = ((endpoint, list(self.differences(endpoint))) for endpoint in endpoints)
         return min(compared, key=lambda found: len(found[1]))
 
-    def differences(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
+    def differences(self, found_endpoint: _Endpoint) -> Iterator[str]:
         """Yield a sentence for each difference of an endpoint."""
+        endpoint = found_endpoint.declared
         yield from self._different_image(endpoint)
         if self.instance_types is not None:
             types = [
@@ -154,7 +170,7 @@ class _Expected:
         yield from self._different_variants(endpoint)
         yield from self._different_environment(endpoint)
         if self.models is not None:
-            yield from differing_names("models", self.models, self._models(endpoint))
+            yield from differing_names("models", self.models, _models(found_endpoint))
 
     def _different_image(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
         if self.image_version is None:
@@ -185,31 +201,39 @@ class _Expected:
         ]
         yield from dict.fromkeys(sentences)  # variants often differ in the same way
 
-    def _models(self, endpoint: DeclaredEndpoint) -> frozenset[str] | None:
-        """Return the models that a request can reach;
-        ``None`` if the template does not say them.
-        """
-        found: frozenset[str] = frozenset()
-        for container in endpoint.containers:
-            models = self._models_of(container)
-            if models is None:
-                return None
-            found |= models
-        return found
 
-    def _models_of(self, container: DeclaredContainer) -> frozenset[str] | None:
-        if not container.is_multi_model:
-            model = container.environment.get(_DEFAULT_MODEL)
-            return None if model is None else frozenset({model})
-        from constructs_triton_tools.assembly.model_syncs import model_syncs
+def _models(endpoint: _Endpoint) -> frozenset[str] | None:
+    """Return the models that a request can reach; ``None`` if the template does not say them."""
+    found: frozenset[str] = frozenset()
+    for container in endpoint.declared.containers:
+        models = _models_of(container, endpoint.stacks)
+        if models is None:
+            return None
+        found |= models
+    return found
 
-        for _, sync in model_syncs(self.stack, RESOURCE_TYPE, container.archive_url or ""):
-            manifest = self.stack.asset(sync.manifest_key)
+
+def _models_of(
+    container: DeclaredContainer, stacks: Sequence[SynthesizedStack]
+) -> frozenset[str] | None:
+    if not container.is_multi_model:
+        model = container.environment.get(_DEFAULT_MODEL)
+        return None if model is None else frozenset({model})
+    from constructs_triton_tools.assembly.model_syncs import model_syncs
+
+    for stack in stacks:
+        for _, sync in model_syncs(stack, RESOURCE_TYPE, container.archive_url or ""):
+            if not stack.manifests:
+                raise InvalidValueError(
+                    "models: a Template does not know the models of a multi-model endpoint; pass "
+                    "the stack in place of its Template"
+                )
+            manifest = stack.asset(sync.manifest_key)
             if manifest is not None and manifest.is_file():
                 return frozenset(
                     each.name for each in Manifest.from_json(manifest.read_bytes()).archives
                 )
-        return None
+    return None
 
 
 def _is_called(name: str, endpoint: DeclaredEndpoint) -> bool:

@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from aws_cdk import Stack, Stage
+from aws_cdk.assertions import Template
+from constructs import IConstruct
 
 from constructs_triton.testing.optional_packages import optional_package
-from constructs_triton.testing.synthesized_stack import synthesized
+from constructs_triton.testing.synthesized_stack import stack_of, synthesized
+from constructs_triton_core.errors import InvalidValueError
 
 if TYPE_CHECKING:
     from cdk_rehearse.updates.report import Rehearsal
     from cdk_rehearse.updates.versions import Version
 
-Source = Stack | Stage | Path | str | None
+Source = IConstruct | Path | str | None
 
 
 def rehearse(
@@ -32,9 +35,10 @@ def rehearse(
     """Rehearse an update of a stack or an app in a simulated account.
 
     Args:
-        old: The deployed version: a stack or an app, which is synthesized, the folder of a cloud
-            assembly, or the path of a template; ``None`` before the first deployment. Of a template
-            alone, neither functions nor models are known.
+        old: The deployed version: a stack or an app, which is synthesized, a construct, which
+            stands for its stack, the folder of a cloud assembly, or the path of a template;
+            ``None`` before the first deployment. A nested stack stands for the stack that it is in.
+            Of a template alone, neither functions nor models are known.
         new: The version to deploy; ``None`` for a deletion.
         fleets: Instances of endpoints before the update, by name or logical ID. Default: the
             highest number of an endpoint with scaling, the initial number of others.
@@ -122,9 +126,23 @@ def assert_update_keeps_serving(
 
 
 def _version(source: Source) -> Path | str | Version | None:
-    if not isinstance(source, Stack | Stage):
+    if source is None or isinstance(source, Path | str):
         return source
+    if isinstance(source, Template):
+        raise InvalidValueError(
+            "rehearse: a Template has neither the functions nor the models of its stack; pass the "
+            "stack in place of its Template"
+        )
+    if not isinstance(source, Stage):
+        source = _outermost(stack_of(source))
     directory = synthesized(source)
     versions = optional_package("cdk_rehearse.updates.versions", "rehearse")
     version: Version = versions.read_version(directory)
     return version.only([source.artifact_id]) if isinstance(source, Stack) else version
+
+
+def _outermost(stack: Stack) -> Stack:
+    """Return the stack that is deployed: of a nested stack, the one that it is nested in."""
+    while stack.nested_stack_parent is not None:
+        stack = stack.nested_stack_parent
+    return stack

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from aws_cdk import Stack
-
 from constructs_triton.testing.differences import differing, listed
-from constructs_triton.testing.synthesized_stack import synthesized_stack
+from constructs_triton.testing.synthesized_stack import Source, synthesized_source
 from constructs_triton_core.cloud_assembly.scaling import DeclaredPolicy, scaling_policies
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean
@@ -19,7 +16,7 @@ _ADDED_UP = {"GPUUtilization": "GPUs", "GPUMemoryUtilization": "GPUs", "CPUUtili
 
 
 def assert_scales(
-    stack: Stack | Path | str,
+    stack: Source,
     *,
     on: str = "",
     target: float | None = None,
@@ -29,7 +26,9 @@ def assert_scales(
     """Check that a scaling policy of the stack is as described. What is not given is not compared.
 
     Args:
-        stack: a stack, which is synthesized, or the path of a template that ``cdk synth`` wrote.
+        stack: a stack or an app, which is synthesized with its nested stacks, a construct of a
+            stack, which stands for the stack, a ``Template`` of ``aws_cdk.assertions``, or the path
+            of a template or a folder that ``cdk synth`` wrote.
         on: the metric, which is required: ``"GPUUtilization"``, ``"InvocationsPerInstance"``, or
             the name of another CloudWatch metric or of a predefined metric.
         target: the policy's ``TargetValue``. It is a number of requests per minute for
@@ -47,14 +46,16 @@ def assert_scales(
             read.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    synthesized = synthesized_stack(stack)
-    policies = [_Policy.of(each) for each in scaling_policies(synthesized)]
+    source = synthesized_source(stack)
+    policies = [
+        _Policy.of(policy) for each in source.all_stacks() for policy in scaling_policies(each)
+    ]
     if not on:
-        raise InvalidValueError(_no_metric(synthesized.name, policies))
+        raise InvalidValueError(_no_metric(source.name, policies))
     chosen = [each for each in policies if of is None or each.is_of(of)]
     candidates = [each for each in chosen if on in each.metrics]
     if not candidates:
-        raise AssertionError(_no_policy(synthesized.name, on, of, policies, chosen))
+        raise AssertionError(_no_policy(source.name, on, of, policies, chosen))
     nearest, differences = min(
         ((each, list(each.differences(target, between))) for each in candidates),
         key=lambda found: len(found[1]),
@@ -62,7 +63,7 @@ def assert_scales(
     if differences:
         lines = "\n".join(f"  {each}" for each in differences)
         raise AssertionError(
-            f'{synthesized.name}: the policy on "{on}" of {nearest.scaled} differs\n{lines}'
+            f'{source.name}: the policy on "{on}" of {nearest.scaled} differs\n{lines}'
         )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import datetime
+from types import FunctionType, GeneratorType
+from typing import TYPE_CHECKING, Any
 
-from aws_cdk import Stack
+from aws_cdk.assertions import Template
 
 from constructs_triton.testing.stable_templates import stable_template
-from constructs_triton_core.errors import MissingDependencyError
+from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 
 try:
     from syrupy.extensions.json import JSONSnapshotExtension
@@ -19,19 +21,26 @@ except ImportError as error:
         "'constructs-triton[testing]'`"
     ) from None
 
+# What syrupy writes with its content; tuples include named ones.
+_WRITTEN = (
+    *(str, int, float, dict, list, tuple, set, frozenset, GeneratorType),
+    *(datetime.date, FunctionType),
+)
+
 if TYPE_CHECKING:
     from syrupy.types import PropertyFilter, PropertyMatcher, SerializableData, SerializedData
 
 
 class TritonTemplateExtension(JSONSnapshotExtension):
-    """Compares a stack's stable template with a JSON file, one for each snapshot.
+    """Compares the stable template of a stack or an app with a JSON file for each snapshot.
 
     >>> def test_template(snapshot):  # doctest: +SKIP
     ...     assert stack == snapshot(extension_class=TritonTemplateExtension)
 
-    ``pytest --snapshot-update`` writes the file. Other values than stacks are written as JSON. A
-    test that fails lists every difference, whatever the verbosity of pytest and whether it runs in
-    CI.
+    ``pytest --snapshot-update`` writes the file. A construct stands for the stack that it is in.
+    Stacks can be members of lists and dictionaries. Other values are written as JSON; a value that
+    JSON cannot hold raises an error, because only the name of its class would be compared. A test
+    that fails lists every difference, whatever the verbosity of pytest and whether it runs in CI.
     """
 
     def serialize(
@@ -42,15 +51,37 @@ class TritonTemplateExtension(JSONSnapshotExtension):
         include: PropertyFilter | None = None,
         matcher: PropertyMatcher | None = None,
     ) -> SerializedData:
-        """Return the JSON of a stack's stable template, or of another value.
+        """Return the JSON of a stable template, or of another value.
 
         Args:
-            data: A stack, or any value that syrupy can write as JSON.
+            data: A stack, an app, a construct of a stack, or any value that JSON can hold.
             exclude: Properties to leave out; see syrupy.
             include: Properties to keep; see syrupy.
             matcher: Replaces values that change from run to run; see syrupy.
+
+        Raises:
+            InvalidValueError: a value is of a type that JSON cannot hold.
         """
-        shown = stable_template(data) if isinstance(data, Stack) else data
+
+        def comparable(*, data: Any, path: Any) -> Any:
+            return _comparable(data if matcher is None else matcher(data=data, path=path))
+
         return SerializedTemplate(
-            super().serialize(shown, exclude=exclude, include=include, matcher=matcher)
+            super().serialize(data, exclude=exclude, include=include, matcher=comparable)
         )
+
+
+def _comparable(value: Any) -> Any:
+    """Return a value whose whole content syrupy writes.
+
+    syrupy writes an object of another type as the name of its class or as what its ``__repr__``
+    returns, so that a change of the object may not change the snapshot.
+    """
+    if value is None or isinstance(value, _WRITTEN):
+        return value
+    if isinstance(value, Template) or hasattr(value, "node"):
+        return stable_template(value)
+    raise InvalidValueError(
+        f"snapshot: must be a stack or a value of JSON, got {type(value).__name__}; pass a stack, "
+        "an app or a construct, or convert the value to a dictionary"
+    )

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aws_cdk import Stack
-
 from constructs_triton.testing.asset_names import StableNames
-from constructs_triton.testing.synthesized_stack import synthesized_stack
+from constructs_triton.testing.synthesized_stack import (
+    Source,
+    StackInFolder,
+    synthesized_source,
+)
+from constructs_triton_core.cloud_assembly.synthesized_stack import NESTED_STACK_TYPE
+from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.errors import InvalidValueError, TemplateError
 
 DIGESTS = "Digests"
+#: The member of a nested stack's resource that has the nested stack's own stable template.
+NESTED_TEMPLATE = "Template"
 # What the CDK adds to every template; it changes with the CDK's release.
 _ADDED_BY_THE_CDK = {
     "Parameters": ("BootstrapVersion",),
@@ -25,8 +33,11 @@ _METADATA_OF_THE_CDK = ("aws:cdk:", "aws:asset:")
 _ARN_LISTS = ("Resource", "NotResource")
 
 
-def stable_template(stack: Stack | Path | str, *, digests: bool = False) -> dict[str, Any]:
+def stable_template(stack: Source, *, digests: bool = False) -> dict[str, Any]:
     """Return the template of a stack with names in place of digests.
+
+    The resource of a nested stack has the nested template in ``Template``. Of an app, or of the
+    folder of a cloud assembly, the result has the template of each stack by its ID.
 
     An archive's key becomes ``<archive:digits>``, a Lambda function's code ``<asset:ModelSync>``,
     an image ``<image:App>``. What the CDK adds for itself is left out: its bootstrap version, its
@@ -34,23 +45,59 @@ def stable_template(stack: Stack | Path | str, *, digests: bool = False) -> dict
     unchanged.
 
     Args:
-        stack: a stack, which is synthesized, or the path of a template that ``cdk synth`` wrote.
+        stack: a stack or an app, which is synthesized, a construct of a stack, which stands for
+            the stack, or the path of a template or a folder that ``cdk synth`` wrote.
         digests: whether to add the digest of each asset in a section ``Digests``, so that new
             content of a model changes one line (default: no line).
 
     Raises:
-        InvalidValueError: the stack is in no app, or the template cannot be read.
+        InvalidValueError: the stack is in no app, the template cannot be read, or ``stack`` is a
+            ``Template`` of ``aws_cdk.assertions``, which has no assets and no nested stacks.
     """
-    synthesized = synthesized_stack(stack)
-    names = StableNames.of(synthesized)
-    template: dict[str, Any] = _in_order(names.replace(_without_cdk(synthesized.template.body)))
+    source = synthesized_source(stack)
+    found = {name: _stable(each, digests) for name, each in source.stacks.items()}
+    return found if source.is_app else next(iter(found.values()))
+
+
+def _stable(stack: StackInFolder, digests: bool) -> dict[str, Any]:
+    if stack.folder is None:
+        raise InvalidValueError(
+            "stack: a Template does not know its assets, so their digests would be in the snapshot;"
+            " pass the stack in place of Template.from_stack(stack)"
+        )
+    template = _with_nested(stack, stack.folder, frozenset())
     if not digests:
         return template
     text = json.dumps(template)
-    return {
-        **template,
-        DIGESTS: {name: digest for name, digest in names.digests.items() if name in text},
-    }
+    found = StableNames.of(stack.stack).digests
+    return {**template, DIGESTS: {name: found[name] for name in found if name in text}}
+
+
+def _with_nested(stack: StackInFolder, folder: Path, outer: frozenset[str]) -> dict[str, Any]:
+    """Return the stable template of a stack, with those of its nested stacks.
+
+    ``outer`` are the files of the stacks that it is nested in.
+    """
+    synthesized = stack.stack
+    names = StableNames.of(synthesized)
+    template: dict[str, Any] = _in_order(names.replace(_without_cdk(synthesized.template.body)))
+    for logical_id, resource in synthesized.template.resources_of_type(NESTED_STACK_TYPE).items():
+        # A digest in a logical ID, as of a Lambda version, has been replaced.
+        shown = template["Resources"][names.replace(logical_id)]
+        file = synthesized.nested_template(logical_id)
+        if file is None:
+            # Only the address tells whether a template that is not read has changed.
+            shown["Properties"]["TemplateURL"] = resource.properties.get("TemplateURL")
+            continue
+        if file in outer:
+            raise TemplateError(f"{synthesized.name}/{logical_id}: contains itself")
+        nested = replace(
+            synthesized,
+            name=f"{synthesized.name}/{logical_id}",
+            template=Template.read(folder / file),
+        )
+        shown[NESTED_TEMPLATE] = _with_nested(StackInFolder(nested, folder), folder, outer | {file})
+    return template
 
 
 def _without_cdk(template: Mapping[str, Any]) -> dict[str, Any]:

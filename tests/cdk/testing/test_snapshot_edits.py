@@ -35,7 +35,6 @@ from constructs_triton.testing import (
     assert_no_replacement,
     stable_template,
 )
-from constructs_triton.testing.synthesized_stack import synthesized_stack
 
 PROJECT = Path(__file__).resolve().parents[3]
 MODELS = PROJECT / "assets" / "model_repositories"
@@ -206,11 +205,18 @@ class Snapshots:
         stack = sample.stack(folder / "cdk.out")
         template = stable_template(stack)
         return cls(
-            _lines(dict(synthesized_stack(stack).template.body)),
+            _lines(_template(stack)),
             _lines(template),
             _lines(stable_template(stack, digests=True)),
             template,
         )
+
+
+def _template(stack: cdk.Stack) -> dict[str, Any]:
+    stage = cdk.Stage.of(stack)
+    assert stage is not None
+    path = Path(stage.synth().directory, stack.template_file)
+    return dict(json.loads(path.read_text()))
 
 
 @cache

@@ -23,7 +23,7 @@ from constructs_triton_core.cloud_assembly.template import Template, check_shape
 from constructs_triton_core.errors import InvalidValueError, TemplateError
 from constructs_triton_core.spelling import did_you_mean, quoted
 
-__all__ = ["MOST_STACKS", "Assembly", "read_stacks"]
+__all__ = ["MOST_STACKS", "Assembly", "read_stacks", "template_stacks"]
 
 _ASSETS, _STAGE, _STACK = "cdk:asset-manifest", "cdk:cloud-assembly", "aws:cloudformation:stack"
 _LOGICAL_ID = "aws:cdk:logicalId"
@@ -96,10 +96,7 @@ class Assembly:
         """Stages and nested stacks can share files,
         so a few files can stand for any number of stacks.
         """
-        for number, each in enumerate(found):
-            if number == MOST_STACKS:
-                raise TemplateError(f"{self.directory}: {_TOO_MANY}")
-            yield each
+        return _bounded(found, self.directory)
 
     def stack(self, artifact: str) -> SynthesizedStack:
         """Return a stack by its ID in the manifest."""
@@ -224,6 +221,27 @@ class Assembly:
         return found
 
 
+def _bounded(found: Iterable[_Found], where: Path) -> Iterator[_Found]:
+    for number, each in enumerate(found):
+        if number == MOST_STACKS:
+            raise TemplateError(f"{where}: {_TOO_MANY}")
+        yield each
+
+
+def template_stacks(path: Path, name: str | None = None) -> list[SynthesizedStack]:
+    """Return the stack of a template such as ``cdk.out/Shop.template.json``, then its nested
+    stacks.
+
+    ``name`` is what messages call the stack (default: the file's name).
+
+    Raises:
+        TemplateError: a template cannot be read.
+    """
+    stack = SynthesizedStack.read(path, name)
+    nested = stack.nested(path.parent, Template.read)
+    return [stack, *_bounded(nested, path)]
+
+
 def read_stacks(path: Path, wanted: Sequence[str] | None) -> list[SynthesizedStack]:
     """Return the stacks of an assembly's folder, or of one template: those with the wanted names,
     or all.
@@ -232,7 +250,7 @@ def read_stacks(path: Path, wanted: Sequence[str] | None) -> list[SynthesizedSta
         InvalidValueError: there is no stack with a name.
         TemplateError: the folder or the template cannot be read.
     """
-    stacks = list(Assembly(path).all_stacks()) if path.is_dir() else [SynthesizedStack.read(path)]
+    stacks = list(Assembly(path).all_stacks()) if path.is_dir() else template_stacks(path)
     known = {name: each for each in stacks for name in (*each.names, each.name)}
     for name in wanted or ():
         if name not in known:

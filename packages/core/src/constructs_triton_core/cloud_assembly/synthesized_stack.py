@@ -25,8 +25,10 @@ from constructs_triton_core.cloud_assembly.template import (
 )
 from constructs_triton_core.errors import TemplateError
 
-__all__ = ["SynthesizedStack"]
+__all__ = ["NESTED_STACK_TYPE", "SynthesizedStack"]
 
+#: The CloudFormation type of a nested stack.
+NESTED_STACK_TYPE = "AWS::CloudFormation::Stack"
 _HINT = "run `npx cdk synth` again"
 
 
@@ -232,10 +234,10 @@ class SynthesizedStack:
         """Yield its nested stacks, and theirs; ``directory`` is the folder of their templates.
 
         ``read`` returns the template in a file. ``outer`` are the templates that they are nested
-        in.
+        in. A nested stack whose template is not in the cloud assembly is left out.
         """
-        for logical_id in self.created("AWS::CloudFormation::Stack"):
-            file = self.template.resources[logical_id].metadata.get("aws:asset:path")
+        for logical_id in self.created(NESTED_STACK_TYPE):
+            file = self.nested_template(logical_id)
             if file is None:
                 continue
             if file in outer:
@@ -254,6 +256,29 @@ class SynthesizedStack:
             )
             yield stack
             yield from stack.nested(directory, read, outer | {file})
+
+    def nested_template(self, logical_id: str) -> str | None:
+        """Return the file with the template of a nested stack.
+
+        ``None`` if the cloud assembly has none, as of a template that is only in S3.
+
+        The ``cdk`` command line writes it into the metadata of the resource. An app that runs
+        without the command line, as in a test, has only the address of the template in S3.
+        """
+        file = self.template.resources[logical_id].metadata.get("aws:asset:path")
+        if file is not None:
+            return str(file)
+
+        address = self.known_properties(logical_id).get("TemplateURL")
+        if not isinstance(address, str):
+            return None
+        # The key may have a prefix, so it is one or more of the last parts of the address.
+        parts = address.split("/")
+        for first in range(len(parts) - 1, 0, -1):
+            asset = self.asset("/".join(parts[first:]))
+            if asset is not None:
+                return str(asset.absolute())
+        return None
 
 
 def _manifests(template: Path) -> Iterator[AssetManifest]:

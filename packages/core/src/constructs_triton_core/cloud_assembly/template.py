@@ -14,7 +14,7 @@ from constructs_triton_core.cloud_assembly.shapes import NUMBER, SCALAR, STRING,
 from constructs_triton_core.errors import TemplateError
 from constructs_triton_core.untrusted.regular_files import read_json
 
-__all__ = ["Resource", "Template", "check_shape", "references", "value_at"]
+__all__ = ["Resource", "Template", "check_shape", "references", "substitutions", "value_at"]
 
 _SUBSTITUTION = re.compile(r"\$\{(!?)([^}]*)\}")
 

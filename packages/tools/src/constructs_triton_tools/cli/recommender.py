@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from constructs_triton_core.aws_reader import AwsReader
-from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.cloud_assembly.assembly import template_stacks
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
@@ -160,13 +159,13 @@ def _request(arguments: argparse.Namespace) -> int:
 
 def check_template(path: Path) -> None:
     """Refuse the multi-model endpoints of a template, with the reason."""
-    stack = SynthesizedStack(str(path), Template.read(path))
-    for logical_id in stack.created("AWS::SageMaker::Model"):
-        container = stack.known_properties(logical_id).get("PrimaryContainer") or {}
-        if container.get("Mode") == "MultiModel":
-            raise InvalidValueError(
-                f"{path}: {logical_id} serves several models. {MULTI_MODEL_REASON}"
-            )
+    for stack in template_stacks(path, str(path)):
+        for logical_id in stack.created("AWS::SageMaker::Model"):
+            container = stack.known_properties(logical_id).get("PrimaryContainer") or {}
+            if container.get("Mode") == "MultiModel":
+                raise InvalidValueError(
+                    f"{stack.name}: {logical_id} serves several models. {MULTI_MODEL_REASON}"
+                )
 
 
 def _container(arguments: argparse.Namespace) -> dict[str, Any]:

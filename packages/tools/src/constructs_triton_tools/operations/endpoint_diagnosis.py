@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton_core.aws_reader import AwsError
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_tools.aws.noting_reader import NotingReader
+from constructs_triton_tools.aws.stack_resources import stack_resources
 from constructs_triton_tools.operations.cloudwatch_logs import (
     LogLine,
     component_log_group_of,
@@ -231,11 +232,7 @@ def _rollback_messages(
     """Compare the configuration that runs with the one that the stack deployed."""
     if described["EndpointStatus"] != _GOOD:
         return
-    resources = list(
-        reader.read_list(
-            "cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack
-        )
-    )
+    resources = list(stack_resources(reader.read_list, stack))
     deployed = {
         each["PhysicalResourceId"].rpartition("/")[2]
         for each in resources

@@ -18,6 +18,7 @@ from constructs_triton_functions.model_sync.placement import Placement, SyncErro
 from constructs_triton_functions.model_sync.properties import FILES_FOLDER
 from constructs_triton_functions.model_sync.pruning import prune
 from constructs_triton_tools.aws.s3_client import s3_client
+from constructs_triton_tools.aws.stack_resources import stack_resources
 from constructs_triton_tools.operations.library_values import ArchiveFile, LibraryModel
 from triton_model_check.model_repository.s3_keys import (
     archive_pattern,
@@ -161,21 +162,21 @@ def find_prefix(session: boto3.Session, stack: str, resource: str | None) -> Mod
     ``resource`` is its logical ID if there are several.
     """
     with _errors(f"stack {stack}"):
-        listed = "list_stack_resources", "StackResourceSummaries"
-        found = list(AwsReader(session).members("cloudformation", *listed, StackName=stack))
-    urls = {
-        str(row["LogicalResourceId"]): str(row.get("PhysicalResourceId", ""))
+        found = list(stack_resources(AwsReader(session).members, stack))
+    # Two nested stacks can have the same logical ID.
+    urls = [
+        (str(row["LogicalResourceId"]), str(row.get("PhysicalResourceId", "")))
         for row in found
         if row["ResourceType"] == RESOURCE_TYPE
-    }
-    chosen = {name: url for name, url in urls.items() if resource in (None, name)}
+    ]
+    chosen = [url for name, url in urls if resource in (None, name)]
     if len(chosen) != 1:
-        names = ", ".join(urls) or "none"
+        names = ", ".join(name for name, _ in urls) or "none"
         raise InvalidValueError(
             f"stack {stack}: must have one {RESOURCE_TYPE}, got {names}; "
             "choose one with resource (--resource), or give bucket and prefix"
         )
-    bucket, _, prefix = next(iter(chosen.values())).removeprefix("s3://").partition("/")
+    bucket, _, prefix = chosen[0].removeprefix("s3://").partition("/")
     return ModelPrefix(session, bucket, prefix)
 
 

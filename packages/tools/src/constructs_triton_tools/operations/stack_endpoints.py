@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.aws.noting_reader import NotingReader
+from constructs_triton_tools.aws.stack_resources import nested_stack_of, stack_resources
 from constructs_triton_tools.operations.cloudwatch_logs import log_group_of
 from constructs_triton_tools.operations.diagnosis import Diagnosis, Message, diagnose
 from constructs_triton_tools.operations.endpoint_diagnosis import (
@@ -28,7 +29,7 @@ class NoEndpointError(InvalidValueError):
 
 
 def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
-    """Return the names of the SageMaker endpoints of a CloudFormation stack.
+    """Return the names of the SageMaker endpoints of a CloudFormation stack and its nested stacks.
 
     Args:
         session: boto3 session with the Region and credentials.
@@ -38,11 +39,7 @@ def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
         InvalidValueError: the stack does not exist, cannot be read, or has no endpoint.
     """
     reader = NotingReader(session)
-    resources = list(
-        reader.read_list(
-            "cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack
-        )
-    )
+    resources = list(stack_resources(reader.read_list, stack))
     if reader.not_read:
         raise InvalidValueError(f"--stack: {reader.not_read[0]}")
     names = endpoints_among(resources)
@@ -111,6 +108,8 @@ def diagnose_stack(session: boto3.Session, stack: str) -> StackDiagnosis:
     of_stack = (each for each in events if each["PhysicalResourceId"] == each["StackId"])
     status = next((each["ResourceStatus"] for each in of_stack), None)
     failed = first_failed_event(events)
+    if failed is not None:
+        failed = _cause(reader, failed)
     facts: list[str] = []
     found = [] if failed is None else diagnose(list(_messages(reader, failed, facts)))
     return StackDiagnosis(
@@ -121,6 +120,22 @@ def diagnose_stack(session: boto3.Session, stack: str) -> StackDiagnosis:
         facts=tuple(facts),
         not_read=tuple(reader.not_read),
     )
+
+
+def _cause(reader: NotingReader, failed: dict[str, Any]) -> dict[str, Any]:
+    """Return what failed in a nested stack, whose own event only says that the stack failed."""
+    nested = nested_stack_of(failed)
+    if nested is None or nested == failed["StackId"]:
+        return failed
+    events = list(
+        reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=nested)
+    )
+    # The rollback of the parent deletes a nested stack that could not be created.
+    before = (event for event in events if event["Timestamp"] <= failed["Timestamp"])
+    inner = first_failed_event(before)
+    if inner is None or inner["StackId"] == failed["StackId"]:
+        return failed
+    return _cause(reader, inner)
 
 
 def _messages(

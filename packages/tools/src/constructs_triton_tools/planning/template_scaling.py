@@ -5,11 +5,12 @@ so that it can be simulated.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
+from constructs_triton_core.cloud_assembly.assembly import template_stacks
 from constructs_triton_core.cloud_assembly.endpoints import (
     DeclaredTarget,
     declared_endpoints,
@@ -67,8 +68,8 @@ def read_scaling(
         InvalidValueError: the template cannot be read, not exactly one variant matches, or a policy
             cannot be simulated.
     """
-    stack = SynthesizedStack(str(path), Template.read(Path(path)))
-    target = _find_target(stack, endpoint, variant)
+    stacks = template_stacks(Path(path), str(path))
+    stack, target = _find_target(stacks, endpoint, variant)
     return _scaling(stack, target, InstanceType.of(instance_type) if instance_type else None)
 
 
@@ -118,29 +119,33 @@ def _scaling(
 
 
 def _find_target(
-    stack: SynthesizedStack, endpoint: str | None, variant: str | None
-) -> DeclaredTarget:
-    targets = scalable_targets(stack)
+    stacks: Sequence[SynthesizedStack], endpoint: str | None, variant: str | None
+) -> tuple[SynthesizedStack, DeclaredTarget]:
+    """Return the only target that matches, and its stack: the first or one that is nested in it."""
+    targets = [(stack, target) for stack in stacks for target in scalable_targets(stack)]
     matching = [
-        target
-        for target in targets
-        if (
-            endpoint is None
-            or any(_matches(endpoint, name) for name in _endpoint_names(stack, target))
-        )
-        and variant in (None, target.scaled_name)
+        (stack, target)
+        for stack, target in targets
+        if _is_of(endpoint, stack, target) and variant in (None, target.scaled_name)
     ]
     if len(matching) == 1:
         return matching[0]
+    name = stacks[0].name
     if not targets:
         raise InvalidValueError(
-            f"{stack.name}: has no scaled variant; call auto_scale_instance_count on the endpoint"
+            f"{name}: has no scaled variant; call auto_scale_instance_count on the endpoint"
         )
-    shown = quoted(f"{_endpoint_of(target)}/{target.scaled_name}" for target in targets)
+    shown = quoted(f"{_endpoint_of(target)}/{target.scaled_name}" for _, target in targets)
     raise InvalidValueError(
-        f"{stack.name}: must have one scaled variant that matches, got {len(matching)} of {shown}; "
+        f"{name}: must have one scaled variant that matches, got {len(matching)} of {shown}; "
         "set --endpoint and --variant to one of them"
     )
+
+
+def _is_of(endpoint: str | None, stack: SynthesizedStack, target: DeclaredTarget) -> bool:
+    if endpoint is None:
+        return True
+    return any(_matches(endpoint, name) for name in _endpoint_names(stack, target))
 
 
 def _matches(wanted: str, name: str) -> bool:

@@ -20,6 +20,7 @@ from constructs_triton_core.cloud_assembly.endpoints import (
     instance_types_of,
 )
 from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_tools.aws.stack_resources import stack_resources
 from constructs_triton_tools.local.sources.specs import (
     AsyncInferenceSpec,
     ComponentSpec,
@@ -74,10 +75,9 @@ class _Account:
         listed = self._reader.members("sagemaker", "list_endpoints", "Endpoints")
         names = [each["EndpointName"] for each in listed]
         if stack is not None:
-            operation = "list_stack_resources", "StackResourceSummaries"
-            resources = self._reader.members("cloudformation", *operation, StackName=stack)
             # The identifier of an endpoint is its ARN, which has the name in lower case.
-            own = {each.lower() for each in endpoints_among(resources)}
+            found = endpoints_among(stack_resources(self._reader.members, stack))
+            own = {each.lower() for each in found}
             names = [each for each in names if each.lower() in own]
         yield from (self._endpoint(each) for each in names if wanted in (None, each))
 
