@@ -152,8 +152,9 @@ EXAMPLES: dict[str, Example] = {
     ),
     "target-gpu-weights-memory": Example(
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": products(1 << 18)},
-        {"m/config.pbtxt": ONNX, "m/1/model.onnx": products(1 << 16)},
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": products(1 << 18)},
         Target(default_model="m", gpu_count=1, gpu_memory_mib=4),
+        Target(default_model="m", gpu_count=1, gpu_memory_mib=16384),
     ),
     "target-gpu-memory": Example(
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu(weights=1 << 19)},
@@ -164,5 +165,10 @@ EXAMPLES: dict[str, Example] = {
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu(weights=1 << 19)},
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
         Target(default_model="m", gpu_count=0, memory_gib=30 / 1024),
+    ),
+    "target-memory: component": Example(
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu(weights=1 << 19)},
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
+        Target(default_model="m", gpu_count=0, memory_gib=16, max_memory_mib=30),
     ),
 }

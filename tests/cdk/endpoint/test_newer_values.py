@@ -252,4 +252,4 @@ def test_shared_memory_counts_the_configured_region(path: Path) -> None:
         instance_type = InstanceType.of("ml.c6i.2xlarge")
         environment = TritonEnvironment(shm_default_byte_size=size)
         make(stack, path, instance_type=instance_type, environment=environment)
-        assert any("GiB of shared memory" in each for each in warnings(stack)) == is_warned
+        assert any("GiB of /dev/shm" in each for each in warnings(stack)) == is_warned

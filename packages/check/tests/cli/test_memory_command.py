@@ -118,12 +118,6 @@ def test_what_is_not_counted_is_named(tmp_path: Path, capsys: pytest.CaptureFixt
     groups = "instance_group { kind: KIND_MODEL }\n"
     (tmp_path / "m" / "config.pbtxt").write_text(f'backend: "tensorrt"\n{groups}')
     assert _memory(tmp_path, *MACHINE) == 0
-    version = tmp_path / "m" / "1"
-    version.mkdir(parents=True)
-    (version / "model.py").write_text("class TritonPythonModel:\n    def execute(self, r): ...\n")
-    (tmp_path / "m" / "config.pbtxt").write_text('backend: "python"\n')
-    without_regions = ("--image-version", "21.03")
-    assert _memory(tmp_path, *MACHINE, *without_regions) == 0
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "m: KIND_MODEL: the model chooses where it runs" in printed.err

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_model_check.memory.estimate import MemoryEstimate
+from triton_model_check.memory.shared_memory import SHARED_MEMORY
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 
@@ -56,10 +57,10 @@ def memory(
 
 
 def sizes(estimate: MemoryEstimate) -> dict[tuple[str, str], float]:
-    """Return the GiB of each model at each place."""
+    """Return the GiB of each model at each GPU and in the host."""
     found: dict[tuple[str, str], float] = {}
     for part in estimate.parts:
-        if part.model:
+        if part.model and part.place != SHARED_MEMORY:
             key = (part.place, part.model)
             found[key] = round(found.get(key, 0) + part.size / GIB, 2)
     return found
