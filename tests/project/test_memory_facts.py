@@ -13,6 +13,7 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
 RESULTS = json.loads((PROJECT / "dev" / "memory_measure" / "results.json").read_text("utf-8"))
+FORMATS = json.loads((PROJECT / "dev" / "memory_measure" / "formats.json").read_text("utf-8"))
 FACTS = json.loads(
     (PROJECT / "packages/check/src/triton_model_check/facts/memory.json").read_text("utf-8")
 )
@@ -46,6 +47,20 @@ def test_each_onnx_session_takes_its_measured_factor(
     held = RESULTS["onnxruntime"][version][place]["held"]
     added = held[2]["resident"] - held[0]["resident"]
     assert added / RESULTS["onnxruntime"]["weight_bytes"] == pytest.approx(2 * factor, abs=0.05)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name.startswith("SavedModel")])
+def test_each_session_of_tensorflow_takes_its_variables(name: str) -> None:
+    """The first and the second session take all variables, those of an optimizer too."""
+    measured = FORMATS[name]
+    for session in ("first", "second"):
+        assert measured[session] == pytest.approx(measured["variables"], rel=0.1)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name.startswith("forest")])
+def test_a_forest_takes_the_size_of_its_file_at_least(name: str) -> None:
+    """What is counted of a forest is not more than it takes, in each format."""
+    assert FORMATS[name]["each"] >= FORMATS[name]["file"]
 
 
 def test_every_figure_says_how_it_is_known() -> None:

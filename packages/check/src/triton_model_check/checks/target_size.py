@@ -138,9 +138,11 @@ def gpu_memory(context: RepositoryContext) -> Iterator[Problem]:
     """The weights of the models that are loaded together fit into the memory of each GPU.
 
     Weights count with their external data, once for each instance if the backend does not share
-    them, beside the context of the server. A multi-model endpoint loads the models of one archive.
-    The sum is the least that is needed: memory for requests is not counted, nor are Python models,
-    language models, trees and what an accelerator makes of the weights, unless ``[memory]`` of
+    them, beside the context of the server and those of Python models. An engine of vLLM counts with
+    the share of the GPU that it reserves, one of TensorRT-LLM with its files. A multi-model
+    endpoint loads the models of one archive. The sum is the least that is needed: memory for
+    requests is not counted, nor is what Python models load, trees on a GPU and what an accelerator
+    makes of the weights, unless ``[memory]`` of
     triton-models.toml declares them.
     """
     problems = list(_exceeded(context, is_gpu=True))
