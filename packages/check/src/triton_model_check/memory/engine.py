@@ -13,12 +13,12 @@ RESERVES = "reserves"
 
 
 class GpuUse(NamedTuple):
-    """What engines of a model take of one GPU, in bytes; ``count`` is how many they are."""
+    """What engines of a model take of one GPU, in bytes; ``instances`` is how many they are."""
 
     gpu: int
     what: str
     size: int
-    count: int = 1
+    instances: int = 1
 
     @property
     def is_share(self) -> bool:
@@ -44,15 +44,15 @@ class EngineMemory:
         for part in parts:
             for use in part.uses:
                 known = uses.get((use.gpu, use.what), GpuUse(use.gpu, use.what, 0, 0))
-                size, count = known.size + use.size, known.count + use.count
-                uses[use.gpu, use.what] = GpuUse(use.gpu, use.what, size, count)
+                size, instances = known.size + use.size, known.instances + use.instances
+                uses[use.gpu, use.what] = GpuUse(use.gpu, use.what, size, instances)
             notes.update(dict.fromkeys(part.not_counted))
         return cls(tuple(uses.values()), tuple(notes))
 
 
 def of_instances(use: GpuUse) -> str:
     """Return what engines take, in words, with their number."""
-    return use.what if use.count == 1 else f"{use.what}, {use.count} instances"
+    return use.what if use.instances == 1 else f"{use.what}, {use.instances} instances"
 
 
 def start_together(engines: Iterable[EngineMemory]) -> list[str]:
@@ -63,7 +63,7 @@ def start_together(engines: Iterable[EngineMemory]) -> list[str]:
     """
     sharing: Counter[int] = Counter()
     for engine in engines:
-        sharing.update({use.gpu: use.count for use in engine.uses if use.is_share})
+        sharing.update({use.gpu: use.instances for use in engine.uses if use.is_share})
     return [
         f"GPU {gpu}: vLLM engines that start at the same time count each other's memory, and may "
         "not start; load the models one after the other with --model-load-thread-count 1"
