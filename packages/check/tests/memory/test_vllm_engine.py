@@ -137,3 +137,12 @@ def test_folder_elsewhere_is_not_read(tmp_path: Path) -> None:
         vllm(repository / "a", {"model": place})
         (line,) = memory(repository).not_counted
         assert "not safetensors in the repository" in line
+
+
+def test_cache_of_a_hub_in_the_folder_of_the_model_is_read(tmp_path: Path) -> None:
+    """``download_dir`` has the weights of a model on a hub, by revision."""
+    arguments = {"model": HUB, "download_dir": "/models/a/cache", "task": "embed"}
+    vllm(tmp_path / "a", arguments)
+    snapshots = tmp_path / "a" / "cache" / f"models--{HUB.replace('/', '--')}" / "snapshots"
+    _weights(snapshots / "13afe5124825b4f3751f836b40dafda64c1ed062", BF16=6)
+    assert sizes(memory(tmp_path)) == {("GPU 0", "a"): 6.0}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 from constructs_triton_core.facts.versions import is_at_least
 from triton_model_check.checks.engine_arguments import EngineArguments, engine_arguments_of
@@ -35,6 +36,8 @@ def vllm_engine(arguments: EngineArguments) -> VllmEngine:
     """Return the engine that a ``model.json`` describes, with the weights of its folder."""
     model = arguments.model
     folder = folder_of(arguments.source, model.name, model.folder.directory)
+    if folder is None:
+        folder = _downloaded(arguments)
     mebibytes = model.target.gpu_memory_mib
     return VllmEngine(
         arguments.values,
@@ -43,6 +46,26 @@ def vllm_engine(arguments: EngineArguments) -> VllmEngine:
         arguments.tensor_parallel,
         arguments.pipeline_parallel,
     )
+
+
+def _downloaded(arguments: EngineArguments) -> Path | None:
+    """Return the folder of a model on a hub, if the folder of the model has a cache of it.
+
+    ``download_dir`` is a cache of Hugging Face, with a folder for each model and each revision.
+    Source: huggingface_hub documentation, "Understand caching".
+    """
+    place, model = arguments.values.get("download_dir"), arguments.model
+    if not isinstance(place, str):
+        return None
+    cache = folder_of(place, model.name, model.folder.directory)
+    if cache is None:
+        return None
+    snapshots = cache / f"models--{arguments.source.replace('/', '--')}" / "snapshots"
+    try:
+        revisions = [each for each in snapshots.iterdir() if each.is_dir()]
+    except (OSError, ValueError):
+        return None
+    return revisions[0] if len(revisions) == 1 else None
 
 
 # --- vLLM -----------------------------------------------------------------------------------------

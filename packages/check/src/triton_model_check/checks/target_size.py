@@ -12,7 +12,7 @@ from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.memory.estimate import MemoryEstimate, in_units
 from triton_model_check.memory.instances import HOST
 from triton_model_check.memory.shared_memory import tensor_bytes
-from triton_model_check.model_config.target import SAGEMAKER
+from triton_model_check.model_config.target import SAGEMAKER, Target
 
 _MIB = 2**20
 _MOST_PARTS = 3
@@ -196,17 +196,18 @@ def _exceeded(context: RepositoryContext, *, is_gpu: bool) -> Iterator[Problem]:
             return
         yield Problem(
             f"the models need at least {in_units(total)} of {place}, which has {limit}: {parts}",
-            hint=_smaller_shares(largest, place),
+            hint=_smaller_shares(largest, place, context.target),
         )
 
 
-def _smaller_shares(found: MemoryEstimate, place: str) -> str | None:
+def _smaller_shares(found: MemoryEstimate, place: str, target: Target) -> str | None:
     """Return how to fix shares that do not fit together; ``None`` is the hint of the rule."""
     sharing = [part.model for part in found.parts if part.place == place and part.is_share]
     if not sharing:
         return None
     names = quoted(dict.fromkeys(sharing))
+    fewer = "load fewer models together" if target.is_sagemaker else "use --load-model NAME"
     return (
         f"lower gpu_memory_utilization in model.json of {names}, so that the shares and the other "
-        "models fit together, or use GPUs with more memory"
+        f"models fit together, {fewer}, or use GPUs with more memory"
     )
