@@ -31,6 +31,8 @@ from triton_model_check.memory.weights import (
 from triton_model_check.model.python_gpu import GpuUseOfCode
 from triton_model_check.model_files.model_file import ModelFile
 
+__all__ = ["DeclaredMemory", "LoadedModel", "MemoryEstimate", "MemoryPart", "estimate", "in_units"]
+
 _MIB = 2**20
 _NO_WEIGHTS = frozenset({"dali", "ensemble", "identity", "repeat", "square"})
 _OF_THE_CODE = frozenset({"python"})

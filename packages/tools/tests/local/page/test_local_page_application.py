@@ -25,6 +25,7 @@ from constructs_triton_tools.local.sources.specs import (
     EndpointSpec,
     VariantSpec,
 )
+from triton_model_check.facts.published import load
 
 CONTAINER = ContainerSpec("m", "", "s3://bucket/m.tar.gz", archive=Path("m.tar.gz"))
 CONFIG = 'backend: "identity"\ninput [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]\n'
@@ -170,6 +171,24 @@ async def first_events(client: Client, count: int) -> dict[str, Any]:
             found[name] = json.loads((await response.content.readline()).removeprefix(b"data: "))
             await response.content.readline()
     return found
+
+
+@in_loop
+async def test_memory_has_the_estimate_beside_the_measured(tmp_path: Path) -> None:
+    """The state has what the unpacked models take at least, beside what the processes use."""
+    async with page_of_a_run(tmp_path) as client:
+        model = next(tmp_path.rglob("model/m"))
+        (model / "1").mkdir()
+        (model / "config.pbtxt").write_text('backend: "tensorrt"')
+        with (model / "1" / "model.plan").open("wb") as plan:
+            plan.truncate(3 * 2**20)
+        state = (await first_events(client, 2))["state"]
+    memory = state["endpoints"][0]["servers"][0]["memory"]
+    (host,) = (place for place in memory["places"] if place["place"] == "the host")
+    server = load("memory")["host"]["server_bytes"]
+    assert host["at_least_bytes"] == pytest.approx(server + 3 * 2**20, rel=0.2)
+    assert host["measured_bytes"] is not None
+    assert memory["not_counted"] == []
 
 
 @in_loop

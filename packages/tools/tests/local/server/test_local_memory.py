@@ -5,8 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
-from constructs_triton_tools.local.server.memory import available_bytes, session_bytes
+import pytest
+
+from constructs_triton_tools.local.server.memory import (
+    available_bytes,
+    count_gpus,
+    gpu_bytes,
+    session_bytes,
+)
 
 PROGRAM = """
 import subprocess, sys
@@ -36,6 +44,44 @@ def test_children_count_with_their_parent() -> None:
         process.stdin.close()
         process.stdout.close()
         process.wait(30)
+
+
+SMI = """#!/bin/sh
+case "$1" in
+--query-gpu=index) printf '0\\n1\\n' ;;
+--query-gpu=index,uuid) printf '0, GPU-aa\\n1, GPU-bb\\n' ;;
+*) sed 's/SELF/{pid}/' <<END
+GPU-aa, SELF, 426
+GPU-bb, SELF, 100
+GPU-aa, 1, 9000
+GPU-aa, SELF, [N/A]
+END
+;;
+esac
+"""
+
+
+def test_gpu_memory_is_that_of_the_sessions_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What nvidia-smi lists of a session's processes is added up for each GPU; other processes,
+    and sizes that the driver does not know, are not counted.
+    """
+    program = tmp_path / "nvidia-smi"
+    program.write_text(SMI.format(pid=os.getpid()))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert gpu_bytes(os.getsid(0)) == {0: 426 * 2**20, 1: 100 * 2**20}
+    assert count_gpus() == 2
+
+
+def test_machine_without_nvidia_smi_has_no_gpu_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without nvidia-smi there is nothing to read, and nothing fails."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert gpu_bytes(os.getsid(0)) == {}
+    assert count_gpus() == 0
 
 
 def test_available_memory_is_less_than_the_machine_has() -> None:

@@ -21,8 +21,9 @@ from constructs_triton_tools.local.model_statistics import ModelStatistics
 from constructs_triton_tools.local.page.call_record import failed_step
 from constructs_triton_tools.local.page.figures import Figures
 from constructs_triton_tools.local.page.log_tail import LogTail, Messages
+from constructs_triton_tools.local.page.memory_estimate import RunEstimate, estimate_of, rows_of
 from constructs_triton_tools.local.page.user_files import UserFiles
-from constructs_triton_tools.local.server.memory import stub_bytes
+from constructs_triton_tools.local.server.memory import count_gpus, gpu_bytes, stub_bytes
 from constructs_triton_tools.local.server.server_log import read_end
 from constructs_triton_tools.local.sources.inference_type import DEFAULT_MODEL
 from constructs_triton_tools.local.sources.specs import ContainerSpec
@@ -54,6 +55,9 @@ class _Server:
     counting: asyncio.Task[None] | None = None
     memory_bytes: int = 0
     model_bytes: Mapping[str, int] = field(default_factory=dict)
+    gpu_bytes: Mapping[int, int] = field(default_factory=dict)
+    estimated: tuple[object, ...] = ()
+    estimate: RunEstimate | None = None
     measured_at: float = 0.0
     explained: tuple[object, ...] = ()
     diagnoses: Sequence[Mapping[str, object]] = ()
@@ -120,6 +124,7 @@ class Observer:
             "is_multi_model": running.multi_model is not None,
             "starts": running.server.generation,
             "memory_bytes": known.memory_bytes,
+            "memory": _memory(running, known),
             "no_statistics": known.no_statistics,
             "targets": targets,
             "targets_left_out": len(names) - len(targets),
@@ -138,6 +143,8 @@ class Observer:
             session = running.server.identity().get("process_id")
             found = stub_bytes(session) if isinstance(session, int) else {}
             known.model_bytes = _by_model(found, _folders(running))
+            known.gpu_bytes = gpu_bytes(session) if isinstance(session, int) else {}
+            _estimate(running, known)
 
     def _target(
         self,
@@ -231,6 +238,28 @@ async def _read_statistics(running: LocalVariant, known: _Server) -> None:
             reason = str(error)
     known.statistics, known.no_statistics = found, reason
     known.counting_seconds = time.monotonic() - known.counted_at
+
+
+def _estimate(running: LocalVariant, known: _Server) -> None:
+    """Estimate the memory of the models again if others are loaded, or the server was started."""
+    container = running.multi_model
+    loaded = () if container is None else tuple(sorted(container.loaded_models))
+    now = (running.server.generation, running.server.is_ready, loaded)
+    if now != known.estimated:
+        known.estimated = now
+        known.estimate = estimate_of(running, count_gpus())
+
+
+def _memory(running: LocalVariant, known: _Server) -> dict[str, object]:
+    """Return the estimate beside what is measured, and the instance types to ask about."""
+    estimate = known.estimate
+    if estimate is None:
+        return {"places": [], "not_counted": [], "instance_types": []}
+    return {
+        "places": rows_of(estimate, known.memory_bytes, known.gpu_bytes),
+        "not_counted": estimate.not_counted,
+        "instance_types": running.spec.instance_types,
+    }
 
 
 def _kind(endpoint: RunningEndpoint, running: LocalVariant) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_core.processes.children import run_child
 from constructs_triton_tools.local.server.serve_script import DEFAULT_SHM_BYTES
 
 _SHARED_MEMORY = "/dev/shm"
 _SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
 #: The Python backend refuses to start with less for an instance.
 _LEAST_BYTES = 2**20
+_LISTING_SECONDS = 5
 
 
 def session_bytes(session: int) -> int:
@@ -37,6 +39,39 @@ def stub_bytes(session: int) -> dict[str, int]:
             if model:
                 sizes[model] = sizes.get(model, 0) + _proportional_bytes(path)
     return sizes
+
+
+def count_gpus() -> int:
+    """Count the GPUs that nvidia-smi lists; 0 without nvidia-smi."""
+    return len(_listed(["--query-gpu=index"]))
+
+
+def gpu_bytes(session: int) -> dict[int, int]:
+    """Return what the processes of a session use of each GPU, in bytes, by the GPU's index.
+
+    Empty without nvidia-smi. A GPU that no process of the session uses is not in it.
+    """
+    indexes = {uuid: int(index) for index, uuid in _listed(["--query-gpu=index,uuid"])}
+    sizes: dict[int, int] = {}
+    for uuid, process, mebibytes in _listed(["--query-compute-apps=gpu_uuid,pid,used_gpu_memory"]):
+        # A driver that does not know the size prints [N/A].
+        is_known = uuid in indexes and process.isdecimal() and mebibytes.isdecimal()
+        if is_known and _session(Path("/proc") / process) == session:
+            index = indexes[uuid]
+            sizes[index] = sizes.get(index, 0) + int(mebibytes) * 2**20
+    return sizes
+
+
+def _listed(query: Sequence[str]) -> list[list[str]]:
+    """Return the rows that nvidia-smi prints for a query; none without nvidia-smi."""
+    command = ["nvidia-smi", *query, "--format=csv,noheader,nounits"]
+    try:
+        listing = run_child(command, seconds=_LISTING_SECONDS)
+    except (OSError, TimeoutError):
+        return []
+    if listing.returncode:
+        return []
+    return [[cell.strip() for cell in line.split(",")] for line in listing.stdout.splitlines()]
 
 
 def available_bytes() -> int:

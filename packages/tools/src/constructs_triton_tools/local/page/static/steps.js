@@ -78,7 +78,7 @@ export class Steps {
     const longest = Math.max(...[...models.values()].map((each) => (each.queue_ms + each.compute_ms) / (each.requests || 1)), 1e-9);
     byId("graph").replaceChildren(h("ol", { class: "layers" }, ...layers.filter(Boolean).map((layer) =>
       h("li", {}, ...layer.map((step) => stepCard(step, models.get(step.model), longest, server, step.model === failed))))));
-    byId("batches").replaceChildren(batchTable(server, server.models.map((each) => this.#counted(models.get(each.name)))));
+    byId("batches").replaceChildren(batchTable(server, server.models.map((each) => this.#counted(models.get(each.name)))), ...memoryParts(server));
   }
 }
 
@@ -130,4 +130,19 @@ function batchTable(server, models) {
   });
   const columns = [["Model"], ["Requests", "number"], ["Failed", "number"], ["Queue", "number"], ["Compute", "number"], ["Mean batch", "number"], ["Batch size × executions"], ["Own process", "number"]];
   return table("Models of this server", columns, rows);
+}
+
+/** Return the table of memory: what the models take at least, beside what is measured. */
+function memoryParts({ memory }) {
+  if (!memory.places.length) return [];
+  const rows = memory.places.map((each) => [each.place, bytes(each.at_least_bytes), each.measured_bytes === null ? "not measured" : bytes(each.measured_bytes)]);
+  const columns = [["Memory of"], ["At least", "number"], ["Measured", "number"]];
+  return [table("Memory of this server", columns, rows), h("p", { class: "note" }, memoryNote(memory))];
+}
+
+/** Return what the estimate leaves out, and the command that estimates for the instances in AWS. */
+export function memoryNote({ not_counted: reasons, instance_types: types }) {
+  const left = reasons.length ? ` Not counted: ${reasons.slice(0, 3).join("; ")}${reasons.length > 3 ? `; and ${reasons.length - 3} more` : ""}.` : "";
+  const command = types.length ? ` For AWS: constructs-triton memory MODELS --instance-type ${types[0]}` : "";
+  return `At least: what the loaded models and the server take on this machine, as calculated.${left}${command}`;
 }
