@@ -38,6 +38,12 @@ def write_repository(thread: Mapping[str, Any], repository: Path) -> None:
         for number in range(copies):
             name = model["name"] if copies == 1 else f"{model['name']}_{number}"
             _write_model(model, repository / name)
+    declared = {
+        model["name"]: model["declared"] for model in thread["models"] if "declared" in model
+    }
+    if declared:
+        lines = [f"{name} = {{ host_mib = {size} }}" for name, size in declared.items()]
+        (repository / "triton-models.toml").write_text("\n".join(["[memory]", *lines, ""]), "utf-8")
 
 
 def _write_model(model: Mapping[str, Any], folder: Path) -> None:
