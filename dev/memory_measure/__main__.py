@@ -8,7 +8,8 @@ GPUs each GPU figure is ``null`` and ``gpu`` says why. nvidia-smi names no proce
 without ``--pid=host``; ``gpus_used`` counts all processes. A Python with PyTorch adds its figures.
 
 ``results.json`` is what it printed, with ``--onnxruntime`` of 1.19.2 (Triton 24.10) to 1.28.0, for
-the facts in ``memory.json`` of the checker. All figures are bytes.
+the facts in ``memory.json`` of the checker. ``shared_memory`` is what
+``python -m memory_measure.shared_memory`` prints. All figures are bytes.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from constructs_triton_tools.local.server.installation import (
 from memory_measure.processes import gpu_bytes
 from memory_measure.repositories import WEIGHT_BYTES, write_onnx, write_python, write_weights
 from memory_measure.server import running
+from memory_measure.shared_memory import measure_shared_memory
 
 _DEV = Path(__file__).resolve().parents[1]
 _SIXTEEN_MIB = "--backend-config=python,shm-default-byte-size=16777216"
@@ -60,6 +62,7 @@ def main() -> None:
         "gpu": _NO_GPU if gpu_bytes() is None else _gpu_names(),
         "server": measure_server(installation),
         "python": measure_python(installation),
+        "shared_memory": measure_shared_memory(installation),
         "onnxruntime": measure_sessions(arguments.onnxruntime),
         "onnxruntime_backend": measure_backend(installation),
     }

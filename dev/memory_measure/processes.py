@@ -54,11 +54,11 @@ def children(pid: int) -> list[int]:
     return sorted(found)
 
 
-def shared_regions() -> dict[str, int]:
+def shared_regions(folder: Path = SHARED_MEMORY) -> dict[str, int]:
     """Return the regions of Python models in ``/dev/shm``, with the bytes that are allocated."""
     return {
         path.name: path.stat().st_blocks * 512
-        for path in sorted(SHARED_MEMORY.glob(_REGIONS))
+        for path in sorted(folder.glob(_REGIONS))
         if path.is_file()
     }
 

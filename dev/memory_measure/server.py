@@ -41,15 +41,17 @@ class MeasuredServer:
     def measure(self) -> dict[str, Any]:
         """Return what the server and its Python processes hold."""
         gpus = gpu_bytes()
-        regions = shared_regions()
         return {
             "server": self._process(self.pid, gpus),
             "stubs": [self._process(pid, gpus) for pid in _stubs(self.pid)],
-            "shared_regions": sorted(
-                size for name, size in regions.items() if name not in self.other_regions
-            ),
+            "shared_regions": self.regions(),
             "gpus_used": gpus_used(),
         }
+
+    def regions(self) -> list[int]:
+        """Return the sizes of its regions in ``/dev/shm``, which may be a mount of its own."""
+        regions = shared_regions(Path(f"/proc/{self.pid}/root/dev/shm"))
+        return sorted(size for name, size in regions.items() if name not in self.other_regions)
 
     def _process(self, pid: int, gpus: dict[int, int] | None) -> dict[str, Any]:
         gpu = None if gpus is None else gpus.get(pid, 0)
@@ -102,9 +104,15 @@ def _stubs(pid: int) -> list[int]:
 
 @contextmanager
 def running(
-    installation: TritonInstallation, repository: Path, options: Sequence[str] = ()
+    installation: TritonInstallation,
+    repository: Path,
+    options: Sequence[str] = (),
+    prefix: Sequence[str] = (),
 ) -> Iterator[MeasuredServer]:
-    """Start a server with a repository, and end it afterwards."""
+    """Start a server with a repository, and end it afterwards.
+
+    ``prefix`` is the beginning of a command that becomes the server.
+    """
     port = _free_port()
     metrics_port = _free_port()
     url = f"http://127.0.0.1:{port}"
@@ -113,6 +121,7 @@ def running(
     backends = repository.parent / "backends"
     make_backends(backends, installation, python)
     command = [
+        *prefix,
         str(installation.executable),
         f"--model-repository={repository}",
         f"--backend-directory={backends}",

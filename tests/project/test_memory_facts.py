@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 import tomllib
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from triton_model_check.memory.shared_memory import Region
 
 PROJECT = Path(__file__).resolve().parents[2]
 RESULTS = json.loads((PROJECT / "dev" / "memory_measure" / "results.json").read_text("utf-8"))
@@ -30,6 +33,38 @@ def test_measured_figures_of_processes_are_those_of_the_recorded_run() -> None:
         empty["stubs"][0]["resident"], abs=2 * MIB
     )
     assert empty["shared_regions"] == [FACTS["shm"]["python_instance_bytes"][-1]["value"]]
+
+
+@pytest.mark.parametrize("case", RESULTS["shared_memory"], ids=lambda case: case["case"])
+def test_shared_memory_is_at_least_what_is_calculated(case: dict[str, Any]) -> None:
+    """Regions of a real server are as large or larger, and what is too large for it fails."""
+    region = Region(*case["region"])
+    start = region.first * case["instances"]
+    limit = case["limit"] or math.inf
+    assert (case["at the start"] is None) == (start > limit)
+    if case["at the start"] is not None:
+        assert sum(case["at the start"]) == start
+
+    for call in case["calls"]:
+        least = region.after(call["call_bytes"])
+        if start - region.first + least > limit:
+            assert call["failed"]
+        elif not call["failed"]:
+            tensor = call["call_bytes"] // 2
+            largest = max(each["call_bytes"] for each in case["calls"])
+            assert least <= max(call["regions"]) <= region.after(largest) + tensor + region.growth
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_equal_calls_grow_the_regions_of_all_instances(count: int) -> None:
+    """Calls that come one after the other go to the instances in turn."""
+    (case,) = (
+        case
+        for case in RESULTS["shared_memory"]
+        if case["instances"] == count and case["calls"] and case["limit"] is None
+    )
+    after = case["calls"][count - 1]
+    assert min(after["regions"]) >= after["calculated"]
 
 
 @pytest.mark.parametrize(
