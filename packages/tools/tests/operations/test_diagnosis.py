@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+import re
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from constructs_triton_core.facts.failures import known_failures
+from constructs_triton_core.facts.failures import Failure, known_failures
+from constructs_triton_tools.cli import memory
 from constructs_triton_tools.operations.diagnosis import (
     Message,
     diagnose,
@@ -163,3 +167,46 @@ def test_a_missing_package_names_the_python_of_the_image() -> None:
     assert "for Python 3.8, the version in image 23.02, or" in fixes[0]
     assert "for Python 3.12, the version in image 25.04, or" in fixes[1]
     assert "for the image's Python (3.8 up to 23.03, 3.10" in fixes[2]
+
+
+_MEMORY_COMMAND = re.compile(r"`constructs-triton memory ([^`]+)`")
+_OF_MEMORY = [each for each in known_failures() if _MEMORY_COMMAND.search(each.fix)]
+
+
+def test_failures_of_memory_name_the_command_that_adds_it_up() -> None:
+    """Full GPUs, a killed process and a full /dev/shm lead to `constructs-triton memory`."""
+    expected = {"torch-gpu-oom", "ort-gpu-oom", "trt-context-oom", "gpu-oom", "gpu-load-limit"}
+    expected |= {"host-memory-error", "host-oom-killed", "shm-init", "shm-grow", "mme-507"}
+    assert {each.id for each in _OF_MEMORY} == expected
+
+
+@pytest.mark.parametrize("failure", _OF_MEMORY, ids=lambda failure: str(failure.id))
+def test_command_of_a_hint_runs(
+    failure: Failure, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command of each hint runs as it is written, with a folder, a type and a fraction."""
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    (tmp_path / "m" / "1" / "model.plan").write_bytes(b"x" * 2**20)
+    (tmp_path / "m" / "config.pbtxt").write_text('backend: "tensorrt"')
+    named = {"MODELS": str(tmp_path), "TYPE": "ml.g5.xlarge", "FRACTION": "0.9"}
+    (words,) = _MEMORY_COMMAND.findall(failure.fix)
+    parser = argparse.ArgumentParser()
+    memory.add_arguments(parser)
+    arguments = parser.parse_args([named.get(word, word) for word in words.split()])
+    assert memory.run(arguments) == 0
+    assert "weights" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("RuntimeError: CUDA error: out of memory", "gpu-oom"),
+        ("Last State: Terminated, Reason: OOMKilled", "host-oom-killed"),
+        ("No space left on device: '/dev/shm/triton_python_backend_shm_region_1'", "shm-grow"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "torch-gpu-oom"),
+    ],
+)
+def test_other_words_for_full_memory_are_known(message: str, expected: str) -> None:
+    """The words of CUDA, Kubernetes and Python for full memory have the cause that it is."""
+    (found,) = diagnose([Message(message, "the message", is_log=False)])
+    assert found.id == expected

@@ -8,7 +8,7 @@ from triton_model_check.checks.language_models import memory_of_engines
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.memory.certain_weights import certain_weight_bytes
 from triton_model_check.memory.estimate import LoadedModel, MemoryEstimate, estimate
-from triton_model_check.memory.instances import HOST
+from triton_model_check.memory.instances import HOST, is_gpu
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_files.model_file import ModelFile
 
@@ -94,13 +94,13 @@ def _host_bytes(target: Target) -> int | None:
 
 def limiting(target: Target, place: str) -> str | None:
     """Return what allows models a part of a place only; ``None`` if they may fill it."""
+    if is_gpu(place):
+        return None if target.model_load_gpu_limit in (None, 1) else "model_load_gpu_limit"
     most = target.max_memory_mib
-    if place != HOST:
-        fraction = target.model_load_gpu_limit
-        return None if fraction is None or fraction == 1 else "model_load_gpu_limit"
-    if most is None or (target.memory_gib is not None and most >= target.memory_gib * 1024):
+    if place != HOST or most is None:
         return None
-    return "max_memory"
+    is_less = target.memory_gib is None or most < target.memory_gib * 1024
+    return "max_memory" if is_less else None
 
 
 def loaded_together(context: RepositoryContext) -> list[list[str]]:

@@ -25,6 +25,11 @@ def gpu_place(index: int) -> str:
     return f"GPU {index}"
 
 
+def is_gpu(place: str) -> bool:
+    """Return whether a place is a GPU."""
+    return place.startswith("GPU ")
+
+
 def resolved_kind(group: Any, gpu_count: int | None) -> int:
     """Return the kind that Triton uses; ``KIND_AUTO`` remains if the number of GPUs is unknown."""
     if group.kind != AUTO or gpu_count is None:

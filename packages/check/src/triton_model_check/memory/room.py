@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from triton_model_check.memory.estimate import MemoryEstimate, in_units
-from triton_model_check.memory.instances import HOST
+from triton_model_check.memory.instances import is_gpu
 
 __all__ = ["ArchiveSize", "Room", "models_at_once"]
 
@@ -99,7 +99,7 @@ def models_at_once(
             continue
         first = estimates[0]
         server = sum(part.size for part in first.parts if part.place == place and not part.model)
-        limited = load_limit if place != HOST and load_limit != 1 else None
+        limited = load_limit if is_gpu(place) and load_limit != 1 else None
         rooms.append(Room(place, first.limits[place], server, archives, limited))
     return rooms
 
