@@ -17,6 +17,7 @@ from constructs_triton.cdk.options.image import (
     PackageImage,
     TritonImage,
     check_image,
+    image_places,
     is_cpu_image,
     moving_tag,
 )
@@ -25,6 +26,7 @@ from constructs_triton.cdk.options.inference_ami import (
     cuda_mismatch,
     given_ami_version,
 )
+from constructs_triton.cdk.permissions.places import check_places
 from constructs_triton.cdk.repository.loaded_models import PackagedModel
 from constructs_triton.cdk.repository.properties import CompressionType
 from constructs_triton_core.errors import InvalidValueError
@@ -83,7 +85,9 @@ def settle_container(
     models.check_scope(scope)
     chosen = _image(models, image)
     check_image(chosen, scope)
+    elsewhere = check_places(scope, [*models.places(), *image_places(chosen)])
     rendered, found = _variables(models, chosen, environment)
+    found += elsewhere
     ami, ami_findings = _inference_ami(chosen, instance_type, inference_ami_version)
     volume_gb = _known_gibibytes(volume_size)
     facts = VariantFacts(

@@ -13,14 +13,20 @@ from constructs_triton.cdk.endpoint.properties import RequestOptions, UpdateOpti
 from constructs_triton.cdk.endpoint.served_models import CACHE_SETTINGS
 from constructs_triton.cdk.endpoint.settled_variant import SettledVariant
 from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
-from constructs_triton.cdk.options.async_inference import async_bucket_findings
+from constructs_triton.cdk.options.async_inference import async_inference_places
 from constructs_triton.cdk.options.capacity_reservation import PREFERENCES
-from constructs_triton.cdk.options.data_capture import DataCapture, unknown_capture_modes
+from constructs_triton.cdk.options.core_dump import core_dump_destination
+from constructs_triton.cdk.options.data_capture import (
+    DataCapture,
+    captured_data,
+    unknown_capture_modes,
+)
 from constructs_triton.cdk.options.deployment import Deployment
 from constructs_triton.cdk.options.host_options import ResourceOptions
 from constructs_triton.cdk.options.image import DlcImage
 from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.options.variant_options import STRATEGIES
+from constructs_triton.cdk.permissions.places import Place, check_places
 from constructs_triton.cdk.validation.limit_checks import unknown_value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
@@ -63,8 +69,7 @@ def check_mode(
     capture, asynchronous = requests["data_capture"], requests["async_inference"]
     shadow = variants[-1] if variants[-1].is_shadow else None
     unknown = [*_unknown_values(capture, variants), *_observability_warnings(metrics, variants)]
-    if asynchronous is not None:
-        unknown += async_bucket_findings(scope, asynchronous)
+    unknown += check_places(scope, _places(requests, variants))
     if variants[0].container.models.serves_many:
         _refuse_on_multi_model(shadow, metrics)
         return [*unknown, *_multi_model_warnings(requests, variants)]
@@ -74,6 +79,19 @@ def check_mode(
             "shadow_variant: not supported together with async_inference; remove one of them"
         )
     return unknown
+
+
+def _places(requests: RequestOptions, variants: Sequence[SettledVariant]) -> Iterator[Place]:
+    """Yield where requests are read and responses, captured data and core dumps are written."""
+    capture, asynchronous = requests["data_capture"], requests["async_inference"]
+    if asynchronous is not None:
+        yield from async_inference_places(asynchronous)
+    if capture is not None:
+        yield from captured_data(capture).places
+    for variant in variants:
+        core_dump = variant.options["core_dump"]
+        if core_dump is not None:
+            yield from core_dump_destination(core_dump).places
 
 
 def check_off_switch(

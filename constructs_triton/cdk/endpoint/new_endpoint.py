@@ -113,7 +113,7 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
             *check_network(host),
         ]
         data = [*host_data(host), *request_data(requests), *_dumped(settled)]
-        check_regions(scope, data)
+        findings += check_regions(scope, data)
         asynchronous = requests["async_inference"]
         recorded = read_recorded(
             update["verify_responses"], asynchronous, serves_many=models.serves_many

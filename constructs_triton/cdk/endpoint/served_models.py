@@ -5,6 +5,7 @@ or a prefix of archives loaded on demand.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,6 +14,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.options.removal import is_kept
+from constructs_triton.cdk.permissions.places import Place
 from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, contents_of
@@ -80,6 +82,11 @@ class ServedModels(ABC):
 
     def check_scope(self, scope: Construct) -> None:  # noqa: B027 - an archive becomes an asset of any stack
         """Check that an endpoint in ``scope`` can load the models."""
+
+    def places(self) -> Iterator[Place]:
+        """Yield where the models are that SageMaker loads."""
+        if self.is_in_bucket and not self.contents.prefix.creates_bucket:
+            yield from Place.of_bucket("model_repository", "models", self.repository.bucket)
 
     @property
     def is_in_bucket(self) -> bool:
@@ -176,6 +183,12 @@ class SingleModel(ServedModels):
     @property
     def is_in_bucket(self) -> bool:
         return self.contents.is_placed(self.model, self.compression_type)
+
+    def places(self) -> Iterator[Place]:
+        yield from ServedModels.places(self)
+        if not self.is_in_bucket:
+            loaded, _ = self.contents.catalog.find(self.model)
+            yield from loaded.places("model_repository")
 
     def check(self, target: Target) -> list[Finding]:
         found = self.contents.check(target, self.model)

@@ -19,6 +19,7 @@ from constructs_triton.cdk.inference_component.created_component import (
     CreatedInferenceComponent,
     fixed_name,
 )
+from constructs_triton.cdk.permissions.places import check_places
 from constructs_triton.cdk.permissions.role_permissions import removed_after_error
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account
 from constructs_triton.cdk.permissions.statements import Statement, allow
@@ -74,6 +75,8 @@ class LoraAdapter(InferenceComponentBase):
             )
         check_unique_name(base, id, "inference_component_name", inference_component_name)
         _check(f"{base.node.path}/{id}", source, environment)
+        stored = stored_models(source) if isinstance(source, ModelSource) else None
+        findings = [] if stored is None else check_places(base, stored.places("source"))
         super().__init__(base, id)
         self._base, self._endpoint = base, base.endpoint
         with removed_after_error(self):
@@ -101,9 +104,9 @@ class LoraAdapter(InferenceComponentBase):
             self._component.node.add_dependency(permissions)
         arn = self._inference_component_arn = self._component.attr_inference_component_arn
         self._inference_component_name = Fn.select(1, Fn.split("inference-component/", arn))
-        annotate(
-            self, [] if inference_component_name is None else [fixed_name(inference_component_name)]
-        )
+        if inference_component_name is not None:
+            findings.append(fixed_name(inference_component_name))
+        annotate(self, findings)
         register_name(self, "inference_component_name", inference_component_name)
 
     @property

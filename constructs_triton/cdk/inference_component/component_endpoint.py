@@ -75,10 +75,10 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
     ) -> None:
         checked = checked_endpoint_options(options)
         check_unique_name(scope, id, "endpoint_name", checked["endpoint_name"])
-        check_regions(scope, host_data(checked))
         check_account(scope, checked["role"])
         min_instance_count = checked["min_instance_count"]
         findings = [*check_network(checked), *region_warnings(scope, min_instance_count)]
+        findings += check_regions(scope, host_data(checked))
         findings += scale_in_findings(checked)
         findings += pool_region_findings(scope) if checked["instance_pools"] is not None else ()
         super().__init__(scope, id, physical_name=checked["endpoint_name"])

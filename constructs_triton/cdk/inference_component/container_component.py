@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Required, Unpack
 
@@ -38,8 +38,10 @@ from constructs_triton.cdk.options.serving_image import (
     ServingImage,
     bind_serving_image,
     serving_image_findings,
+    serving_image_places,
 )
 from constructs_triton.cdk.options.variant_options import TEN_MINUTES
+from constructs_triton.cdk.permissions.places import Place, check_places
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_source import ModelSource, stored_models
 from constructs_triton.cdk.validation.limit_checks import seconds
@@ -131,6 +133,15 @@ def checked_container_options(given: ContainerComponentOptions) -> ContainerComp
     return options
 
 
+def _places(options: ContainerComponentOptions) -> Iterator[Place]:
+    """Yield where the image and the weights are."""
+    yield from serving_image_places(options["image"])
+    source = options["model_data"]
+    models = None if source is None else stored_models(source)
+    if models is not None:
+        yield from models.places("model_data")
+
+
 def _check_environment(environment: Mapping[str, str]) -> None:
     for name, value in environment.items():
         if not isinstance(value, str):
@@ -208,6 +219,7 @@ class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
         place = ComponentPlace.of(id, endpoint, checked, requirements[0])
         _check_ami(place, checked["image"])
         findings = [*requirements[0].warnings(host.instance_type), *_findings(place, checked)]
+        findings += check_places(scope, _places(checked))
         container = _Container(checked, host.instance_type, findings)
         super().__init__(scope, id, place, container)
         self._options_of_container = checked

@@ -6,22 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk import aws_sns as sns
-from constructs import Construct
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
+from constructs_triton.cdk.permissions.places import Place
 from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
-from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.spelling import did_you_mean
-from constructs_triton_core.tokens import is_token
 
 _OWNER = "async_inference"
 NotificationTopic = Literal["SUCCESS_NOTIFICATION_TOPIC", "ERROR_NOTIFICATION_TOPIC"]
@@ -147,44 +144,13 @@ class AsyncInferenceConfig:
         )
 
 
-def async_bucket_findings(scope: Construct, config: AsyncInferenceConfig) -> Iterator[Finding]:
-    """Yield a warning for each bucket of another Region than the stack's, where the CDK knows both.
-
-    Raises:
-        InvalidValueError: such a bucket belongs to the app and has no name, so the CDK cannot refer
-            to it.
-    """
-    stack = Stack.of(scope)
-    here = stack.region
+def async_inference_places(config: AsyncInferenceConfig) -> Iterator[Place]:
+    """Yield where the buckets and the topics are."""
     for name, bucket in (("bucket", config.bucket), ("input_bucket", config.input_bucket)):
-        environment = getattr(bucket, "env", None)  # an interface of the user's own may have none
-        there = here if environment is None else environment.region
-        if bucket is None or there == here or is_token(here) or is_token(there):
-            continue
-        path = f"{_OWNER}.{name}"
-        _check_name_across_regions(stack, bucket, path, there)
-        yield Finding(
-            "async-bucket-region",
-            Severity.WARNING,
-            path,
-            "AWS does not say that the bucket may be in another Region than the endpoint, "
-            f"{here}, got {there}",
-            f"use a bucket in {here}, or acknowledge this if you have tested it",
-            source=(
-                "not settled: the AWS documentation of asynchronous "
-                "inference names no Region of buckets"
-            ),
-        )
-
-
-def _check_name_across_regions(stack: Stack, bucket: s3.IBucket, property: str, there: str) -> None:
-    try:
-        stack.resolve(bucket.bucket_name)
-    except RuntimeError:  # the CDK names neither the property nor both Regions
-        raise InvalidValueError(
-            f"{property}: must be in the Region of the stack, {stack.region}, got {there} "
-            f"({bucket.node.path}); use a bucket in {stack.region}"
-        ) from None
+        if bucket is not None:
+            yield from Place.of_bucket(f"{_OWNER}.{name}", "bucket", bucket)
+    for name, topic in config._topics.items():
+        yield from Place.of(f"{_OWNER}.{name}", "topic", topic, topic.topic_arn)
 
 
 def async_inference_data(config: AsyncInferenceConfig) -> list[DataUnderKeys]:

@@ -43,23 +43,24 @@ class CoreDump:
 
 def core_dump_data(core_dump: CoreDump) -> DataUnderKeys:
     """The core dumps with their keys."""
-    return _destination(core_dump).data
+    return core_dump_destination(core_dump).data
 
 
 def core_dump_statements(core_dump: CoreDump) -> list[Statement]:
     """Permissions of the execution role."""
-    return _destination(core_dump).write_statements("CoreDump")
+    return core_dump_destination(core_dump).write_statements("CoreDump")
 
 
 def render_core_dump(core_dump: CoreDump) -> sagemaker.CfnEndpointConfig.CoreDumpConfigProperty:
     """Return the property of the production variant."""
-    destination = _destination(core_dump)
+    destination = core_dump_destination(core_dump)
     return sagemaker.CfnEndpointConfig.CoreDumpConfigProperty(
         destination_s3_uri=destination.uri, kms_key_id=destination.key_arn
     )
 
 
-def _destination(core_dump: CoreDump) -> Destination:
+def core_dump_destination(core_dump: CoreDump) -> Destination:
+    """The prefix of the core dumps, with its keys."""
     return Destination(
         core_dump.bucket,
         core_dump.prefix,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -12,6 +14,7 @@ from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_ecr_assets as ecr_assets
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.places import Place
 from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
@@ -23,6 +26,11 @@ from constructs_triton_core.limit_checks import check_name
 from constructs_triton_core.tokens import is_token
 from triton_model_check.facts import images
 
+_TOKEN = r"\$\{Token\[[^\]]+\]\}"
+ECR_URI = re.compile(
+    rf"(?P<account>\d{{12}}|{_TOKEN})\.dkr\.ecr\.(?P<region>[a-z0-9-]+|{_TOKEN})\."
+    rf"(?:amazonaws\.com(?:\.cn)?|{_TOKEN})/(?P<repository>[a-z0-9._/-]+)[:@].+"
+)
 _LATEST = "latest"
 
 
@@ -153,6 +161,14 @@ def check_image(image: TritonImage, scope: Construct) -> None:
             images.account(region, image.triton_version)
         else:
             _require_regions(image.triton_version)
+
+
+def image_places(image: TritonImage) -> Iterator[Place]:
+    """Yield where an image of your own is, if it is in ECR."""
+    if isinstance(image, _EcrImage):
+        yield from Place.of("image", "image", image.repository, image.repository.repository_arn)
+    elif isinstance(image, _RegistryImage) and (found := ECR_URI.match(image.uri)):
+        yield Place("image", "image", found["region"], found["account"], image.uri)
 
 
 def _require_regions(version: str) -> None:

@@ -9,6 +9,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_previous_keys
+from constructs_triton.cdk.permissions.places import Place
 from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
@@ -44,6 +45,11 @@ class Destination:
     def key_arn(self) -> str | None:
         """The ARN of the key, or ``None`` without a key."""
         return None if self.encryption_key is None else self.encryption_key.key_arn
+
+    @property
+    def places(self) -> list[Place]:
+        """Where the bucket is."""
+        return list(Place.of_bucket(f"{self.owner}.bucket", "bucket", self.bucket))
 
     @property
     def data(self) -> DataUnderKeys:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 
@@ -11,8 +11,16 @@ from aws_cdk import Aws
 from aws_cdk import aws_ecr as ecr
 from constructs import Construct
 
-from constructs_triton.cdk.options.image import ContainerImage, TritonImage, bind_image, moving_tag
+from constructs_triton.cdk.options.image import (
+    ECR_URI,
+    ContainerImage,
+    TritonImage,
+    bind_image,
+    image_places,
+    moving_tag,
+)
 from constructs_triton.cdk.options.inference_ami import ami_of_cuda
+from constructs_triton.cdk.permissions.places import Place
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -20,11 +28,6 @@ from constructs_triton_core.findings import Finding
 from triton_model_check.facts.inference_ami import InferenceAmi
 
 # The account, the Region and the repository of an ECR image; Region and suffix may be tokens.
-_TOKEN = r"\$\{Token\[[^\]]+\]\}"
-_ECR_URI = re.compile(
-    rf"(?P<account>\d{{12}}|{_TOKEN})\.dkr\.ecr\.(?P<region>[a-z0-9-]+|{_TOKEN})\."
-    rf"(?:amazonaws\.com(?:\.cn)?|{_TOKEN})/(?P<repository>[a-z0-9._/-]+)[:@].+"
-)
 
 
 class ServingImage(ABC):
@@ -125,7 +128,7 @@ class _ServingImage(ServingImage):
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         bound = bind_image(self.image, scope, instance_type)
-        if bound.ecr_repository_arn is None and (found := _ECR_URI.fullmatch(bound.uri)):
+        if bound.ecr_repository_arn is None and (found := ECR_URI.fullmatch(bound.uri)):
             account, region, name = found["account"], found["region"], found["repository"]
             arn = f"arn:{Aws.PARTITION}:ecr:{region}:{account}:repository/{name}"
             return ContainerImage(bound.uri, arn)
@@ -137,6 +140,12 @@ def image_uri(image: ServingImage) -> str:
     ``""`` for one that is not built yet.
     """
     return image.uri if isinstance(image, _ServingImage) else ""
+
+
+def serving_image_places(image: ServingImage) -> Iterator[Place]:
+    """Yield where an image is, if it is in ECR."""
+    if isinstance(image, _ServingImage):
+        yield from image_places(image.image)
 
 
 def serving_image_findings(image: ServingImage) -> list[Finding]:

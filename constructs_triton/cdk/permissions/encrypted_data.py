@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.places import Place, check_places
 from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
 from constructs_triton.cdk.validation.read_once import environment_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.encrypted_data import READ_ACTIONS, WRITE_ACTIONS, DataName
+from constructs_triton_core.findings import Finding
 from constructs_triton_core.tokens import is_token
 
 
@@ -69,6 +71,11 @@ class DataUnderKeys:
                     f"({shown}); use a key in {here}, for example a replica of a multi-Region key"
                 )
 
+    def places(self) -> Iterator[Place]:
+        """Where the keys are."""
+        for name, key in self._named():
+            yield from Place.of(name, "key", key, key.key_arn)
+
     def _named(self) -> Iterator[tuple[str, kms.IKey]]:
         yield from ((name, key) for name, key in self.current if key is not None)
         owner = f"{self.owner}." if self.owner else ""
@@ -80,10 +87,16 @@ class DataUnderKeys:
         return [allow(sid, actions, arns)] if arns else []
 
 
-def check_regions(scope: Construct, data: Iterable[DataUnderKeys]) -> None:
-    """Check that all keys are in the Region of the stack, where the CDK knows both."""
+def check_regions(scope: Construct, data: Iterable[DataUnderKeys]) -> list[Finding]:
+    """Check that all keys are in the Region of the stack, where the CDK knows both.
+
+    Returns a warning for each key of another account.
+    """
+    places: list[Place] = []
     for each in data:
         each.check_region(scope)
+        places += each.places()
+    return check_places(scope, places)
 
 
 def check_previous_keys(keys: Sequence[kms.IKey], owner: str = "") -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +14,14 @@ from aws_cdk import aws_s3 as s3
 from blake3 import blake3
 from constructs import Construct, IDependable
 
+from constructs_triton.cdk.permissions.places import Place
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, in_own_account
 from constructs_triton.cdk.permissions.statements import Statement, allow, allow_to_list
 from constructs_triton.cdk.repository.archive_assets import StackAssets
 from constructs_triton.cdk.repository.downloads import downloads_weights, environment_bytes
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.marketplace import is_of_marketplace
+from constructs_triton_core.tokens import is_token
 from triton_model_check.checks.report import Report
 from triton_model_check.memory.instances import HOST
 from triton_model_check.model_config.target import Target
@@ -29,6 +33,10 @@ from triton_model_check.model_repository.temporary_folders import partial_folder
 if TYPE_CHECKING:
     from triton_model_check.model_repository.archive_outline import ArchiveOutline
     from triton_model_check.model_repository.packing import PackedArchive
+
+
+# Parts of an ARN between colons.
+_REGION, _ACCOUNT = 3, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +99,10 @@ class LoadedModels(ABC):
     @abstractmethod
     def content_digest(self, model_name: str) -> str:
         """Return a digest of the content of a model's archive, in hexadecimal."""
+
+    def places(self, property: str) -> Iterator[Place]:  # noqa: ARG002 - files on this machine
+        """Yield where the models are, if they are not on this machine."""
+        yield from ()
 
     @abstractmethod
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:
@@ -264,6 +276,9 @@ class StoredModels(UnreadModels):
             allow("LoadModel", ["s3:GetObject"], [self.bucket.arn_for_objects(self.key)])
         )
 
+    def places(self, property: str) -> Iterator[Place]:
+        yield from Place.of_bucket(property, "models", self.bucket)
+
     def _location(self, *statements: Statement, is_compressed: bool = True) -> ModelLocation:
         decrypt = decrypt_statements("DecryptModel", self.bucket.encryption_key)
         url = f"s3://{self.bucket.bucket_name}/{self.key}"
@@ -315,6 +330,15 @@ class PackagedModel(UnreadModels):
     @property
     def description(self) -> str:
         return f"the model package {self.model_package_name}"
+
+    def places(self, property: str) -> Iterator[Place]:
+        parts = self.model_package_name.split(":")
+        # A name without ARN is one of this account and Region.
+        if not is_token(self.model_package_name) and len(parts) > _ACCOUNT:
+            # AWS publishes the packages of its Marketplace from accounts that everyone may use.
+            is_public = is_of_marketplace(self.model_package_name)
+            account = None if is_public else parts[_ACCOUNT]
+            yield Place(property, "model package", parts[_REGION], account, self.model_package_name)
 
     def content_digest(self, model_name: str) -> str:  # noqa: ARG002 - the name identifies the content
         return blake3(self.model_package_name.encode()).hexdigest()

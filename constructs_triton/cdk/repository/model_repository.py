@@ -138,7 +138,7 @@ class TritonModelRepository(Construct):
         if isinstance(loaded, ArchivePrefix):
             prefix_options.refuse_with_archive_prefix()
         warnings = [] if loaded is None else check_source_models(loaded, None, repository_check)
-        check_regions(scope, [*prefix_options.data(), *_source_data(loaded)])
+        warnings += check_regions(scope, [*prefix_options.data(), *_source_data(loaded)])
         super().__init__(scope, id)
         mark_as_own(self)
         self._contents = RepositoryContents(self, loaded, repository_check, prefix_options)
@@ -180,8 +180,8 @@ class TritonModelRepository(Construct):
         contents.catalog.refuse_name(name)
         loaded = load_source(source, CompositionOptions.of(calls))
         loaded.only_model(name)
-        check_regions(self, _source_data(loaded))
-        warnings = check_source_models(loaded, None, contents.repository_check)
+        warnings = check_regions(self, _source_data(loaded))
+        warnings += check_source_models(loaded, None, contents.repository_check)
         contents.catalog.add(name, loaded)
         self._warn(warnings)
 

@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aws_cdk as cdk
 import pytest
@@ -170,7 +170,9 @@ def test_import_by_arn_asks_for_the_name(kind: Any, is_token: bool) -> None:
         assert {"add_alarms", "add_dashboard", "auto_scale_instance_count"} <= asked
     assert not asked & {"grant", "grant_invoke", "endpoint_arn"}
     assert wrong_letters(here.node.root) == []
-    assert "Fn::Split" not in str(here.node.root.synth().get_stack_by_name("Here").template)
+    assert "Fn::Split" not in str(
+        cast(cdk.App, here.node.root).synth().get_stack_by_name("Here").template
+    )
 
 
 @pytest.mark.parametrize("kind", ENDPOINTS, ids=lambda kind: kind.__name__)
@@ -213,7 +215,11 @@ def test_permission_for_a_component_has_both_spellings(kind: Any) -> None:
     list(use_everything(component, iam.User(here, "Caller")))
     (policy,) = [
         each
-        for each in here.node.root.synth().get_stack_by_name("Here").template["Resources"].values()
+        for each in cast(cdk.App, here.node.root)
+        .synth()
+        .get_stack_by_name("Here")
+        .template["Resources"]
+        .values()
         if each["Type"] == "AWS::IAM::Policy"
     ]
     found = re.findall(

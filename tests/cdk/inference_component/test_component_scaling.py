@@ -375,11 +375,11 @@ def test_components_are_added_to_an_imported_endpoint(stack: cdk.Stack, tmp_path
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     arn = "arn:aws:sagemaker:eu-west-1:123456789012:endpoint/shared"
     imported = TritonComponentEndpoint.from_endpoint_attributes
-    known: dict[str, Any] = {"endpoint_arn": arn, "instance_type": G5, "role": role}
+    by_arn: dict[str, Any] = {"endpoint_arn": arn, "instance_type": G5, "role": role}
     with pytest.raises(InvalidValueError, match="needs the name of the endpoint"):
-        add_component(imported(stack, "Nameless", **known), tmp_path, "Refused")
+        add_component(imported(stack, "Nameless", **by_arn), tmp_path, "Refused")
     assert stack.node.try_find_child("Refused") is None
-    endpoint = imported(stack, "Shared", endpoint_name="shared", **known)
+    endpoint = imported(stack, "Shared", endpoint_name="shared", **by_arn)
     add_component(endpoint, tmp_path, "First")
     add_component(endpoint, tmp_path, "Second")
     template = synthesize(stack)

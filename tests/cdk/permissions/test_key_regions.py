@@ -144,7 +144,7 @@ def test_async_bucket_of_another_region(tmp_path: Path, name: str) -> None:
     """
     stack = make_stack()
     there = cdk.Stack(
-        cdk.Stage.of(stack), "There", env=cdk.Environment(account="1" * 12, region="us-east-1")
+        cdk.Stage.of(stack), "There", env=cdk.Environment(account=stack.account, region="us-east-1")
     )
     fine = bucket(stack)
     imported = s3.Bucket.from_bucket_attributes(
