@@ -11,6 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from constructs_triton import (
@@ -43,7 +45,8 @@ class AdoptedStack(cdk.Stack):
         )
         count = endpoint.auto_scale_instance_count(min_capacity=2, max_capacity=6)
         count.scale_on_gpu_utilization("Gpu")
-        endpoint.add_alarms()
+        operators = sns.Topic(self, "Operators", enforce_ssl=True)
+        endpoint.add_alarms(actions=[actions.SnsAction(operators)])
 
 
 app = cdk.App()

@@ -229,6 +229,7 @@ class CreatedInferenceComponent(InferenceComponentBase):
         statements += [each for part in containers for each in part.image.pull_statements()]
         if self._deployment.alarms:
             statements.append(read_alarms_statement(self, self._deployment.alarms))
+            let_alarms_publish(self, self._deployment.alarms)
         name = self._options["inference_component_name"]
         if self._options["log_retention"] is not None and name is not None:
             statements.append(keep_log_group_statement(component_log_group_name(name)))
