@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import jsii
+from aws_cdk import SecretValue
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
@@ -94,7 +95,7 @@ class TritonModel(Construct):
         model: str | None = None,
         ensemble: str | None = None,
         image: TritonImage | None = None,
-        environment: TritonEnvironment | Mapping[str, str] | None = None,
+        environment: TritonEnvironment | Mapping[str, str | SecretValue] | None = None,
         compression_type: CompressionType | None = None,
         role: iam.IRole | None = None,
         vpc: ec2.IVpc | None = None,
@@ -186,7 +187,7 @@ _ONLY_ENDPOINTS = "acknowledge this if only endpoints use the model"
 def _check_container_options(
     instance_type: InstanceType,
     image: TritonImage | None,
-    environment: TritonEnvironment | Mapping[str, str] | None,
+    environment: TritonEnvironment | Mapping[str, str | SecretValue] | None,
 ) -> None:
     """Check the types of what describes the container."""
     check_type("instance_type", instance_type, (InstanceType, 'InstanceType.of("ml.g5.xlarge")'))

@@ -26,6 +26,7 @@ from constructs_triton.cdk.options.inference_ami import (
     cuda_mismatch,
     given_ami_version,
 )
+from constructs_triton.cdk.options.secret_variables import secret_findings
 from constructs_triton.cdk.permissions.places import check_places
 from constructs_triton.cdk.repository.loaded_models import PackagedModel
 from constructs_triton.cdk.repository.properties import CompressionType
@@ -86,7 +87,7 @@ def settle_container(
     chosen = _image(models, image)
     check_image(chosen, scope)
     elsewhere = check_places(scope, [*models.places(), *image_places(chosen)])
-    rendered, found = _variables(models, chosen, environment)
+    rendered, found = _variables(scope, models, chosen, environment)
     found += elsewhere
     ami, ami_findings = _inference_ami(chosen, instance_type, inference_ami_version)
     volume_gb = _known_gibibytes(volume_size)
@@ -135,7 +136,7 @@ def _marketplace_findings(models: ServedModels) -> list[Finding]:
 
 
 def _variables(
-    models: ServedModels, image: TritonImage, given: Environment | None
+    scope: Construct, models: ServedModels, image: TritonImage, given: Environment | None
 ) -> tuple[dict[str, str], list[Finding]]:
     is_package = isinstance(image, PackageImage)
     rendered, found = settle_environment(
@@ -146,6 +147,7 @@ def _variables(
         called_models=models.called_models,
         packed_models=models.packed_models,
     )
+    found += secret_findings(scope, rendered)
     # A package may not allow variables.
     return ({} if is_package and given is None else rendered), found
 

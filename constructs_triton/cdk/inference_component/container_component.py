@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Required, Unpack
 
-from aws_cdk import Aws, Duration
+from aws_cdk import Aws, Duration, SecretValue
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
@@ -34,6 +34,7 @@ from constructs_triton.cdk.inference_component.properties import (
     check_given_copies,
 )
 from constructs_triton.cdk.options.environment import check_limits
+from constructs_triton.cdk.options.secret_variables import secret_findings, variable_text
 from constructs_triton.cdk.options.serving_image import (
     ServingImage,
     bind_serving_image,
@@ -81,9 +82,10 @@ class ContainerComponentOptions(CopyOptions, total=False):
         ),
     ]
     environment: Annotated[
-        Mapping[str, str] | None,
+        Mapping[str, str | SecretValue] | None,
         Value(
-            "Environment variables of the container. The template contains them as plain text.",
+            "Environment variables of the container. The template contains strings as plain text. "
+            "It does not contain the value of a ``SecretValue`` of Secrets Manager.",
             default_text="none",
             example='{"SM_VLLM_MAX_MODEL_LEN": "8192"}',
         ),
@@ -123,7 +125,7 @@ def checked_container_options(given: ContainerComponentOptions) -> ContainerComp
     )
     options = with_defaults(given, ContainerComponentOptions)
     check_copies(options)
-    _check_environment(options["environment"] or {})
+    _variables(options)
     source = options["model_data"]
     if source is not None and stored_models(source) is None:
         raise InvalidValueError(
@@ -142,14 +144,16 @@ def _places(options: ContainerComponentOptions) -> Iterator[Place]:
         yield from models.places("model_data")
 
 
-def _check_environment(environment: Mapping[str, str]) -> None:
-    for name, value in environment.items():
-        if not isinstance(value, str):
-            raise InvalidValueError(
-                f'environment["{name}"]: must be a string, got {value!r}; write '
-                f'"{str(value).lower()}"'
-            )
-    check_limits(environment)
+def _variables(options: ContainerComponentOptions) -> dict[str, str]:
+    """Return the variables as strings of a template.
+
+    Raises:
+        InvalidValueError: a value is no string and no secret, or SageMaker would refuse it.
+    """
+    given = options["environment"] or {}
+    found = {name: variable_text(f'environment["{name}"]', value) for name, value in given.items()}
+    check_limits(found)
+    return found
 
 
 _LONGEST = limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS.maximum
@@ -242,7 +246,7 @@ class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
             InvalidValueError: the containers do not load adapters, or not this one.
         """
         environment, name = (
-            self._options_of_container["environment"] or {},
+            _variables(self._options_of_container),
             inference_component_name,
         )
         return LoraAdapter(
@@ -300,7 +304,7 @@ class _Container:
             image=image.uri,
             model_data_url=url if is_compressed else None,
             model_data_source=None if is_compressed or url is None else uncompressed_source(url),
-            environment=self.options["environment"] or None,
+            environment=_variables(self.options) or None,
         )
         return ModelContainer(scope, image, location, sizing, definition), {}
 
@@ -321,11 +325,12 @@ def _findings(place: ComponentPlace, options: ContainerComponentOptions) -> list
     Raises:
         InvalidValueError: AWS's image would refuse or ignore a variable.
     """
+    variables = _variables(options)
     is_isolated = place.host.enable_network_isolation is True
     has_model_data = options["model_data"] is not None
     container = ContainerUnderCheck(
         options["image"],
-        options["environment"] or {},
+        variables,
         place.requirements.gpus,
         has_model_data,
         is_isolated,
@@ -336,6 +341,7 @@ def _findings(place: ComponentPlace, options: ContainerComponentOptions) -> list
         raise InvalidValueError("\n".join(errors))
     if is_isolated and not has_model_data:
         found.append(_CANNOT_DOWNLOAD)
+    found += secret_findings(place.endpoint, variables)
     return [*serving_image_findings(options["image"]), *found]
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
+from aws_cdk import SecretValue
+
 from constructs_triton.cdk.options.environment_values import (
     SIZES,
     ByteSize,
@@ -23,6 +25,7 @@ from constructs_triton.cdk.options.environment_values import (
     single_model_only,
     without_effect,
 )
+from constructs_triton.cdk.options.secret_variables import variable_text
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.versions import is_at_least
@@ -74,7 +77,8 @@ class TritonEnvironment:
             archive: ``calls`` of the repository adds them. Single-model endpoints only.
         additional_args: Further arguments of ``tritonserver``, without white space: the image
             cannot quote.
-        extra: Any other variable.
+        extra: Any other variable. A ``SecretValue`` of Secrets Manager reaches the container and
+            not the template.
 
     Raises:
         InvalidValueError: the image would refuse a value. Strings that are CDK tokens are not
@@ -101,7 +105,7 @@ class TritonEnvironment:
     tensorflow_version: int | str | None = None
     additional_models: Sequence[str] = ()
     additional_args: Sequence[str] = ()
-    extra: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str | SecretValue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for keyword in SIZES:
@@ -156,7 +160,10 @@ class TritonEnvironment:
         result = {
             **self._keyword_variables(image_version),
             **self._ping_variables(multi_model),
-            **self.extra,
+            **{
+                name: variable_text(f'environment.extra["{name}"]', value)
+                for name, value in self.extra.items()
+            },
         }
         check_limits(result)
         return dict(sorted(result.items()))
@@ -272,7 +279,7 @@ def _check_extra(extra: object) -> None:
             )
 
 
-def _extra_findings(extra: Mapping[str, str]) -> Iterator[Finding]:
+def _extra_findings(extra: Mapping[str, str | SecretValue]) -> Iterator[Finding]:
     facts = load("environment")
     for name in extra:
         path = f'environment.extra["{name}"]'

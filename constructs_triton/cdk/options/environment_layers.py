@@ -8,16 +8,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from aws_cdk import SecretValue
+
 from constructs_triton.cdk.options.environment import (
     TritonEnvironment,
     check_limits,
     check_variables,
 )
+from constructs_triton.cdk.options.secret_variables import variable_text
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from triton_model_check.facts.environment import variables
 
-Environment = TritonEnvironment | Mapping[str, str]
+Environment = TritonEnvironment | Mapping[str, str | SecretValue]
 _SERVER_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _ADDITIONAL_ARGS = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
@@ -98,17 +101,14 @@ def _sets(environment: TritonEnvironment, keyword: str) -> bool:
     return value is not None and value != ()
 
 
-def _split(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+def _split(
+    given: Mapping[str, str | SecretValue],
+) -> tuple[dict[str, str], dict[str, str]]:
     """Return the variables without a keyword, and those with one."""
-    for name, value in given.items():
-        if not isinstance(value, str):
-            raise InvalidValueError(
-                f'environment["{name}"]: must be a string, got {value!r}; write '
-                f'"{str(value).lower()}"'
-            )
+    texts = {name: variable_text(f'environment["{name}"]', value) for name, value in given.items()}
     keywords = {row.name for row in variables().values()} | {_SERVER_PING_MODE}
-    others = {name: value for name, value in given.items() if name not in keywords}
-    return others, {name: value for name, value in given.items() if name in keywords}
+    others = {name: value for name, value in texts.items() if name not in keywords}
+    return others, {name: value for name, value in texts.items() if name in keywords}
 
 
 def _with_default_model(

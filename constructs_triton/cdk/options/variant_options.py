@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypedDict, Unpack
 
-from aws_cdk import Duration, Size
+from aws_cdk import Duration, SecretValue, Size
 
 from constructs_triton.cdk.options.capacity_reservation import CapacityReservationConfig
 from constructs_triton.cdk.options.core_dump import CoreDump
@@ -38,11 +38,12 @@ class ContainerOptions(TypedDict, total=False):
         ),
     ]
     environment: Annotated[
-        TritonEnvironment | Mapping[str, str] | None,
+        TritonEnvironment | Mapping[str, str | SecretValue] | None,
         Value(
             "Environment variables of the container: a ``TritonEnvironment``, or a mapping of "
-            "names to strings. The variables of a variant are added to those of its endpoint and "
-            "replace variables of the same name.",
+            "names to strings, or to a ``SecretValue`` of Secrets Manager, whose value the "
+            "template does not contain. The variables of a variant are added to those of its "
+            "endpoint and replace variables of the same name.",
             example="TritonEnvironment(thread_count=16)",
         ),
     ]

@@ -8,13 +8,21 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 
-__all__ = ["closest", "did_you_mean", "is_misspelling", "limited_suggestions", "quoted"]
+__all__ = [
+    "closest",
+    "did_you_mean",
+    "is_misspelling",
+    "limited_suggestions",
+    "quoted",
+    "words_of",
+]
 
 _CUTOFF = 0.6
 # Comparing two names takes quadratic time, and names come from files that other people wrote.
 _LONGEST_NAME = 100
 _MOST_CANDIDATES, _MOST_ESTIMATED, _MOST_COMPARED = 2_000, 300, 30
 _MOST_QUOTED = 50
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _suggestions_left: ContextVar[list[int] | None] = ContextVar("suggestions_left", default=None)
 
 
@@ -156,3 +164,8 @@ def quoted(names: Iterable[str], most: int = _MOST_QUOTED) -> str:
 
 def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a name in lower case: ``hf`` and ``token`` for ``HF_TOKEN``."""
+    return [word.lower() for word in _WORD.findall(name)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,35 @@ def test_multi_model_archives_come_from_the_custom_resource_of_their_prefix(tmp_
     container = read_endpoints(_write(tmp_path, template))[0].variants[0].container
     assert container.is_multi_model
     assert container.archives == {"a.tar.gz": tmp_path / "asset.abc.tar.gz"}
+
+
+REFERENCE = "{{resolve:secretsmanager:hub:SecretString:token::}}"
+
+
+def test_the_caller_gives_the_value_of_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dynamic reference has the value of the caller's variable, or what the terminal asks for."""
+    _write(tmp_path, _template(Environment={"HF_TOKEN": REFERENCE, "MODE": "fast"}))
+
+    monkeypatch.setenv("HF_TOKEN", "given")
+    container = read_endpoints(tmp_path)[0].variants[0].container
+    assert container.environment == {"HF_TOKEN": "given", "MODE": "fast"}
+
+    monkeypatch.delenv("HF_TOKEN")
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        with pytest.raises(LocalEndpointError, match="set HF_TOKEN in your environment"):
+            read_endpoints(tmp_path)
+
+    terminal, other_side = os.openpty()
+    monkeypatch.setattr("getpass.getpass", lambda prompt, **_: f"answer to {prompt}")
+    with os.fdopen(other_side) as keyboard:
+        monkeypatch.setattr("sys.stdin", keyboard)
+        container = read_endpoints(tmp_path)[0].variants[0].container
+        monkeypatch.undo()
+    os.close(terminal)
+    assert container.environment["HF_TOKEN"] == "answer to Demo/Model: value of HF_TOKEN: "
 
 
 def test_nested_stacks_and_stages_are_searched(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE, RESOURCE
 from constructs_triton_functions.model_sync.manifest import FileManifest, Manifest
 from constructs_triton_tools.assembly.model_syncs import model_syncs
 from constructs_triton_tools.local.sources.role_permissions import role_permissions
+from constructs_triton_tools.local.sources.secret_values import with_secrets
 from constructs_triton_tools.local.sources.specs import (
     AsyncInferenceSpec,
     ComponentSpec,
@@ -214,7 +215,7 @@ class _Specs:
             model=container.model,
             image=container.image,
             model_data_url=url,
-            environment=container.environment,
+            environment=with_secrets(container.environment, f"{self.stack.name}/{container.model}"),
             model_cache_setting=container.model_cache_setting,
             is_isolated=container.is_isolated,
         )

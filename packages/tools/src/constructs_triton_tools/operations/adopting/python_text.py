@@ -9,8 +9,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from constructs_triton_core.spelling import words_of
+
 _WIDTH, _INDENT = 88, "    "
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 #: What the name of a property leaves out.
 _ENDING = re.compile(r"(?:Required)?(?:In(?:Seconds|GB|Mb))?$")
 Answer = Mapping[str, Any]
@@ -129,11 +130,6 @@ def free_name(wanted: str, used: Container[str], *, separator: str = "") -> str:
     while chosen in used:
         chosen, number = f"{wanted}{separator}{number}", number + 1
     return chosen
-
-
-def words_of(name: str) -> list[str]:
-    """Return the words of a name in lower case: ``hf`` and ``token`` for ``HF_TOKEN``."""
-    return [word.lower() for word in _WORD.findall(name)]
 
 
 def code_of(member: str) -> str:

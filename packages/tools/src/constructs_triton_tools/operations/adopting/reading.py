@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.aws_reader import AwsError, permission_of
 from constructs_triton_core.errors import ArchiveError
+from constructs_triton_core.untrusted.secrets import masked
 from constructs_triton_tools.aws.noting_reader import NotingReader
 from constructs_triton_tools.operations.adopting.python_text import Answer, free_name
-from constructs_triton_tools.operations.adopting.secrets import masked
 from triton_model_check.untrusted.budget import UnpackBudget
 from triton_model_check.untrusted.tar_reader import UnpackLimits
 

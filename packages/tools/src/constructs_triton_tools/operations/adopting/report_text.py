@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from constructs_triton_core.cloud_assembly.endpoints import containers_of
+from constructs_triton_core.untrusted.secrets import is_secret
 from constructs_triton_core.visible_text import visible
 from constructs_triton_tools.operations.adopting.findings import Adoption
 from constructs_triton_tools.operations.adopting.python_text import Answer
@@ -13,7 +14,6 @@ from constructs_triton_tools.operations.adopting.running_endpoint import (
     RunningEndpoint,
     RunningRole,
 )
-from constructs_triton_tools.operations.adopting.secrets import is_secret
 from constructs_triton_tools.operations.adopting.stack.app_text import stack_name
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 from constructs_triton_tools.operations.component_state import specifications_of

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from constructs_triton_core.untrusted.secrets import is_secret
 from constructs_triton_tools.operations.adopting.findings import Adoption
 from constructs_triton_tools.operations.adopting.models import AdoptedModels, ModelReader
 from constructs_triton_tools.operations.adopting.python_text import (
@@ -22,7 +23,6 @@ from constructs_triton_tools.operations.adopting.python_text import (
     render,
 )
 from constructs_triton_tools.operations.adopting.running_endpoint import RunningEndpoint
-from constructs_triton_tools.operations.adopting.secrets import is_secret
 from constructs_triton_tools.operations.adopting.stack.app_template import (
     RESERVED_IDS,
     RESERVED_NAMES,

@@ -18,7 +18,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from constructs_triton_tools.operations.adopting.python_text import words_of
+from constructs_triton_core.spelling import words_of
+
+__all__ = ["MASK", "holds_secret", "is_secret", "masked"]
 
 #: Beginnings that their issuers publish, so that scanners find a token by them. A name may begin
 #: with one of the second group, such as hf_transfer, so only letters and digits may follow there.
@@ -92,6 +94,18 @@ _ENDINGS = (
     "credentials",
 )
 
+#: The last words of a variable that holds a secret itself, and not its name, file or address.
+_LAST_WORDS = frozenset(
+    ("token", "password", "passwd", "pwd", "passphrase", "secret", "apikey", "pat", "credentials")
+)
+_LAST_PAIRS = frozenset(("accesskey", "apikey", "authkey", "privatekey", "secretkey", "signingkey"))
+_HARMLESS = re.compile(
+    r"""(?ix) | true | false | none | yes | no | on | off | auto | [\d.+-]+   # also nothing
+    | (?:arn:|s3://|/|\./|\{\{resolve:) .*                                    # where it is
+    | </?\|?\w+\|?> | \[\w+\]                                               # pad_token="</s>"
+    """
+)
+
 
 def has_secret_form(value: str) -> bool:
     """Return whether a part of a value has the form of a secret."""
@@ -123,6 +137,22 @@ def is_secret(name: str, value: str) -> bool:
         return False
     has_secret_name = any(map(_NAMES.fullmatch, words_of(name))) or name.lower().endswith(_ENDINGS)
     return has_secret_name or has_secret_form(value) or looks_random(value)
+
+
+def holds_secret(name: str, value: str) -> bool:
+    """Return whether a variable certainly holds a secret, for a warning that names it.
+
+    Unlike :func:`is_secret`, this prefers silence: a value has the form of a secret, or the name
+    ends like the name of one and the value is no number, path, ARN or special token of a language
+    model.
+    """
+    if has_secret_form(value):
+        return True
+    words = words_of(name)
+    ends_as_secret = bool(words) and (
+        words[-1] in _LAST_WORDS or "".join(words[-2:]) in _LAST_PAIRS
+    )
+    return ends_as_secret and _HARMLESS.fullmatch(value) is None
 
 
 def masked(value: Any, name: str = "") -> Any:

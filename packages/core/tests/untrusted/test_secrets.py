@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from cpu_limit import cpu_limit
 
-from constructs_triton_tools.operations.adopting.secrets import MASK, is_secret, masked
+from constructs_triton_core.untrusted.secrets import MASK, is_secret, masked
 
 #: Each has the form of a real secret, and is none.
 SECRETS = {
