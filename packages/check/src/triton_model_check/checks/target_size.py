@@ -9,7 +9,7 @@ from constructs_triton_core.spelling import quoted
 from triton_model_check.checks.loaded_memory import certain_estimates, estimates, limiting
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.checks.rules import Problem, rule, warning
-from triton_model_check.memory.estimate import MemoryEstimate, in_units
+from triton_model_check.memory.estimate import MemoryEstimate, in_same_units, in_units
 from triton_model_check.memory.instances import HOST
 from triton_model_check.memory.shared_memory import tensor_bytes
 from triton_model_check.model_config.target import SAGEMAKER, Target
@@ -100,9 +100,10 @@ def gpu_weights_memory(context: RepositoryContext) -> Iterator[Problem]:
     for found in certain_estimates(context):
         place = _fullest_with_weights(found)
         if place is not None:
+            needed, limit = in_same_units(found.certain(place), found.limits[place])
             yield Problem(
-                f"the weights alone need {in_units(found.certain(place))} of {place}, which has "
-                f"{in_units(found.limits[place])}: {_largest_weights(found, place)}"
+                f"the weights alone need {needed} of {place}, which has {limit}: "
+                f"{_largest_weights(found, place)}"
             )
 
 
@@ -184,7 +185,7 @@ def _exceeded(context: RepositoryContext, *, is_gpu: bool) -> Iterator[Problem]:
     ]
     if found:
         total, place, largest = max(found, key=lambda each: each[0])
-        limit = in_units(largest.limits[place])
+        needed, limit = in_same_units(total, largest.limits[place])
         parts = "; ".join(map(str, largest.largest(place)))
         by = limiting(context.target, place)
         if by is not None:
@@ -195,7 +196,7 @@ def _exceeded(context: RepositoryContext, *, is_gpu: bool) -> Iterator[Problem]:
             )
             return
         yield Problem(
-            f"the models need at least {in_units(total)} of {place}, which has {limit}: {parts}",
+            f"the models need at least {needed} of {place}, which has {limit}: {parts}",
             hint=_smaller_shares(largest, place, context.target),
         )
 

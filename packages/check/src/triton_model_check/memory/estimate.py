@@ -164,6 +164,14 @@ def estimate(
     )
 
 
+def in_same_units(needed: int, limit: int) -> tuple[str, str]:
+    """Return two different numbers of bytes, in MiB if they are the same in GiB."""
+    texts = in_units(needed), in_units(limit)
+    if texts[0] != texts[1]:
+        return texts
+    return f"{needed / _MIB:.0f} MiB", f"{limit / _MIB:.0f} MiB"
+
+
 def in_units(size: int) -> str:
     """Return a number of bytes in MiB, or in GiB from 1 GiB on."""
     return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / _MIB:.0f} MiB"
