@@ -174,6 +174,7 @@ def _target(
     shm_bytes = environment.get(variables()["shm_default_byte_size"].name, "")
     load_limit = environment.get(_GPU_LOAD_LIMIT, "")
     shm_growth = environment.get(variables()["shm_growth_byte_size"].name, "")
+    arguments = environment.get(variables()["additional_args"].name, "")
     return Target(
         platform="sagemaker-multi-model" if models.serves_many else "sagemaker",
         gpu_count=instance_type.gpus,
@@ -192,8 +193,8 @@ def _target(
         has_orchestrator=environment.get("TRTLLM_ORCHESTRATOR") == "1",
         is_uncompressed=models.compression_type is CompressionType.NONE,
         python_path=environment.get("PYTHONPATH"),
-        has_response_cache="--cache-config"
-        in environment.get(variables()["additional_args"].name, ""),
+        has_response_cache="--cache-config" in arguments,
+        server_arguments=arguments,
     )
 
 

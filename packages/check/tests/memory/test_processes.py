@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from engines import memory, sparse
 
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
+
 MIB = 2**20
 GPU_0, GPU_1, HOST = "GPU 0", "GPU 1", "the host"
 TORCH_ON_GPU = 'import torch\ndevice = "cuda" if torch.cuda.is_available() else "cpu"\n'
@@ -132,6 +135,32 @@ def test_a_server_with_a_gpu_has_a_pinned_pool(gpus: int, mebibytes: int, tmp_pa
     assert [part.size // MIB for part in parts if part.place == HOST and not part.model] == [
         mebibytes
     ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "gpu_mib", "host_mib"),
+    [
+        ("", 164, 412),
+        ("--pinned-memory-pool-byte-size=0", 164, 156),
+        ("--pinned-memory-pool-byte-size 536870912", 164, 668),
+        ("--cuda-memory-pool-byte-size=0:0 --log-verbose=1", 100, 412),
+        ("--cuda-memory-pool-byte-size=1:0", 164, 412),
+        ("--cache-config=local,size=1073741824", 164, 412 + 1024),
+        ("--pinned-memory-pool-byte-size=many", 164, 412),
+    ],
+)
+def test_arguments_of_the_server_change_its_pools(
+    arguments: str, gpu_mib: int, host_mib: int, tmp_path: Path
+) -> None:
+    """The pools and the response cache have the sizes that the server is started with."""
+    _python(tmp_path / "m", "")
+    target = Target.named("sagemaker", gpu_count=1, server_arguments=arguments)
+    (found,) = ModelRepository.from_directory(tmp_path).memory(target)
+    sizes = dict.fromkeys((GPU_0, HOST), 0)
+    for part in found.parts:
+        if not part.model:
+            sizes[part.place] += part.size // MIB
+    assert sizes == {GPU_0: gpu_mib, HOST: host_mib}
 
 
 def test_a_gpu_of_unknown_size_has_no_limit(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from triton_model_check.checks.language_models import memory_of_engines
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.memory.certain_weights import certain_weight_bytes
-from triton_model_check.memory.estimate import LoadedModel, MemoryEstimate, estimate
+from triton_model_check.memory.estimate import LoadedModel, MemoryEstimate, Server, estimate
 from triton_model_check.memory.instances import HOST, is_gpu
+from triton_model_check.memory.server_pools import ServerPools
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_files.model_file import ModelFile
 
@@ -67,13 +68,14 @@ def _with_steps(context: RepositoryContext, names: Iterable[str]) -> set[str]:
 
 def _estimate(context: RepositoryContext, names: Iterable[str], gpu_count: int) -> MemoryEstimate:
     target = context.target
-    return estimate(
-        [_loaded(context.models[name]) for name in names],
+    server = Server(
         gpu_count,
         _gpu_bytes(target),
         _host_bytes(target),
         target.image_version,
+        ServerPools.of_arguments(target.server_arguments),
     )
+    return estimate([_loaded(context.models[name]) for name in names], server)
 
 
 def _gpu_bytes(target: Target) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from triton_model_check.facts.published import load
 from triton_model_check.memory.certain_weights import (
@@ -20,6 +20,7 @@ from triton_model_check.memory.certain_weights import (
 from triton_model_check.memory.engine import RESERVES, EngineMemory, of_instances, start_together
 from triton_model_check.memory.instances import HOST, copies, gpu_place
 from triton_model_check.memory.python_process import context_bytes, contexts, process_bytes
+from triton_model_check.memory.server_pools import ServerPools
 from triton_model_check.memory.weights import (
     bytes_on_disk,
     converts_weights,
@@ -125,27 +126,34 @@ class MemoryEstimate:
         return tuple(place for place, limit in self.limits.items() if self.total(place) > limit)
 
 
-class _Server(NamedTuple):
-    """The server that loads the models: its number of GPUs, and its release if that is known."""
-
-    gpu_count: int
-    release: str | None
-
-
-def estimate(
-    models: Sequence[LoadedModel],
-    gpu_count: int,
-    gpu_bytes: int | None,
-    host_bytes: int | None,
-    release: str | None = None,
-) -> MemoryEstimate:
-    """Return what models that are loaded together take on a machine.
+@dataclass(frozen=True)
+class Server:
+    """The server that loads the models, and its machine.
 
     ``gpu_bytes`` is the memory of each GPU, ``host_bytes`` that of the machine, and ``release`` the
-    version of the image; ``None`` is unknown.
+    version of the image; ``None`` is unknown. ``pools`` are those that the server is started with.
     """
-    server = _Server(gpu_count, release)
-    parts = _server_parts(gpu_count)
+
+    gpu_count: int
+    gpu_bytes: int | None = None
+    host_bytes: int | None = None
+    release: str | None = None
+    pools: ServerPools = field(default_factory=ServerPools)
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """The bytes of each place whose size is known."""
+        found = {}
+        if self.gpu_bytes:
+            found = dict.fromkeys(map(gpu_place, range(self.gpu_count)), self.gpu_bytes)
+        if self.host_bytes:
+            found[HOST] = self.host_bytes
+        return found
+
+
+def estimate(models: Sequence[LoadedModel], server: Server) -> MemoryEstimate:
+    """Return what models that are loaded together take on a server."""
+    parts = _server_parts(server)
     left_out: list[str] = []
     for model in models:
         found = _parts_of(model, server)
@@ -156,12 +164,8 @@ def estimate(
             left_out += [f"{model.name}: {note}" for note in _notes(model, server)]
     engines = [model.engines for model in models if model.engines and not model.declared]
     left_out += start_together(engines)
-    places = [*map(gpu_place, range(gpu_count)), HOST]
-    sizes = [*([gpu_bytes] * gpu_count), host_bytes]
-    limits = {place: size for place, size in zip(places, sizes, strict=True) if size}
-    return MemoryEstimate(
-        tuple(each.name for each in models), tuple(parts), limits, tuple(left_out)
-    )
+    names = tuple(model.name for model in models)
+    return MemoryEstimate(names, tuple(parts), server.limits, tuple(left_out))
 
 
 def in_same_units(needed: int, limit: int) -> tuple[str, str]:
@@ -177,19 +181,35 @@ def in_units(size: int) -> str:
     return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / _MIB:.0f} MiB"
 
 
-def _server_parts(gpu_count: int) -> list[MemoryPart]:
-    facts = load("memory")
-    context = facts["gpu"]["server_context_bytes"]
-    gpus = [
-        MemoryPart(gpu_place(each), "", "context and pool", context, "gpu.server_context_bytes")
-        for each in range(gpu_count)
+def _server_parts(server: Server) -> list[MemoryPart]:
+    """Return what the server takes; the figures have the pools of its defaults in them."""
+    gpu, host = load("memory")["gpu"], load("memory")["host"]
+    context = gpu["server_context_bytes"] - gpu["cuda_pool_bytes"]
+    parts = [
+        MemoryPart(
+            gpu_place(index),
+            "",
+            "context and pool",
+            context + server.pools.cuda.get(index, gpu["cuda_pool_bytes"]),
+            "gpu.server_context_bytes",
+        )
+        for index in range(server.gpu_count)
     ]
-    what = "process and pinned pool" if gpu_count else "process"
-    fact = "server_with_gpu_bytes" if gpu_count else "server_bytes"
-    return [*gpus, MemoryPart(HOST, "", what, facts["host"][fact], f"host.{fact}")]
+    if server.gpu_count:
+        pinned = host["pinned_pool_bytes"] if server.pools.pinned is None else server.pools.pinned
+        size = host["server_with_gpu_bytes"] - host["pinned_pool_bytes"] + pinned
+        source = "host.server_with_gpu_bytes"
+        parts.append(MemoryPart(HOST, "", "process and pinned pool", size, source))
+    else:
+        parts.append(MemoryPart(HOST, "", "process", host["server_bytes"], "host.server_bytes"))
+    if server.pools.cache:
+        parts.append(
+            MemoryPart(HOST, "", "response cache", server.pools.cache, "limits.response_cache")
+        )
+    return parts
 
 
-def _parts_of(model: LoadedModel, server: _Server) -> list[MemoryPart] | str:
+def _parts_of(model: LoadedModel, server: Server) -> list[MemoryPart] | str:
     """Return what a model takes, or why that is not counted."""
     if model.declared is not None:
         return _declared_parts(model, model.declared, server)
@@ -218,7 +238,7 @@ def _weights_at(
 
 
 def _python_parts(
-    model: LoadedModel, placed: Mapping[str, int], server: _Server
+    model: LoadedModel, placed: Mapping[str, int], server: Server
 ) -> list[MemoryPart]:
     """Return what the processes of a Python model take besides what their code loads."""
     versions = max(1, model.file_versions)
@@ -244,7 +264,7 @@ def _engine_parts(model: LoadedModel, engines: EngineMemory) -> list[MemoryPart]
     ]
 
 
-def _notes(model: LoadedModel, server: _Server) -> Sequence[str]:
+def _notes(model: LoadedModel, server: Server) -> Sequence[str]:
     """Return what a counted model takes besides."""
     if model.declared is not None:
         return ()
@@ -258,7 +278,7 @@ def _notes(model: LoadedModel, server: _Server) -> Sequence[str]:
 
 
 def _notes_of_the_code(
-    model: LoadedModel, placed: Mapping[str, int], server: _Server
+    model: LoadedModel, placed: Mapping[str, int], server: Server
 ) -> Sequence[str]:
     notes = [_of_the_code(model.directory)]
     use = model.gpu_use
@@ -291,13 +311,13 @@ def _of_the_code(directory: Path | None) -> str:
     return f"{reason}; its folder has {in_units(stored.size)} of weights ({stored.names})"
 
 
-def _copies(model: LoadedModel, server: _Server) -> Mapping[str, int] | None:
+def _copies(model: LoadedModel, server: Server) -> Mapping[str, int] | None:
     groups = () if model.config is None else model.config.instance_group
     return copies(groups, model.backend, server.gpu_count, server.release)
 
 
 def _declared_parts(
-    model: LoadedModel, declared: DeclaredMemory, server: _Server
+    model: LoadedModel, declared: DeclaredMemory, server: Server
 ) -> list[MemoryPart] | str:
     """Return what the user declares: the GPU of each instance that has one, and the host."""
     placed = _copies(model, server)

@@ -125,6 +125,8 @@ class Target:
         ``"generate_stream"``.
     ``has_response_cache``
         Whether the server is started with a response cache, by ``--cache-config``.
+    ``server_arguments``
+        Further arguments of ``tritonserver``, as ``SAGEMAKER_TRITON_ADDITIONAL_ARGS`` has them.
     ``has_network_isolation``
         Whether the containers have no network, so that a model cannot download its weights.
     ``gpus``
@@ -167,6 +169,7 @@ class Target:
     shm_default_byte_size: int | None = None
     shm_growth_byte_size: int | None = None
     has_response_cache: bool | None = None
+    server_arguments: str = ""
     has_network_isolation: bool | None = None
     has_orchestrator: bool | None = None
     is_uncompressed: bool = False
