@@ -70,8 +70,7 @@ def test_equal_calls_grow_the_regions_of_all_instances(count: int) -> None:
 @pytest.mark.parametrize(
     ("version", "place", "factor"),
     [
-        ("1.22.1", "internal data", FACTS["host"]["onnx_internal_factor"][1]["value"]),
-        ("1.23.0", "internal data", FACTS["host"]["onnx_internal_factor"][2]["value"]),
+        ("1.23.0", "internal data", FACTS["host"]["onnx_session_factor"]),
         ("1.19.2", "external data", FACTS["host"]["onnx_session_factor"]),
     ],
 )
