@@ -82,3 +82,11 @@ def test_package_of_aot_inductor_counts(tmp_path: Path) -> None:
     sparse(tmp_path / "m" / "1" / "model.pt2", 3)
     _config(tmp_path / "m", 'backend: "pytorch"\nplatform: "torch_aoti"\n')
     assert sizes(memory(tmp_path)) == {("GPU 0", "m"): 3.0}
+
+
+def test_weights_of_another_backend_are_named(tmp_path: Path) -> None:
+    """A backend that the checker does not know may load what is in the folder of its model."""
+    sparse(tmp_path / "m" / "1" / "model.bin", 2)
+    _config(tmp_path / "m", 'backend: "mine"\n')
+    (line,) = memory(tmp_path).not_counted
+    assert line.endswith("its folder has 2.0 GiB of weights (1/model.bin)")

@@ -15,9 +15,9 @@ from triton_model_check.checks.language_models import vllm_engine
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.facts.backend_releases import default_gpu_memory_utilization
+from triton_model_check.memory.estimate import in_units
 from triton_model_check.memory.vllm_engine import VllmEngine
 
-_GIB = 2**30
 _SOURCE = "vllm 0.33.0, vllm/v1/core/kv_cache_utils.py, _check_enough_kv_cache_memory"
 
 
@@ -47,8 +47,8 @@ def weights_memory(model: ModelUnderCheck) -> Iterator[Problem]:
     for engine, weights, path in _fits(model):
         if weights > engine.budget:
             message = (
-                f"the weights need {_gib(weights)} on each GPU, "
-                f"and vLLM may use {_gib(engine.budget)}"
+                f"the weights need {in_units(weights)} on each GPU, "
+                f"and vLLM may use {in_units(int(engine.budget))}"
             )
             hint = (
                 f"{_larger_share(engine)}use {model.target.hardware} with more GPU memory, raise "
@@ -70,25 +70,23 @@ def cache_memory(model: ModelUnderCheck) -> Iterator[Problem]:
         needed = engine.bytes_per_token * engine.longest
         if needed > engine.free:
             message = (
-                f"a request of {engine.longest} tokens needs {_gib(needed)} of key-value cache on "
-                f"each GPU; beside weights of {_gib(weights)} about {_gib(max(0, engine.free))} "
-                "are free"
+                f"a request of {engine.longest} tokens needs {in_units(int(needed))} of key-value "
+                f"cache on each GPU; beside weights of {in_units(weights)} about "
+                f"{in_units(max(0, int(engine.free)))} are free"
             )
             yield Problem(message, hint=_shorter(engine, model.target.hardware), path=path)
 
 
 def _shorter(engine: VllmEngine, hardware: str) -> str:
     fitting = int(engine.free / engine.bytes_per_token) // 256 * 256 if engine.free > 0 else 0
-    larger = f"{_larger_share(engine)}use {hardware} with more GPU memory"
-    return f'add "max_model_len": {fitting}, or {larger}' if fitting else larger
+    shorter = f'add "max_model_len": {fitting}, ' if fitting else ""
+    larger = f"use {hardware} with more GPU memory"
+    others = shorter + _larger_share(engine)
+    return f"{others}or {larger}" if others else larger
 
 
 def _larger_share(engine: VllmEngine) -> str:
     """Return the beginning of a hint if ``model.json`` demands less than vLLM's default."""
     if engine.share is None or engine.share >= default_gpu_memory_utilization():
         return ""
-    return f"raise gpu_memory_utilization, which is {engine.share:.3g}, or "
-
-
-def _gib(size: float) -> str:
-    return f"{size / _GIB:.1f} GiB"
+    return f"raise gpu_memory_utilization, which is {engine.share:.3g}, "

@@ -290,25 +290,24 @@ def _notes_of_the_code(
 def _size_of_weights(model: LoadedModel) -> int | str:
     """Return the bytes of the weights of all versions, or why they are not known."""
     if model.backend in _OF_THE_CODE:
-        return _of_the_code(model.directory)
+        return "what the code of the model loads is not known" + _stored(model)
     if model.config is not None and converts_weights(model.config):
         return "an accelerator makes another form of the weights at load"
     sizes = [weight_bytes(each) for each in model.files]
     known = [size for size in sizes if size is not None]
     if not known or len(known) < len(sizes) or len(sizes) != model.file_versions:
         size = sum(map(bytes_on_disk, model.files))
-        on_disk = f", which have {in_units(size)}" if size else ""
-        return f"the size of its weights in memory is not known from its files{on_disk}"
+        reason = "the size of its weights in memory is not known from its files"
+        return f"{reason}, which have {in_units(size)}" if size else reason + _stored(model)
     return sum(known)
 
 
-def _of_the_code(directory: Path | None) -> str:
-    """Return that the weights of a Python model are not known, and those beside ``model.py``."""
-    reason = "what the code of the model loads is not known"
-    stored = None if directory is None else stored_weights(directory)
+def _stored(model: LoadedModel) -> str:
+    """Return what the folder of a model has of weights whose use is not known, in words."""
+    stored = None if model.directory is None else stored_weights(model.directory)
     if stored is None:
-        return reason
-    return f"{reason}; its folder has {in_units(stored.size)} of weights ({stored.names})"
+        return ""
+    return f"; its folder has {in_units(stored.size)} of weights ({stored.names})"
 
 
 def _copies(model: LoadedModel, server: Server) -> Mapping[str, int] | None:
