@@ -27,7 +27,7 @@ def test_bytes_are_those_of_the_offsets(tmp_path: Path) -> None:
         "b": {"dtype": "F16", "shape": [2], "data_offsets": [8, 12]},
         "c": {"dtype": "U8", "shape": [1], "data_offsets": [12, 13]},
     }
-    assert bytes_by_type(_write(tmp_path / "f", header)) == {"F16": 12, "U8": 1}
+    assert bytes_by_type([_write(tmp_path / "f", header)]) == {"F16": 12, "U8": 1}
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,17 @@ def test_bytes_are_those_of_the_offsets(tmp_path: Path) -> None:
 )
 def test_other_content_has_no_types(header: Any, length: int | None, tmp_path: Path) -> None:
     """A header that is not of the format, or larger than the file, says nothing."""
-    assert bytes_by_type(_write(tmp_path / "f", header, length)) is None
+    assert bytes_by_type([_write(tmp_path / "f", header, length)]) is None
 
 
 def test_absent_file_has_no_types(tmp_path: Path) -> None:
     """A file that cannot be opened says nothing."""
-    assert bytes_by_type(tmp_path / "absent") is None
+    assert bytes_by_type([tmp_path / "absent"]) is None
+
+
+def test_headers_of_all_files_have_a_bound(tmp_path: Path) -> None:
+    """Many large headers are not read, so that a folder of them takes no time."""
+    large = {"__metadata__": {"a": "b" * (15 << 20)}, "t": _TENSOR}
+    path = _write(tmp_path / "f", large)
+    assert bytes_by_type([path] * 4) == {"F16": 32}
+    assert bytes_by_type([path] * 1000) is None

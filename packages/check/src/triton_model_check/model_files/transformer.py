@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,7 +113,7 @@ def read_transformer(folder: Path) -> Transformer | None:
     return Transformer(
         sum(sizes[name] for name in names),
         **_cache_sizes(config),
-        type_bytes=_type_bytes(folder, names),
+        type_bytes=bytes_by_type(folder / name for name in names) or {},
         architecture=_architecture(config),
         is_quantized=bool(config.get("quantization_config")),
     )
@@ -133,16 +132,6 @@ def _loaded_names(folder: Path, names: Iterable[str]) -> list[str]:
         if found:
             return found
     return [name for name in names if not name.startswith(_OTHER_FORMS)] or list(names)
-
-
-def _type_bytes(folder: Path, names: Iterable[str]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for name in names:
-        found = bytes_by_type(folder / name)
-        if found is None:
-            return Counter()
-        total += found
-    return total
 
 
 def _architecture(config: Mapping[str, Any]) -> str:
