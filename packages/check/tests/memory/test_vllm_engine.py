@@ -133,7 +133,10 @@ def test_folder_elsewhere_is_not_read(tmp_path: Path) -> None:
     """A path is followed below the name of the model only, and not out of its folder."""
     safetensors(tmp_path / "outside" / "model.safetensors", BF16=1)
     repository = tmp_path / "models"
-    for place in (str(tmp_path / "outside"), "/models/a/../../outside", "../outside"):
+    (repository / "a").mkdir(parents=True)
+    (repository / "a" / "link").symlink_to(tmp_path / "outside")
+    outside = str(tmp_path / "outside")
+    for place in (outside, "/models/a/../../outside", "../outside", "/models/a/link", "/a/\0"):
         vllm(repository / "a", {"model": place})
         (line,) = memory(repository).not_counted
         assert "not safetensors in the repository" in line

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from constructs_triton_core.facts.versions import is_at_least
+from constructs_triton_core.spelling import quoted
 from triton_model_check.checks.engine_arguments import EngineArguments, engine_arguments_of
 from triton_model_check.checks.instances import groups
 from triton_model_check.checks.model_under_check import ModelUnderCheck
@@ -98,7 +99,7 @@ def _uses_of_vllm(arguments: EngineArguments) -> EngineMemory:
 def _unknown_weights(arguments: EngineArguments, engine: VllmEngine) -> str:
     if engine.transformer is not None:
         return "vLLM quantizes its weights, or reads another format than safetensors"
-    return f'the weights of "{arguments.source}" are not safetensors in the repository'
+    return f"the weights of {quoted([arguments.source])} are not safetensors in the repository"
 
 
 def _gpus_of_vllm(model: ModelUnderCheck, gpus: int) -> Counter[int] | None:
@@ -147,7 +148,7 @@ def _tensorrt_llm(model: ModelUnderCheck) -> EngineMemory:
         folder = folder_of(place, model.name, model.folder.directory)
         engine = None if folder is None else TensorRtLlmEngine.read(folder)
         if engine is None:
-            elsewhere.append(f'the engine of "{place}" is not in the repository')
+            elsewhere.append(f"the engine of {quoted([place])} is not in the repository")
         else:
             engines.append(engine)
 

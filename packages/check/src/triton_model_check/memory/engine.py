@@ -76,14 +76,18 @@ def folder_of(place: str, model: str, directory: Path) -> Path | None:
     """Return the folder of a model's directory that a path on the server names.
 
     A server can have its repository anywhere, so what follows the name of the model counts.
-    ``None`` if the path leads elsewhere.
+    ``None`` if the path, or a link in it, leads elsewhere.
     """
     parts = place.rstrip("/").split("/")
     if not place.startswith("/") or ".." in parts or model not in parts:
         return None
     below = _after_last(parts, model)
     folder = directory.joinpath(*(part for part in below if part not in ("", ".")))
-    return folder if folder.is_dir() else None
+    try:
+        is_inside = folder.is_dir() and folder.resolve().is_relative_to(directory.resolve())
+    except (OSError, ValueError):
+        return None
+    return folder if is_inside else None
 
 
 def _after_last(parts: Sequence[str], name: str) -> Sequence[str]:
