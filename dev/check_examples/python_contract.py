@@ -22,7 +22,6 @@ SERVER = Target.named("server", image_version="24.10")
 OLD = Target(default_model="m", image_version="22.05")
 _UTILS = "triton_python_backend_utils.py"
 _COPY = "def deserialize_bytes_tensor(encoded): ...\n"
-_NONE = "return [pb_utils.InferenceResponse([]) for request in requests]"
 #: What follows is a model with input X and output Y, which another one calls.
 _SCALE: Files = {"scale/config.pbtxt": HEAD, "scale/1/model.py": ""}
 
@@ -117,6 +116,8 @@ _SENDS = f"requests[0].get_response_sender().send({_RESPONSE}, flags=1)"
 _SENT = _request(
     f'model_name="scale", requested_output_names=["Y"], inputs=[pb_utils.Tensor("X", {_ARRAY})]'
 )
+_WITH_X = _SCALED.replace("[]", f'[pb_utils.Tensor("X", {_ARRAY})]')
+_NAMES = 'def initialize(self, args):\n    self.names = ["X"]\n'
 _DECOUPLED = f"{HEAD}model_transaction_policy {{ decoupled: true }}\n"
 _INPUT = '{"name": "X", "data_type": "TYPE_FP32", "dims": [4]}'
 _PARAMETER = 'parameters { key: "scale" value { string_value: "2" } }\n'
@@ -124,6 +125,12 @@ _READ = 'json.loads(args["model_config"])'
 
 _MODULE = "triton_python_backend_utils"
 _DATACLASS = f"from dataclasses import dataclass\n{_IMPORTS}@dataclass\n"
+
+
+def _creates(failing: str, fixed: str) -> Example:
+    """Two models that create a request to another model, and do not send it."""
+    form = f"pb_utils.InferenceRequest({{}})\n    return [{_RESPONSE}]"
+    return _execute(form.format(failing), form.format(fixed))
 
 
 def _importing(failing: str, fixed: str) -> Example:
@@ -364,6 +371,27 @@ EXAMPLES: dict[str, Example] = {
         _calls('model_name="scale", inputs=[]'),
         _calls('model_name="scale", requested_output_names=["Y"], inputs=[]'),
     ),
+    "python-request-fails: number as text": _creates(
+        f"{_WITH_X}, request_id=1", f'{_WITH_X}, request_id="1"'
+    ),
+    "python-request-fails: text as list": _creates(_WITH_X.replace('["Y"]', '"Y"'), _WITH_X),
+    "python-request-fails: tensor as list": _creates(
+        _WITH_X.replace("[pb_utils", "pb_utils").replace(")]", ")"), _WITH_X
+    ),
+    "python-request-fails: output as list": _execute(
+        f'tensor = pb_utils.Tensor("Y", {_ARRAY})\n'
+        "    return [pb_utils.InferenceResponse(output_tensors=tensor)]",
+        f'tensor = pb_utils.Tensor("Y", {_ARRAY})\n'
+        "    return [pb_utils.InferenceResponse(output_tensors=[tensor])]",
+    ),
+    "python-request-fails: list of names": _two(
+        model(_NAMES, execute=_READS_X.replace('"X"', "self.names")),
+        model(_NAMES, execute=_READS_X.replace('"X"', "self.names[0]")),
+    ),
+    "python-request-fails: name in a list": _two(
+        model(_NAMES.replace("X", "Z"), execute=_READS_X.replace('"X"', "self.names[0]")),
+        model(_NAMES, execute=_READS_X.replace('"X"', "self.names[0]")),
+    ),
     "python-server-at-load": replace(
         _initialize('pb_utils.is_model_ready("scale")', "pass"), target=SAGEMAKER
     ),
@@ -374,9 +402,8 @@ EXAMPLES: dict[str, Example] = {
         SERVER,
     ),
     "python-relative-file": replace(_reading("labels.json"), target=SAGEMAKER),
-    "python-request-fails: input": _execute(
-        f'tensors = [pb_utils.get_input_tensor_by_name(r, ["X"]) for r in requests]\n    {_NONE}',
-        f'tensors = [pb_utils.get_input_tensor_by_name(r, "X") for r in requests]\n    {_NONE}',
+    "python-request-fails: input": _two(
+        model(execute=_READS_X.replace('"X"', '["X"]')), model(execute=_READS_X)
     ),
     "python-metric-family": _initialize(
         f"family = {_FAMILY}\n    self.metric = family.Metric(labels={{}})",

@@ -16,6 +16,8 @@ RESPONSE = 'pb_utils.InferenceResponse([pb_utils.Tensor("Y", np.zeros(4, np.floa
 READ = 'pb_utils.get_input_tensor_by_name(request, "{}")'
 
 
+NAMED = "pb_utils.get_input_tensor_by_name(request, names[0]).as_numpy()"
+REQUEST = 'pb_utils.InferenceRequest(model_name="m", inputs=[], requested_output_names=["Y"], {})'
 METHOD = "def other(self, value):\n    return value\n"
 
 
@@ -48,6 +50,12 @@ def _check(source: str, folder: Path, version: str = "24.10") -> Report:
         pytest.param(_each(f"x = {READ.format('Z')}", "x.as_numpy()"), id="absent input"),
         pytest.param(_each("for x in request.inputs():", "    pass", "x.shap()"), id="element"),
         pytest.param(_each("request.get_response_sender().send([1])"), id="sent list"),
+        pytest.param(_each('names = ["Z"]', NAMED), id="name in a list"),
+        pytest.param(_each(REQUEST.format("request_id=None")), id="no request id"),
+        pytest.param(_each(REQUEST.format("request_id=[]")), id="list as request id"),
+        pytest.param(
+            _each("pb_utils.InferenceResponse(output_tensors={})"), id="dictionary as list"
+        ),
         pytest.param(
             _each("if request.x:", "    raise ValueError", "np.absent"), id="before raise"
         ),
@@ -71,6 +79,11 @@ def test_certain_failure_is_found(source: str, tmp_path: Path) -> None:
         pytest.param(
             _each("for _ in range(0):", "    request.input()"), id="loop that may not run"
         ),
+        pytest.param(_each(READ.replace('"{}"', '["X"]')), id="lookup that is not read"),
+        pytest.param(_each('names = ["Z"]', "names.reverse()", NAMED), id="changed list"),
+        pytest.param(_each('names = ["Z"]', "self.other(names)", NAMED), id="list of another"),
+        pytest.param(_each(REQUEST.format("request_id=b'1'")), id="bytes as request id"),
+        pytest.param(_each("pb_utils.InferenceResponse(output_tensors=())"), id="tuple as list"),
         pytest.param(_each('name = "%s" % request.request_id'), id="formatted method"),
         pytest.param(_each("request = self.other(request)", "request.input()"), id="wrapped"),
         pytest.param(

@@ -91,7 +91,8 @@ def _absent_outputs(source: PythonSource, objects: BackendObjects) -> Iterator[F
         lookup = lookups.get(id(objects.value(node.value)))
         if lookup is None or len(lookup.args) != 2:
             continue
-        answer, name = objects.value(lookup.args[0]), _string(lookup.args[1])
+        answer = objects.value(lookup.args[0])
+        name = _string(objects.value(lookup.args[1]))
         sending = answer.func if isinstance(answer, ast.Call) else None
         if not isinstance(sending, ast.Attribute) or sending.attr != "exec":
             continue
@@ -110,9 +111,8 @@ def _calls(source: PythonSource) -> Iterator[_Call]:
         name = _string(_value(source, given.get("model_name")))
         if name is None:
             continue
-        outputs = given.get("requested_output_names")
-        elements = outputs.elts if isinstance(outputs, ast.List) else []
-        strings = [_string(element) for element in elements]
+        outputs = _elements(source, given.get("requested_output_names"))
+        strings = [_string(_value(source, element)) for element in outputs]
         is_known = None not in strings
         version = given.get("model_version")
         number = version.value if isinstance(version, ast.Constant) else None
@@ -130,13 +130,22 @@ def _input_names(source: PythonSource, inputs: ast.expr | None) -> Iterator[str]
     assert source.index is not None
     places = {id(call): 0 for call in source.index.calls("Tensor")}
     places |= {id(call): 1 for call in source.index.calls("get_input_tensor_by_name")}
-    for element in inputs.elts if isinstance(inputs, ast.List) else []:
+    for element in _elements(source, inputs):
         call = _value(source, element)
         place = places.get(id(call))
         if isinstance(call, ast.Call) and place is not None and len(call.args) > place:
-            name = _string(call.args[place])
+            name = _string(_value(source, call.args[place]))
             if name is not None:
                 yield name
+
+
+def _elements(source: PythonSource, node: ast.expr | None) -> list[ast.expr]:
+    """Return the elements of a list that nothing changes; none if they are not known."""
+    if isinstance(node, ast.List):
+        return node.elts
+    if node is None or source.objects is None:
+        return []
+    return source.objects.elements(node) or []
 
 
 def _value(source: PythonSource, node: ast.expr | None) -> ast.expr | None:

@@ -160,19 +160,22 @@ def _absent_tensors(
         for tensor in tensors
         if other is source and tensor.is_input
     }
-    if used <= known:
+    calls = [call for call in each.index.calls("get_input_tensor_by_name") if len(call.args) == 2]
+    # Nearly every model is right, and names its tensors with strings.
+    if used <= known and all(isinstance(call.args[1], ast.Constant) for call in calls):
         return
-    lookups = {id(call): call for call in each.index.calls("get_input_tensor_by_name")}
+    lookups = {id(call): call for call in calls}
     for node in each.index.of(ast.Attribute):
         call = lookups.get(id(objects.value(node.value)))
-        if call is None or len(call.args) != 2:
+        if call is None:
             continue
-        name = _string(call.args[1])
+        written = objects.value(call.args[1])
+        name = _string(written)
         if name is not None and name not in known:
             message = f"'NoneType' object has no attribute '{node.attr}'"
             otherwise = f"use one of {quoted(sorted(known))}, or add it to config.pbtxt"
             hint = did_you_mean(name, sorted(known), otherwise, used=used)
-            fix = string_meant(name, hint, call.lineno, used=used)
+            fix = string_meant(name, hint, written.lineno, used=used)
             yield name, Fault(node, f'{message}: config.pbtxt has no input "{name}"', hint, fix)
 
 

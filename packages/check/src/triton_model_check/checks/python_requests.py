@@ -18,7 +18,7 @@ from triton_model_check.model.python_contract import (
     is_outside_table,
     names_of,
 )
-from triton_model_check.model.python_objects import BackendObjects
+from triton_model_check.model.python_objects import ARRAY, METHOD, BackendObjects
 from triton_model_check.model.python_source import PythonSource
 from triton_model_check.model.syntax_nodes import nodes_of
 
@@ -30,7 +30,16 @@ _REQUIRED = ("inputs", "model_name", "requested_output_names")
 _OF_FAMILY = ("name", "description", "kind")
 # Source: https://prometheus.io/docs/concepts/data_model, metric names.
 _METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_TEXTS = ("model_name", "request_id")
+_LISTS = ("inputs", "requested_output_names")
+_NO_TEXTS = ("list", "tuple", "dict", ARRAY, "Tensor", "InferenceRequest")
+#: What pybind11 does not take for a list: it has no sequence protocol, or it is a string.
+_NO_LISTS = ("dict", "str", "Tensor", "InferenceRequest", "InferenceResponse", METHOD)
 _NO_ARRAYS = ("list", "tuple", "dict", "str", "Tensor")
+#: What is no name of a tensor, and equals none.
+_NO_NAMES = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.Dict)
+_ONE_NAME = "get_input_tensor_by_name takes one name, which is a string"
+_ONE_CALL_EACH = "call it once for each name"
 _rule = partial(rule, scope="python")
 _warning = partial(warning, scope="python")
 
@@ -41,9 +50,9 @@ def response(model: ModelUnderCheck) -> Iterator[Problem]:
 
     Otherwise the call fails with ``TypeError`` in place of what the model wanted to answer: the
     error of a response is a ``TritonError``, a tensor has a name and a NumPy array, which have no
-    keywords from 21.08 on. ``get_input_tensor_by_name`` takes a request and one name. Calls of
-    other models have the argument ``decoupled`` from 23.03 on. What certainly runs is an error of
-    ``python-object`` or ``python-request-fails``.
+    keywords from 21.08 on. ``get_input_tensor_by_name`` takes a request and one name, and returns
+    ``None`` for a list of names. Calls of other models have the argument ``decoupled`` from 23.03
+    on. What certainly runs is an error of ``python-object`` or ``python-request-fails``.
     """
     for source in model.python_sources:
         each = source.model_class
@@ -53,6 +62,11 @@ def response(model: ModelUnderCheck) -> Iterator[Problem]:
             )
             if not is_certain:
                 yield fault.problem(source)
+        read = {id(lookup) for _, lookup in _reads_without_name(source)}
+        for lookup in _lookups_without_name(source):
+            if id(lookup) not in read:
+                message = f"{_ONE_NAME}; this call returns None"
+                yield _at(source, lookup, message, _ONE_CALL_EACH)
 
 
 def faults_of_calls(model: ModelUnderCheck, source: PythonSource) -> Iterator[Fault]:
@@ -65,10 +79,10 @@ def faults_of_calls(model: ModelUnderCheck, source: PythonSource) -> Iterator[Fa
         yield from _no_tensors(call, "output_tensors", objects)
     for call in source.index.calls("Tensor"):
         yield from _wrong_tensor(model, call, objects)
-    for call in source.index.calls("get_input_tensor_by_name"):
-        yield from _wrong_lookup(call)
+    yield from _wrong_lookups(source)
     for call in source.index.calls("InferenceRequest"):
         yield from _wrong_request(model, call)
+        yield from _wrong_values_of_request(call, objects)
         yield from _no_tensors(call, "inputs", objects)
     for call in source.index.calls("triton_string_to_numpy"):
         yield from _wrong_type(call)
@@ -98,7 +112,11 @@ def _no_tensors(call: ast.Call, argument: str, objects: BackendObjects | None) -
     given = [keyword.value for keyword in call.keywords if keyword.arg == argument]
     if argument == "output_tensors":
         given = given or call.args[:1]
-    if objects is None or not given or not isinstance(given[0], ast.List):
+    if objects is None or not given:
+        return
+    if argument == "output_tensors":
+        yield from _no_list(call, argument, given[0], objects)
+    if not isinstance(given[0], ast.List):
         return
     for element in given[0].elts:
         kind = objects.kind(element)
@@ -106,6 +124,16 @@ def _no_tensors(call: ast.Call, argument: str, objects: BackendObjects | None) -
             message = f"{argument} has an element that is no Tensor, but {kind}"
             yield Fault(call, message, 'write pb_utils.Tensor("NAME", array) for each element')
             return
+
+
+def _no_list(
+    call: ast.Call, argument: str, value: ast.expr, objects: BackendObjects
+) -> Iterator[Fault]:
+    """Yield an argument that is certainly no list, although the backend takes one."""
+    kind = "str" if _is_text(value) else objects.kind(value)
+    if kind in _NO_LISTS:
+        message = f"{argument} is a list, got {kind}"
+        yield Fault(call, message, f"write {argument}=[...], also for one element")
 
 
 def _wrong_tensor(
@@ -124,14 +152,45 @@ def _wrong_tensor(
         yield Fault(call, message, "write np.array(...) with the data type of config.pbtxt")
 
 
-def _wrong_lookup(call: ast.Call) -> Iterator[Fault]:
-    name = _argument(call, "name", 1)
-    if isinstance(name, ast.List | ast.ListComp | ast.Tuple | ast.Set | ast.Dict):
-        message = "get_input_tensor_by_name takes one name, which is a string"
-        yield Fault(call, message, "call it once for each name")
-    elif call.args and _string(call.args[0]) is not None:
-        message = "the first argument of get_input_tensor_by_name is no request"
-        yield Fault(call, message, "write the request first, then the name")
+def _wrong_lookups(source: PythonSource) -> Iterator[Fault]:
+    """Yield the lookups of a tensor whose arguments are certainly of another type.
+
+    ``get_input_tensor_by_name`` compares names, so a list in place of a name is found in no
+    request: the function returns ``None``, and what reads the tensor fails.
+    """
+    if source.index is None:
+        return
+    for call in source.index.calls("get_input_tensor_by_name"):
+        if call.args and _string(call.args[0]) is not None:
+            message = "the first argument of get_input_tensor_by_name is no request"
+            yield Fault(call, message, "write the request first, then the name")
+    for node, _ in _reads_without_name(source):
+        message = f"'NoneType' object has no attribute '{node.attr}'"
+        yield Fault(node, f"{message}: {_ONE_NAME}", _ONE_CALL_EACH)
+
+
+def _reads_without_name(source: PythonSource) -> Iterator[tuple[ast.Attribute, ast.expr]]:
+    """Yield what is read of the ``None`` that a lookup without a name returns."""
+    objects = source.objects
+    lookups = {id(lookup): lookup for lookup in _lookups_without_name(source)}
+    if objects is None or source.index is None or not lookups:
+        return
+    for node in source.index.of(ast.Attribute):
+        lookup = lookups.get(id(objects.value(node.value)))
+        if lookup is not None:
+            yield node, lookup
+
+
+def _lookups_without_name(source: PythonSource) -> list[ast.expr]:
+    """Return the calls that certainly return ``None``, because their name is no string."""
+    index, objects = source.index, source.objects
+    found: list[ast.expr] = []
+    for call in index.calls("get_input_tensor_by_name") if index is not None else ():
+        name = _argument(call, "name", 1)
+        kind = None if objects is None or name is None else objects.kind(name)
+        if isinstance(name, _NO_NAMES) or kind in ("list", "tuple", "dict", "Tensor"):
+            found.append(call)
+    return found
 
 
 def _is_before(model: ModelUnderCheck, release: str) -> bool:
@@ -250,6 +309,29 @@ def _wrong_request(model: ModelUnderCheck, call: ast.Call) -> Iterator[Fault]:
     if _is_text(given.get("model_version")):
         message = "the model_version of an InferenceRequest is a string"
         yield Fault(call, message, "write the number of the version, or -1 for the default")
+
+
+def _wrong_values_of_request(call: ast.Call, objects: BackendObjects | None) -> Iterator[Fault]:
+    """Yield the arguments of a request whose type is certainly another one."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    if objects is None:
+        return
+    for name in _TEXTS:
+        value = given.get(name)
+        if value is not None and _is_no_text(value, objects):
+            message = f"the {name} of an InferenceRequest is not a string"
+            yield Fault(call, message, f'write {name}="...", or str(...)')
+    for name in _LISTS:
+        if name in given:
+            yield from _no_list(call, name, given[name], objects)
+
+
+def _is_no_text(value: ast.expr, objects: BackendObjects) -> bool:
+    """Whether pybind11 certainly refuses a value for a string; it takes bytes."""
+    bound = objects.value(value)
+    if isinstance(bound, ast.Constant):
+        return not isinstance(bound.value, str | bytes)
+    return objects.kind(value) in _NO_TEXTS
 
 
 def _argument(call: ast.Call, name: str, place: int) -> ast.expr | None:

@@ -137,11 +137,24 @@ class BackendObjects:
         return self._kinds[id(node)]
 
     def value(self, node: ast.expr) -> ast.expr:
-        """Return the expression to which a variable or attribute is bound once; else itself."""
+        """Return the expression to which a variable or attribute is bound once; else itself.
+
+        An element of a list with a number is what the list has there.
+        """
+        if isinstance(node, ast.Subscript):
+            return self._element(node)
         bound = self._bindings(node)
         if len(bound) == 1 and bound[0].value is not None and not bound[0].is_element:
             return bound[0].value
         return node
+
+    def elements(self, node: ast.expr) -> list[ast.expr] | None:
+        """Return the elements of a list that nothing changes; ``None`` if they are not known."""
+        value = self.value(node)
+        if not isinstance(value, ast.List) or any(isinstance(e, ast.Starred) for e in value.elts):
+            return None
+        is_unchanged = value is node or self._is_unchanged(node)
+        return value.elts if is_unchanged else None
 
     def appended(
         self, function: Function, name: str, *, more_reads: int = 0
@@ -170,6 +183,35 @@ class BackendObjects:
         others = len(reads) - 1 - len(appends) - sum(value.id == name for value in returned)
         is_known = is_empty_list and others == more_reads
         return [call.args[0] for call in appends] if is_known else None
+
+    def _element(self, node: ast.Subscript) -> ast.expr:
+        place = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        elements = self.elements(node.value) if type(place) is int else None
+        if elements is None or not isinstance(place, int) or place >= len(elements):
+            return node
+        return elements[place]
+
+    def _is_unchanged(self, node: ast.expr) -> bool:
+        """Whether each read of a variable or an attribute certainly leaves its list as it is."""
+        names = [
+            read
+            for read in (*self._index.of(ast.Name), *self._index.of(ast.Attribute))
+            if isinstance(read.ctx, ast.Load) and _name_of(read) == _name_of(node)  # type: ignore[attr-defined]
+        ]
+        return all(id(read) in self._reading_places for read in names)
+
+    @cached_property
+    def _reading_places(self) -> frozenset[int]:
+        """The expressions that a loop, a subscript or a class of the backend reads."""
+        found = [node.iter for node in self._index.of(ast.For)]
+        found += [node.iter for node in self._index.of(ast.comprehension)]
+        for subscript in self._index.of(ast.Subscript):
+            if isinstance(subscript.ctx, ast.Load):
+                found.append(subscript.value)
+        for call in self._index.of(ast.Call):
+            if id(call) in self._results:
+                found += [*call.args, *(keyword.value for keyword in call.keywords)]
+        return frozenset(map(id, found))
 
     def _kind_of(self, node: ast.expr) -> str | None:
         if isinstance(node, ast.Name):
@@ -315,6 +357,13 @@ class BackendObjects:
         """Return the name of the list of requests, if Triton passes it to the function."""
         is_execute = function is self._class.method("execute")
         return argument_name(function) if is_execute else None
+
+
+def _name_of(node: ast.AST) -> str | None:
+    """Return the name of a variable or of an attribute."""
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else None
 
 
 def _assigned(nodes: list[ast.AST]) -> dict[int, _Bound]:
