@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from triton_model_check.model.python_contract import ModelClass, ModuleIndex
+from triton_model_check.model.module_index import ModuleIndex
+from triton_model_check.model.python_class import ModelClass
 from triton_model_check.model.unbound_names import unbound_reads
 
 

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from triton_model_check.model.compiler_faults import compiler_fault
-from triton_model_check.model.python_contract import ModuleIndex
+from triton_model_check.model.module_index import ModuleIndex
 
 _NESTED = "".join(f"{' ' * depth}for x in y:\n" for depth in range(21)) + f"{' ' * 21}pass\n"
 

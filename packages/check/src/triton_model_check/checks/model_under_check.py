@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from triton_model_check.model.ensemble_graph import EnsembleGraph
     from triton_model_check.model.packed_files import PackedFiles
     from triton_model_check.model.python_calls import ModelCalls, NamedTensor
-    from triton_model_check.model.python_contract import ModelClass
+    from triton_model_check.model.python_class import ModelClass
     from triton_model_check.model.python_gpu import GpuUseOfCode
     from triton_model_check.model.python_source import PythonSource
     from triton_model_check.model_files.model_file import ModelFile
@@ -280,11 +280,7 @@ class ModelUnderCheck:
         file = self.completed.model_file
         if self.backend != "python" or not file.endswith(".py"):
             return {}
-        from triton_model_check.model.python_source import (
-            PythonSource,
-            is_over_budget,
-            version_of,
-        )
+        from triton_model_check.model.python_source import PythonSource, is_over_budget, version_of
 
         python = version_of(self.image_python)
         found: dict[str, PythonSource | None] = {}

@@ -9,7 +9,8 @@ from functools import partial
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.python_sources import problem_at
 from triton_model_check.checks.rules import Problem, rule
-from triton_model_check.model.python_contract import MODEL, ModuleIndex
+from triton_model_check.model.module_index import ModuleIndex
+from triton_model_check.model.python_contract import MODEL
 from triton_model_check.model.syntax_nodes import nodes_of
 
 _rule = partial(rule, scope="python")

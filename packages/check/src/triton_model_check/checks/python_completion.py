@@ -11,13 +11,10 @@ from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.python_sources import problem_at
 from triton_model_check.checks.rules import Problem, rule
-from triton_model_check.model.python_contract import (
-    ModelClass,
-    Place,
-    argument_name,
-    is_outside_table,
-)
-from triton_model_check.model.python_values import only_value
+from triton_model_check.model.python_class import ModelClass, Place
+from triton_model_check.model.python_contract import is_outside_table
+from triton_model_check.model.python_functions import argument_name
+from triton_model_check.model.python_source import PythonSource
 from triton_model_check.model_config.schema import enum_values
 
 _METHOD: Place = "auto_complete_config"
@@ -107,7 +104,7 @@ def completion_type(model: ModelUnderCheck) -> Iterator[Problem]:
         for call, name in _calls(each):
             if name not in ("add_input", "add_output") or len(call.args) != 1:
                 continue
-            value = _data_type(each, call.args[0])
+            value = _data_type(source, each, call.args[0])
             if value is not None and value not in known:
                 fixed = f"TYPE_{value}" if f"TYPE_{value}" in known else None
                 hint = did_you_mean(value, known, f"use one of {quoted(known)}")
@@ -115,9 +112,9 @@ def completion_type(model: ModelUnderCheck) -> Iterator[Problem]:
                 yield problem_at(source, call, message, f'write "{fixed}"' if fixed else hint)
 
 
-def _data_type(each: ModelClass, value: ast.expr) -> Any:
+def _data_type(source: PythonSource, each: ModelClass, value: ast.expr) -> Any:
     """Return the data type of a tensor that is a literal which nothing changes."""
-    tensor = only_value(each.index, value)
+    tensor = value if source.objects is None else source.objects.value(value)
     if isinstance(value, ast.Name):
         reads = [node for node in each.index.of(ast.Name) if node.id == value.id]
         # One assignment and this use: nothing else can change the object.

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule, warning
-from triton_model_check.model.python_contract import UTILS, ModelClass, ModuleIndex
+from triton_model_check.model.module_index import ModuleIndex
+from triton_model_check.model.python_class import ModelClass
+from triton_model_check.model.python_contract import UTILS
 from triton_model_check.model_config.target import SAGEMAKER
 
 _UTILS_FILE = f"{UTILS}.py"

@@ -14,15 +14,13 @@ from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ENVIRONMENT_PARAMETER, ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.facts.published import load
-from triton_model_check.model.python_contract import (
+from triton_model_check.model.python_class import ModelClass, Place
+from triton_model_check.model.python_contract import is_outside_table, names_of
+from triton_model_check.model.python_functions import (
     Function,
-    ModelClass,
-    Place,
     argument_name,
     is_generator,
-    is_outside_table,
     kind_of,
-    names_of,
     signature_of,
     values_returned,
 )
@@ -262,7 +260,7 @@ def _absent_parameter(
     if not isinstance(value, ast.Subscript) or _string(value.slice) != "parameters":
         return
     # Packing adds the environment of a model to its parameters.
-    if key in (None, ENVIRONMENT_PARAMETER, *known) or not _is_config(each, value.value):
+    if key in (None, ENVIRONMENT_PARAMETER, *known) or not _is_config(source, each, value.value):
         return
     message = f'config.pbtxt has no parameter "{key}"'
     add = f'add `parameters {{ key: "{key}" value {{ string_value: "..." }} }}` to config.pbtxt'
@@ -272,7 +270,7 @@ def _absent_parameter(
 def _absent_tensor(
     model: ModelUnderCheck, source: PythonSource, each: ModelClass, value: ast.expr
 ) -> Iterator[Problem]:
-    call = _only_value(each, value)
+    call = _value(source, value)
     if model.completes_tensors or not isinstance(call, ast.Call) or len(call.args) != 2:
         return
     name = _string(call.args[1])
@@ -280,48 +278,24 @@ def _absent_tensor(
         known = [tensor.name for tensor in getattr(model.config, side)]
         if name is None or not _is_method(call, f"get_{side}_config_by_name") or name in known:
             continue
-        if known and _is_config(each, call.args[0]):
+        if known and _is_config(source, each, call.args[0]):
             hint = did_you_mean(name, known, f"use one of {quoted(known)}")
             message = f'config.pbtxt has no {side} "{name}", of which initialize reads a property'
             yield _at(source, call, message, hint)
 
 
-def _is_config(each: ModelClass, value: ast.expr) -> bool:
+def _is_config(source: PythonSource, each: ModelClass, value: ast.expr) -> bool:
     """Whether an expression is certainly the configuration that Triton passes."""
-    call = _only_value(each, value)
+    call = _value(source, value)
     if not isinstance(call, ast.Call) or len(call.args) != 1 or not _is_method(call, "loads"):
         return False
-    text, argument = _only_value(each, call.args[0]), _initialize_argument(each)
+    text = _value(source, call.args[0])
+    argument = _initialize_argument(each)
     return (
         isinstance(text, ast.Subscript)
         and _string(text.slice) == "model_config"
         and _is_name(text.value, argument)
     )
-
-
-def _only_value(each: ModelClass, value: ast.expr) -> ast.expr:
-    """Return what a variable or attribute is assigned if that is one thing only; else itself."""
-    written = ast.unparse(value) if isinstance(value, ast.Name | ast.Attribute) else None
-    if written is None:
-        return value
-    name = written.rpartition(".")[2]
-    index = each.index
-    candidates = (*index.of(ast.Name), *index.of(ast.Attribute), *index.of(ast.arg))
-    stores = [
-        node
-        for node in candidates
-        if not isinstance(getattr(node, "ctx", None), ast.Load) and _name_of(node) == name
-    ]
-    values = [
-        node.value
-        for node in each.index.of(ast.Assign)
-        if any(ast.unparse(target) == written for target in node.targets)
-    ]
-    return values[0] if len(stores) == len(values) == 1 else value
-
-
-def _name_of(node: ast.AST) -> str:
-    return str(getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "arg", ""))
 
 
 # --- what works only later ------------------------------------------------------------------------
@@ -345,7 +319,7 @@ def call_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
             function = call.func
             if not isinstance(function, ast.Attribute) or function.attr not in _SENDING:
                 continue
-            is_request = id(_only_value(each, function.value)) in requests
+            is_request = id(_value(source, function.value)) in requests
             if is_request and each.runs(call, *_METHODS):
                 yield _at(source, call, "the model calls another model while it loads")
 
@@ -390,6 +364,11 @@ def _questions_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 # --- shared ---------------------------------------------------------------------------------------
+
+
+def _value(source: PythonSource, node: ast.expr) -> ast.expr:
+    """Return what a variable or an attribute is if the file assigns it once; else itself."""
+    return node if source.objects is None else source.objects.value(node)
 
 
 def _initialize_argument(each: ModelClass) -> str | None:

@@ -12,7 +12,7 @@ from triton_model_check.checks.python_sources import problem_at
 from triton_model_check.checks.rules import Problem, rule
 from triton_model_check.facts.images import image_packages
 from triton_model_check.facts.published import load
-from triton_model_check.model.python_contract import may_define_otherwise
+from triton_model_check.model.module_index import may_define_otherwise
 from triton_model_check.model.python_grammar import RUNNING
 from triton_model_check.model.python_source import PythonSource, is_over_budget, version_of
 

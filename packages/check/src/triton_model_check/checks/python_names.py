@@ -13,16 +13,12 @@ from typing import Any
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
+from triton_model_check.checks.python_sources import classes_with_real_utils
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.facts.published import load
-from triton_model_check.model.python_contract import (
-    C_UTILS,
-    UTILS,
-    ModelClass,
-    is_outside_table,
-    names_of,
-    undefined_names,
-)
+from triton_model_check.model.module_index import undefined_names
+from triton_model_check.model.python_class import ModelClass
+from triton_model_check.model.python_contract import UTILS, is_outside_table, names_of
 from triton_model_check.model.python_source import PythonSource
 from triton_model_check.model.syntax_nodes import nodes_of
 
@@ -79,7 +75,7 @@ def backend_name(model: ModelUnderCheck) -> Iterator[Problem]:
     ``triton_python_backend_utils``, so that annotations and other statements of the module cannot
     use them. The rule skips models with a module of that name in their folder.
     """
-    for source, each in with_real_utils(model):
+    for source, each in classes_with_real_utils(model):
         yield from _absent_at_import(source, each)
         for node, message, hint in absent_names(model, each):
             if each.runs(node):
@@ -93,7 +89,7 @@ def backend_name_in_function(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise the call fails with ``AttributeError``. The rule skips names inside ``if`` and
     ``try``.
     """
-    for source, each in with_real_utils(model):
+    for source, each in classes_with_real_utils(model):
         for node, message, hint in absent_names(model, each):
             if each.may_run_later(node):
                 yield _at(source, node, message, hint)
@@ -225,16 +221,6 @@ def _never_assigned(each: ModelClass) -> frozenset[str]:
     elsewhere = {node.attr for node in stores if id(node) not in inside}
     fields = {node.id for node in nodes_of(*each.node.body) if isinstance(node, ast.Name)}
     return frozenset(node.attr for node in stores) - elsewhere - fields
-
-
-def with_real_utils(model: ModelUnderCheck) -> Iterator[tuple[PythonSource, ModelClass]]:
-    folders = [model.folder.entries, *(map(model.folder.list, model.versions_to_load))]
-    names = {name.partition(".")[0] for entries in folders for name in entries}
-    if not names.isdisjoint((UTILS, C_UTILS)):
-        return
-    for source, each in model.python_classes:
-        if b"sys.modules" not in source.content:
-            yield source, each
 
 
 def _at(source: PythonSource, node: Any, message: str, hint: str | None = None) -> Problem:

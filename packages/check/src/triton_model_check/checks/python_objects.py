@@ -17,19 +17,16 @@ from triton_model_check.checks.python_names import (
     NO_ATTRIBUTE,
     absent_attributes,
     absent_names,
-    with_real_utils,
 )
 from triton_model_check.checks.python_requests import faults_of_calls
+from triton_model_check.checks.python_sources import classes_with_real_utils
 from triton_model_check.checks.python_unbound import faults_of_unbound_names
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.facts.published import load
 from triton_model_check.fixes.steps import string_meant
-from triton_model_check.model.python_contract import (
-    ModelClass,
-    is_outside_table,
-    members_of,
-    undefined_names,
-)
+from triton_model_check.model.module_index import undefined_names
+from triton_model_check.model.python_class import ModelClass
+from triton_model_check.model.python_contract import is_outside_table, members_of
 from triton_model_check.model.python_objects import Member
 from triton_model_check.model.python_source import PythonSource
 
@@ -61,7 +58,7 @@ def object_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
     not take a ``TypeError``, and the model does not load. The rule follows variables to which a
     function assigns objects of one class only.
     """
-    for source, each in with_real_utils(model):
+    for source, each in classes_with_real_utils(model):
         faults = (*_faults_of_objects(model, source), *faults_of_calls(model, source))
         for fault in faults:
             if each.runs(fault.node):
@@ -75,7 +72,7 @@ def object_in_method(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise the call fails with ``AttributeError``. The rule skips what is inside ``if`` and
     ``try``.
     """
-    for source, each in with_real_utils(model):
+    for source, each in classes_with_real_utils(model):
         for fault in _faults_of_objects(model, source):
             if each.may_run_later(fault.node):
                 yield fault.problem(source)
@@ -109,7 +106,7 @@ def _faults(model: ModelUnderCheck, source: PythonSource, each: ModelClass) -> I
     yield from faults_of_unbound_names(source, each)
     yield from faults_of_called_models(model, source)
     yield from faults_of_answers(source)
-    for other, model_class in with_real_utils(model):
+    for other, model_class in classes_with_real_utils(model):
         if other is source:
             for node, message, hint in absent_names(model, model_class):
                 yield Fault(node, message, hint)

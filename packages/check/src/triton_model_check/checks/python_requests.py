@@ -13,11 +13,8 @@ from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.python_faults import Fault
 from triton_model_check.checks.rules import Problem, rule, warning
-from triton_model_check.model.python_contract import (
-    Function,
-    is_outside_table,
-    names_of,
-)
+from triton_model_check.model.python_contract import is_outside_table, names_of
+from triton_model_check.model.python_functions import Function
 from triton_model_check.model.python_objects import ARRAY, METHOD, BackendObjects
 from triton_model_check.model.python_source import PythonSource
 from triton_model_check.model.syntax_nodes import nodes_of

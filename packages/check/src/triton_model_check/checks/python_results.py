@@ -9,9 +9,9 @@ from typing import Any
 
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule
-from triton_model_check.model.python_contract import (
+from triton_model_check.model.python_class import ModelClass
+from triton_model_check.model.python_functions import (
     Function,
-    ModelClass,
     is_generator,
     kind_of,
     signature_of,
@@ -25,7 +25,13 @@ _WRONG_ELEMENTS = {"Tensor": "tensors", ARRAY: "arrays", "list": "lists", "dict"
 _rule = partial(rule, scope="python")
 # Expressions that are neither a list of responses nor None.
 _NO_LIST = (
-    *(ast.Dict, ast.DictComp, ast.GeneratorExp, ast.JoinedStr, ast.Set, ast.SetComp, ast.Tuple),
+    ast.Dict,
+    ast.DictComp,
+    ast.GeneratorExp,
+    ast.JoinedStr,
+    ast.Set,
+    ast.SetComp,
+    ast.Tuple,
 )
 _NO_LIST_TYPES = ("tuple", "dict", "set", "str", "zip", "map")
 
@@ -64,20 +70,24 @@ def execute_result(model: ModelUnderCheck) -> Iterator[Problem]:
     policy = getattr(model.config, "model_transaction_policy", None)
     is_decoupled = policy is not None and policy.decoupled
     for source, method in _executes(model):
+        # A decoupled model has sent its responses when Triton finds out that it got a generator.
+        may_yield = b"yield" in source.content and not is_decoupled
+        if may_yield and is_generator(method):
+            yield _at(source, method, "execute contains yield, so that it returns no list")
+            continue
+
         objects = source.objects
         assert objects is not None
         values = values_returned(method)
-        # A decoupled model has sent its responses when Triton finds out that it got a generator.
-        may_yield = b"yield" in source.content and not is_decoupled
         may_send = b"get_response_sender" in source.content
         found = [_wrong_result(value, objects, method, is_decoupled, may_send) for value in values]
-        if may_yield and is_generator(method):
-            yield _at(source, method, "execute contains yield, so that it returns no list")
-        elif found and all(found):
-            hint = None
-            if is_decoupled:
-                hint = "send responses with get_response_sender(), and return None"
-            yield _at(source, values[0], f"execute returns {found[0]}", hint)
+        if not found or not all(found):
+            continue
+
+        hint = None
+        if is_decoupled:
+            hint = "send responses with get_response_sender(), and return None"
+        yield _at(source, values[0], f"execute returns {found[0]}", hint)
 
 
 def _wrong_result(
@@ -99,10 +109,16 @@ def _wrong_result(
         return _wrong_elements(value, elements, objects, method, may_send)
     if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
         return _wrong_element(value, objects, method)
-    is_constant = isinstance(value, ast.Constant) and value.value is not None
-    function = value.func if isinstance(value, ast.Call) else None
-    is_other_type = isinstance(function, ast.Name) and function.id in _NO_LIST_TYPES
-    return "no list" if is_constant or is_other_type or isinstance(value, _NO_LIST) else None
+    return "no list" if _is_no_list(value) else None
+
+
+def _is_no_list(value: ast.expr) -> bool:
+    """Whether an expression is certainly neither a list nor ``None``."""
+    if isinstance(value, ast.Constant):
+        return value.value is not None
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Name) and value.func.id in _NO_LIST_TYPES
+    return isinstance(value, _NO_LIST)
 
 
 def _elements_of(
@@ -126,9 +142,12 @@ def _wrong_elements(
     if not elements:
         is_literal = isinstance(value, ast.List) and len(method.body) > 1
         return "an empty list, which has no response" if is_literal else None
-    kinds = {objects.kind(element) for element in elements}
+    kinds = dict.fromkeys(objects.kind(element) for element in elements)
+
     # What is appended may stand in a branch that does not run; a literal has all its elements.
-    for kind in kinds if isinstance(value, ast.List) or len(kinds) == 1 else ():
+    if not isinstance(value, ast.List) and len(kinds) > 1:
+        return None
+    for kind in kinds:
         if kind in _WRONG_ELEMENTS:
             return f"a list of {_WRONG_ELEMENTS[kind]} in place of responses"
         # A model that answers with senders may put None in the place of a response.

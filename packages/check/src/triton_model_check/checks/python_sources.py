@@ -7,6 +7,7 @@ from typing import Any
 
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem
+from triton_model_check.model.python_class import ModelClass
 from triton_model_check.model.python_contract import C_UTILS, UTILS
 from triton_model_check.model.python_source import PythonSource
 
@@ -20,6 +21,15 @@ def with_real_utils(model: ModelUnderCheck) -> Iterator[PythonSource]:
     for source in model.python_sources:
         if source.index is not None and b"sys.modules" not in source.content:
             yield source
+
+
+def classes_with_real_utils(
+    model: ModelUnderCheck,
+) -> Iterator[tuple[PythonSource, ModelClass]]:
+    """Yield those of these files that have a class of which everything is written in the file."""
+    for source in with_real_utils(model):
+        if source.model_class is not None:
+            yield source, source.model_class
 
 
 def problem_at(source: PythonSource, node: Any, message: str, hint: str | None = None) -> Problem:

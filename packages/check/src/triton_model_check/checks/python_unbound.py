@@ -10,13 +10,9 @@ from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.python_faults import Fault
 from triton_model_check.checks.python_sources import problem_at, with_real_utils
 from triton_model_check.checks.rules import Problem, rule
-from triton_model_check.model.python_contract import (
-    UTILS,
-    ModelClass,
-    is_outside_table,
-    may_define_otherwise,
-    names_of,
-)
+from triton_model_check.model.module_index import may_define_otherwise
+from triton_model_check.model.python_class import ModelClass
+from triton_model_check.model.python_contract import UTILS, is_outside_table, names_of
 from triton_model_check.model.python_source import PythonSource
 from triton_model_check.model.syntax_nodes import nodes_of
 from triton_model_check.model.undefined_names import known_names

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from triton_model_check.model.python_contract import ModuleIndex
+from triton_model_check.model.module_index import ModuleIndex
 from triton_model_check.model.syntax_nodes import nodes_of
 
 # Of these, the compiler refuses none for itself. Another type, of a newer Python too, may be

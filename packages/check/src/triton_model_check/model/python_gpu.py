@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from triton_model_check.model.python_contract import ModuleIndex
+from triton_model_check.model.module_index import ModuleIndex
 
 _CUDA_DEVICE = re.compile(r"cuda(:\d*)?")
 _OF_TORCH = frozenset(

@@ -11,11 +11,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from triton_model_check.facts.published import load
-from triton_model_check.model.python_contract import (
-    C_UTILS,
-    UTILS,
+from triton_model_check.model.python_class import ModelClass
+from triton_model_check.model.python_contract import C_UTILS, UTILS
+from triton_model_check.model.python_functions import (
     Function,
-    ModelClass,
     argument_name,
     is_generator,
     values_returned,

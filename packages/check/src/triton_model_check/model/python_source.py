@@ -13,7 +13,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from triton_model_check.model.compiler_faults import compiler_fault
-from triton_model_check.model.python_contract import ModelClass, ModuleIndex
+from triton_model_check.model.module_index import ModuleIndex
+from triton_model_check.model.python_class import ModelClass
 from triton_model_check.model.python_objects import BackendObjects
 from triton_model_check.model.syntax_nodes import nodes_of
 
