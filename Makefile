@@ -207,7 +207,7 @@ foreign-models: $(INSTALLED) $(NODE_INSTALLED) ## compare the checker with real 
 foreign-models-record: $(INSTALLED) $(NODE_INSTALLED) ## ask the Triton server and five ONNX Runtimes about these models
 	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m foreign_models $(CORPORA) --record
 
-# Takes files of about twenty public repositories. OPTIONS="--copies FOLDER" reads git directories OWNER+NAME there.
+# Takes files of thirty public repositories. OPTIONS="--copies FOLDER" reads git directories OWNER+NAME there.
 memory-repositories: $(INSTALLED) ## check the memory of public systems on the machines that their authors name
 	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m memory_repositories $(OPTIONS)
 
