@@ -71,7 +71,7 @@ COMMAND_GROUPS = {
         ),
         "models": Command(
             f"{_TOOLS}.models",
-            "list, add, remove and load models of a multi-model endpoint",
+            "change the models of a multi-model endpoint; copy those of Hugging Face",
             "load",
         ),
         "capture": Command(

@@ -14,6 +14,7 @@ from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_tools.cli import models_copy
 from constructs_triton_tools.cli.deployed import warm
 from constructs_triton_tools.cli.next_command import recommend
 from constructs_triton_tools.cli.options import add_options, chosen, confirm, open_session, show
@@ -66,7 +67,8 @@ class _Synced(_Checked, total=False):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "List, add, remove and load the models of a multi-model endpoint without redeploying it. "
+        "List, add, remove and load the models of a multi-model endpoint without redeploying it, "
+        "and copy models of Hugging Face. "
         "Models are archives below an S3 prefix; index.json maps each model's name to its archive."
     )
     place = argparse.ArgumentParser(add_help=False)
@@ -83,6 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         for name, summary in _ACTIONS.items()
     }
     warm.add_arguments(actions.add_parser("warm", help="load models before users call them"))
+    models_copy.add_arguments(
+        actions.add_parser("copy", help="copy a model of Hugging Face into a folder or to S3")
+    )
     for name in ("add", "remove"):
         parsers[name].add_argument("name", metavar="NAME", help="name of the model in the index")
     add_source = parsers["add"].add_argument
@@ -101,6 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the action."""
     if arguments.action == "warm":
         return warm.run(arguments)
+    if arguments.action == "copy":
+        return models_copy.run(arguments)
     retention_days = getattr(arguments, "prune_after_days", None)
     if retention_days is not None and retention_days < 1:
         raise InvalidValueError(

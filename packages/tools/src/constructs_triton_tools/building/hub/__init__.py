@@ -1,0 +1,1 @@
+"""Copies of repositories of Hugging Face, at a fixed commit and verified."""

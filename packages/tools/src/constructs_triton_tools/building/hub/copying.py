@@ -1,0 +1,136 @@
+"""Copies the files of a repository of Hugging Face into a folder or below a prefix of S3.
+
+Every file is downloaded and verified before the first one is in its place, so that nothing is
+half-written: neither a folder that a model is served from, nor a prefix that SageMaker copies.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton_core.aws_reader import reaching_aws
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_tools.aws.s3_client import s3_client
+from constructs_triton_tools.building.hub.revision import HubFile, HubRevision
+
+if TYPE_CHECKING:
+    import boto3
+
+__all__ = ["copy_to_folder", "copy_to_prefix"]
+
+Note = Callable[[str], None]
+#: What the library writes beside the files that it downloads.
+_CACHE = ".cache"
+
+
+def copy_to_folder(
+    revision: HubRevision, files: Sequence[HubFile], folder: Path, note: Note
+) -> None:
+    """Copy files into a folder that does not exist, or is empty.
+
+    Raises:
+        InvalidValueError: the folder has files, or is a link; the hub refuses a file.
+        ArchiveError: a file is not that of the repository.
+    """
+    _check_folder(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Beside the folder, so that it is moved within one file system.
+    with _downloaded(revision, files, folder.parent, note) as complete:
+        if folder.is_dir():
+            folder.rmdir()
+        complete.chmod(0o755)
+        complete.rename(folder)
+
+
+def copy_to_prefix(
+    revision: HubRevision,
+    files: Sequence[HubFile],
+    place: tuple[str, str],
+    session: boto3.Session,
+    note: Note,
+) -> None:
+    """Copy files below a prefix of S3 that has no objects. ``place`` are bucket and prefix.
+
+    If an upload fails, what was uploaded is deleted.
+
+    Raises:
+        AwsError: S3 cannot be reached, or refuses a call.
+        InvalidValueError: the prefix has objects; the hub refuses a file.
+        ArchiveError: a file is not that of the repository.
+    """
+    bucket, prefix = place
+    client = s3_client(session)
+    with reaching_aws("s3"):
+        _check_prefix(client, bucket, prefix)
+    with _downloaded(revision, files, Path(tempfile.gettempdir()), note) as complete:
+        uploaded: list[str] = []
+        try:
+            for file in files:
+                key = f"{prefix}{file.path}"
+                note(f"upload {file.path} ({file.size_bytes / 1e6:.1f} MB)")
+                uploaded.append(key)
+                with reaching_aws("s3"):
+                    client.upload_file(str(complete / file.path), bucket, key)
+        except BaseException:
+            for key in uploaded:
+                client.delete_object(Bucket=bucket, Key=key)
+            raise
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.is_symlink():
+        raise InvalidValueError(
+            f"{folder}: is a link to {folder.readlink()}, where other models may read the files; "
+            "give a folder of its own"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise InvalidValueError(f"{folder}: is a file; give a folder")
+    present = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
+    if present:
+        links = [name for name in present if (folder / name).is_symlink()]
+        what = (
+            f"links into a cache, such as {links[0]}, which are not packed"
+            if links
+            else f"files, such as {present[0]}"
+        )
+        raise InvalidValueError(
+            f"{folder}: must be empty, so that it has only the files of one commit, got {what}; "
+            "move them away, or give another folder"
+        )
+
+
+def _check_prefix(client: Any, bucket: str, prefix: str) -> None:
+    found = client.list_objects_v2(Bucket=bucket, Prefix=prefix, MaxKeys=1).get("Contents", [])
+    if found:
+        raise InvalidValueError(
+            f"s3://{bucket}/{prefix}: must be empty, because SageMaker copies everything below it, "
+            f"got {found[0]['Key']!r}; give another prefix, such as one with the commit"
+        )
+
+
+@contextmanager
+def _downloaded(
+    revision: HubRevision, files: Sequence[HubFile], beside: Path, note: Note
+) -> Iterator[Path]:
+    """Download and verify all files into a folder that exists only in this context."""
+    total = sum(file.size_bytes for file in files)
+    free = shutil.disk_usage(beside).free
+    if total > free:
+        raise InvalidValueError(
+            f"{beside}: needs {total / 1e9:.1f} GB for the files, got {free / 1e9:.1f} GB that are "
+            "free; make room, or set TMPDIR to a folder with more"
+        )
+    folder = Path(tempfile.mkdtemp(prefix=".copy-", dir=beside))
+    try:
+        for file in files:
+            note(f"copy {file.path} ({file.size_bytes / 1e6:.1f} MB)")
+            file.verify(revision.download(file, folder))
+        shutil.rmtree(folder / _CACHE, ignore_errors=True)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
