@@ -36,6 +36,7 @@ __all__ = ["DeclaredMemory", "LoadedModel", "MemoryEstimate", "MemoryPart", "est
 
 _MIB = 2**20
 _NO_WEIGHTS = frozenset({"dali", "ensemble", "identity", "repeat", "square"})
+_CODE_IS_NOT_KNOWN = "what the code of the model loads is not known"
 _OF_THE_CODE = frozenset({"python"})
 _SHARES_FIXED_SHAPES = frozenset({"tensorrt"})
 """Backends whose instances share the weights, unless a tensor has a dimension of -1."""
@@ -280,7 +281,7 @@ def _notes(model: LoadedModel, server: Server) -> Sequence[str]:
 def _notes_of_the_code(
     model: LoadedModel, placed: Mapping[str, int], server: Server
 ) -> Sequence[str]:
-    notes = [_of_the_code(model.directory)]
+    notes = [_CODE_IS_NOT_KNOWN + _stored(model)]
     use = model.gpu_use
     if use is not None and contexts(placed, use, server.gpu_count) is None:
         notes.append(f"the CUDA contexts of {use.framework}: its code does not show on which GPU")
@@ -290,7 +291,7 @@ def _notes_of_the_code(
 def _size_of_weights(model: LoadedModel) -> int | str:
     """Return the bytes of the weights of all versions, or why they are not known."""
     if model.backend in _OF_THE_CODE:
-        return "what the code of the model loads is not known" + _stored(model)
+        return _CODE_IS_NOT_KNOWN + _stored(model)
     if model.config is not None and converts_weights(model.config):
         return "an accelerator makes another form of the weights at load"
     sizes = [weight_bytes(each) for each in model.files]
