@@ -224,3 +224,14 @@ def test_weights_of_models_that_are_certainly_loaded_together(
     """A server may load only some models of a repository, but all steps of an ensemble."""
     write(tmp_path)
     assert _gpu_findings(tmp_path, 5_000, **known) == [said]
+
+
+def test_a_limit_of_loads_is_named(tmp_path: Path) -> None:
+    """Triton rejects an instance after which more of the GPU is used than the limit allows."""
+    _plan(tmp_path / "m", "")
+    target = Target.named(
+        "sagemaker", gpu_count=1, gpu_memory_mib=4_000, model_load_gpu_limit=0.5, default_model="m"
+    )
+    report = ModelRepository.from_directory(tmp_path).check(target, is_packed=False)
+    (finding,) = [each for each in report.findings if each.code == CODE]
+    assert "2.8 GiB of GPU 0, of which model_load_gpu_limit allows 2.0 GiB" in finding.message

@@ -100,10 +100,11 @@ def gpu_weights_memory(context: RepositoryContext) -> Iterator[Problem]:
     for found in certain_estimates(context):
         place = _fullest_with_weights(found)
         if place is not None:
-            needed, limit = in_same_units(found.certain(place), found.limits[place])
+            comparison = _compared(context.target, found, place, found.certain(place))
+            parts = _largest_weights(found, place)
             yield Problem(
-                f"the weights alone need {needed} of {place}, which has {limit}: "
-                f"{_largest_weights(found, place)}"
+                f"the weights alone need {comparison}: {parts}",
+                hint=_higher_limit(context.target, place),
             )
 
 
@@ -143,8 +144,7 @@ def gpu_memory(context: RepositoryContext) -> Iterator[Problem]:
     the share of the GPU that it reserves, one of TensorRT-LLM with its files. A multi-model
     endpoint loads the models of one archive. The sum is the least that is needed: memory for
     requests is not counted, nor is what Python models load, trees on a GPU and what an accelerator
-    makes of the weights, unless ``[memory]`` of
-    triton-models.toml declares them.
+    makes of the weights, unless ``[memory]`` of triton-models.toml declares them.
     """
     problems = list(_exceeded(context, is_gpu=True))
     if problems and not any(map(_fullest_with_weights, certain_estimates(context))):
@@ -185,20 +185,30 @@ def _exceeded(context: RepositoryContext, *, is_gpu: bool) -> Iterator[Problem]:
     ]
     if found:
         total, place, largest = max(found, key=lambda each: each[0])
-        needed, limit = in_same_units(total, largest.limits[place])
+        comparison = _compared(context.target, largest, place, total)
         parts = "; ".join(map(str, largest.largest(place)))
-        by = limiting(context.target, place)
-        if by is not None:
-            yield Problem(
-                f"the models need at least {in_units(total)} of {place}, of which {by} allows "
-                f"{limit}: {parts}",
-                hint=f"raise {by}, or lower the count of the instance groups",
-            )
-            return
         yield Problem(
-            f"the models need at least {needed} of {place}, which has {limit}: {parts}",
-            hint=_smaller_shares(largest, place, context.target),
+            f"the models need at least {comparison}: {parts}",
+            hint=_higher_limit(context.target, place)
+            or _smaller_shares(largest, place, context.target),
         )
+
+
+def _compared(target: Target, found: MemoryEstimate, place: str, size: int) -> str:
+    """Return a number of bytes with the place that has less, and what limits it."""
+    needed, limit = in_same_units(size, found.limits[place])
+    limited_by = limiting(target, place)
+    if limited_by is None:
+        return f"{needed} of {place}, which has {limit}"
+    return f"{needed} of {place}, of which {limited_by} allows {limit}"
+
+
+def _higher_limit(target: Target, place: str) -> str | None:
+    """Return how to fix what is above a limit that the user sets; ``None`` without one."""
+    limited_by = limiting(target, place)
+    if limited_by is None:
+        return None
+    return f"raise {limited_by}, or lower the count of the instance groups"
 
 
 def _smaller_shares(found: MemoryEstimate, place: str, target: Target) -> str | None:
