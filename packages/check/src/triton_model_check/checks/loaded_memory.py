@@ -75,7 +75,7 @@ def _estimate(context: RepositoryContext, names: Iterable[str], gpu_count: int) 
         target.image_version,
         ServerPools.of_arguments(target.server_arguments),
     )
-    return estimate([_loaded(context.models[name]) for name in names], server)
+    return estimate([context.models[name].loaded_model for name in names], server)
 
 
 def _gpu_bytes(target: Target) -> int | None:
@@ -115,7 +115,8 @@ def loaded_together(context: RepositoryContext) -> list[list[str]]:
     return [sorted(context.loaded)]
 
 
-def _loaded(model: ModelUnderCheck) -> LoadedModel:
+def describe_loaded(model: ModelUnderCheck) -> LoadedModel:
+    """Return what the memory that a model takes is calculated from."""
     return LoadedModel(
         model.name,
         model.backend,

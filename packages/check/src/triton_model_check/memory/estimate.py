@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from triton_model_check.memory.instances import HOST, copies, gpu_place
 from triton_model_check.memory.python_process import context_bytes, contexts, process_bytes
 from triton_model_check.memory.server_pools import ServerPools
 from triton_model_check.memory.weights import (
+    StoredWeights,
     bytes_on_disk,
     converts_weights,
     stored_weights,
@@ -69,6 +71,11 @@ class LoadedModel:
     engines: EngineMemory | None = None
     directory: Path | None = None
     gpu_use: GpuUseOfCode | None = None
+
+    @cached_property
+    def stored(self) -> StoredWeights | None:
+        """Files of weights in the folder of the model, whose use is not known."""
+        return None if self.directory is None else stored_weights(self.directory)
 
 
 @dataclass(frozen=True)
@@ -305,7 +312,7 @@ def _size_of_weights(model: LoadedModel) -> int | str:
 
 def _stored(model: LoadedModel) -> str:
     """Return what the folder of a model has of weights whose use is not known, in words."""
-    stored = None if model.directory is None else stored_weights(model.directory)
+    stored = model.stored
     if stored is None:
         return ""
     return f"; its folder has {in_units(stored.size)} of weights ({stored.names})"
