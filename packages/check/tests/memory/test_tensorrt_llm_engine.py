@@ -30,6 +30,16 @@ def _model(folder: Path, ranks: list[float], group: str = "", **parameters: str)
         ("instance_group { count: 2 }\n", {"gpu_device_ids": "0,1;2,3"}, {0: 8, 1: 7, 2: 8, 3: 7}),
         ("", {"gpu_device_ids": "${gpu_device_ids}"}, {0: 8, 1: 7}),
         ("", {"gpu_weights_percent": "0.5"}, {0: 4, 1: 3.5}),
+        (
+            "instance_group { count: 3 }\n",
+            {"gpu_device_ids": "0,1;2,3"},
+            {0: 16, 1: 14, 2: 8, 3: 7},
+        ),
+        (
+            "instance_group { count: 2000000000 }\n",
+            {},
+            {0: 16_000_000_000, 1: 14_000_000_000},
+        ),
     ],
 )
 def test_each_process_has_its_engine_on_a_gpu(

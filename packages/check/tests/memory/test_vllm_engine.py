@@ -9,7 +9,31 @@ from typing import Any
 import pytest
 from engines import memory, safetensors, sizes, vllm
 
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
+
 HUB = "meta-llama/Llama-3.2-3B"
+NAMES = (
+    "block_size",
+    "convert",
+    "cpu_offload_gb",
+    "data_parallel_size",
+    "download_dir",
+    "dtype",
+    "gpu_memory_utilization",
+    "kv_cache_dtype",
+    "kv_cache_memory_bytes",
+    "load_format",
+    "max_model_len",
+    "model",
+    "num_gpu_blocks_override",
+    "pipeline_parallel_size",
+    "quantization",
+    "runner",
+    "task",
+    "tensor_parallel_size",
+)
+"""The engine arguments that are read."""
 
 
 def _weights(folder: Path, **types: float) -> None:
@@ -149,3 +173,15 @@ def test_cache_of_a_hub_in_the_folder_of_the_model_is_read(tmp_path: Path) -> No
     snapshots = tmp_path / "a" / "cache" / f"models--{HUB.replace('/', '--')}" / "snapshots"
     _weights(snapshots / "13afe5124825b4f3751f836b40dafda64c1ed062", BF16=6)
     assert sizes(memory(tmp_path)) == {("GPU 0", "a"): 6.0}
+
+
+@pytest.mark.parametrize("value", [[], {}, "x", True, None, -1, 10**300, 1e300, 0.5])
+def test_absurd_arguments_are_ignored(value: object, tmp_path: Path) -> None:
+    """No value of ``model.json`` stops the calculation, and none gives an absurd size."""
+    for name in NAMES:
+        arguments = {"model": "/models/a/1/weights", name: value}
+        _weights(vllm(tmp_path / "a", arguments), BF16=3)
+        estimate = memory(tmp_path)
+        assert estimate.total("GPU 0") < 2**40
+        target = Target.named("server", gpu_count=1, gpu_memory_mib=4096)
+        ModelRepository.from_directory(tmp_path).check(target, is_packed=False)

@@ -17,6 +17,7 @@ from triton_model_check.memory.engine import EngineMemory, GpuUse
 
 _RANK = re.compile(r"rank(\d{1,4})\.engine")
 _DEFAULT_FRACTION = 0.9
+_MOST_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,15 @@ def engine_memory(
     nothing, since another check reports it.
     """
     kept = _fraction(parameters.get("gpu_weights_percent", ""), 1.0)
-    groups = _gpu_groups(parameters.get("gpu_device_ids", ""))
+    groups = _gpu_groups(parameters.get("gpu_device_ids", "")) or [range(gpu_count)]
     uses = []
-    for engine in engines:
-        for instance in range(instances):
-            gpus = groups[instance % len(groups)] if groups else range(len(engine.ranks))
+    for index, gpus in enumerate(groups[:instances]):
+        # The instances use the groups in turn.
+        count = -(-(instances - index) // len(groups))
+        for engine in engines:
             for gpu, size in zip(gpus, engine.ranks, strict=False):
                 if gpu in range(gpu_count):
-                    uses.append(GpuUse(gpu, "engine", int(size * kept)))
+                    uses.append(GpuUse(gpu, "engine", count * int(size * kept), count))
     return EngineMemory.joined([EngineMemory(tuple(uses), (_cache(parameters),))])
 
 
@@ -73,7 +75,8 @@ def _cache(parameters: Mapping[str, str]) -> str:
         "when its engine is loaded (kv_cache_free_gpu_mem_fraction)"
     )
     tokens = parameters.get("max_tokens_in_paged_kv_cache", "")
-    return f"{cache}, or {tokens} tokens" if tokens.isdecimal() else cache
+    is_number = tokens.isdecimal() and len(tokens) < _MOST_DIGITS
+    return f"{cache}, or {tokens} tokens" if is_number else cache
 
 
 def _fraction(text: str, default: float) -> float:
@@ -85,12 +88,12 @@ def _fraction(text: str, default: float) -> float:
     return value if 0 < value <= 1 else default
 
 
-def _gpu_groups(text: str) -> list[list[int]]:
+def _gpu_groups(text: str) -> list[Sequence[int]]:
     """Return the GPUs of each instance: ``0,1;2,3`` are two instances with two GPUs each."""
-    groups = []
+    groups: list[Sequence[int]] = []
     for group in text.split(";"):
         numbers = [number.strip() for number in group.split(",")]
-        if not all(number.isdecimal() and len(number) < 5 for number in numbers):
+        if not all(number.isdecimal() and len(number) < _MOST_DIGITS for number in numbers):
             return []
         groups.append([int(number) for number in numbers])
     return groups

@@ -19,6 +19,7 @@ from triton_model_check.model_files.transformer import Transformer
 
 _GIB = 2**30
 _MOST_GIB = 2**20
+_LARGEST = 2**53
 _OVERHEAD = _GIB  # measured between 1 and 2 GiB; the smaller one warns less
 _WIDE_TYPES = frozenset({"float", "float32"})
 _READ_FORMATS = frozenset({"auto", "dummy", "safetensors"})
@@ -49,9 +50,8 @@ class VllmEngine:
     @property
     def gpus(self) -> int:
         """How many GPUs the engine and its replicas use."""
-        replicas = self.values.get("data_parallel_size")
-        each = self.tensor_parallel * self.pipeline_parallel
-        return each * replicas if type(replicas) is int and replicas > 0 else each
+        replicas = _whole(self.values.get("data_parallel_size")) or 1
+        return self.tensor_parallel * self.pipeline_parallel * replicas
 
     @property
     def weights(self) -> int | None:
@@ -61,7 +61,7 @@ class VllmEngine:
         """
         if self.transformer is None or self._changes_weights:
             return None
-        value_bytes = 4 if self.values.get("dtype") in _WIDE_TYPES else 2
+        value_bytes = 4 if str(self.values.get("dtype")) in _WIDE_TYPES else 2
         size = self.transformer.bytes_with(value_bytes)
         on_each = size // (self.tensor_parallel * self.pipeline_parallel)
         return max(0, on_each - self._offloaded)
@@ -96,8 +96,8 @@ class VllmEngine:
     @property
     def longest(self) -> int:
         """The longest request, in tokens; 0 if unknown."""
-        given = self.values.get("max_model_len")
-        if type(given) is int and given > 0:
+        given = _whole(self.values.get("max_model_len"))
+        if given is not None:
             return given
         return 0 if self.transformer is None else self.transformer.max_position
 
@@ -127,7 +127,7 @@ class VllmEngine:
         at_load = bool(self.values.get("quantization")) and not (
             self.transformer is not None and self.transformer.is_quantized
         )
-        return at_load or self.values.get("load_format", "auto") not in _READ_FORMATS
+        return at_load or str(self.values.get("load_format", "auto")) not in _READ_FORMATS
 
     @property
     def _offloaded(self) -> int:
@@ -141,15 +141,13 @@ class VllmEngine:
 
         The share is then not filled. A number of blocks of unknown size counts nothing.
         """
-        given = self.values.get("kv_cache_memory_bytes")
-        if type(given) is int and given > 0:
+        given = _whole(self.values.get("kv_cache_memory_bytes"))
+        if given is not None:
             return given
-        blocks = self.values.get("num_gpu_blocks_override")
-        if type(blocks) is not int or blocks <= 0:
+        blocks = _whole(self.values.get("num_gpu_blocks_override"))
+        if blocks is None:
             return None
-        tokens = self.values.get("block_size")
-        if type(tokens) is not int or tokens <= 0:
-            tokens = _BLOCK_TOKENS
+        tokens = _whole(self.values.get("block_size")) or _BLOCK_TOKENS
         return int(blocks * tokens * self.bytes_per_token)
 
     @property
@@ -161,6 +159,11 @@ class VllmEngine:
         if any(isinstance(value, str) and value in _POOLING_TASKS for value in given):
             return True
         return self.transformer is not None and not self.transformer.generates
+
+
+def _whole(value: Any) -> int | None:
+    """Return a value that is a whole number above 0; ``None`` for others, and for absurd ones."""
+    return value if type(value) is int and 0 < value <= _LARGEST else None
 
 
 def _number(value: Any, most: float) -> float | None:
