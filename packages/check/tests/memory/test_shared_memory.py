@@ -165,3 +165,18 @@ def test_archives_share_the_shared_memory_of_an_endpoint(
     assert found["target-shared-memory"].startswith(
         "the models need at least 63 MiB of /dev/shm, which has 48 MiB: a: region 16 MiB"
     )
+
+
+@pytest.mark.parametrize(("declared", "total"), [("shm_mib = 30", 62), ("host_mib = 9", 2)])
+def test_declared_calls_take_the_place_of_tensors(
+    declared: str, total: int, tmp_path: Path
+) -> None:
+    """``shm_mib`` is what the largest call of each instance takes; nothing is left uncounted."""
+    models = _model(tmp_path / "m", "instance_group { count: 2 kind: KIND_CPU }", tensor="-1")
+    (models / "triton-models.toml").write_text(f"[memory]\nm = {{ {declared} }}\n")
+    target = Target.named("docker", image_version="24.10", gpu_count=0)
+    (estimate,) = ModelRepository.from_directory(models).memory(target)
+    assert estimate.total("/dev/shm") == total * MIB
+    assert bool(estimate.shared_not_counted) == (total == 2)
+    counts_process = any("process" in part.what for part in estimate.parts if part.model)
+    assert counts_process == (total == 62)

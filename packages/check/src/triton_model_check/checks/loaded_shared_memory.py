@@ -95,6 +95,9 @@ def _processes(model: ModelUnderCheck) -> PythonProcesses:
     # Every loaded version has its own instances; versions may be stored elsewhere.
     versions = max(1, len(model.versions_to_load))
     count = versions * process_count(groups, model.backend, model.target.gpu_count)
+    declared = model.context.declared_calls.get(model.name)
+    if declared is not None:
+        return PythonProcesses(model.name, count, declared, is_declared=True)
     if model.config is None:
         return PythonProcesses(model.name, count)
 
@@ -144,6 +147,8 @@ def _has_tensors_of_others(model: ModelUnderCheck) -> bool:
 
 def _not_counted(model: ModelUnderCheck) -> list[str]:
     """Return what a model takes of ``/dev/shm`` besides, or may take."""
+    if model.name in model.context.declared_calls:
+        return []
     if model.config is None or not (model.config.input or model.config.output):
         found = ["its tensors, which config.pbtxt does not declare"]
     else:

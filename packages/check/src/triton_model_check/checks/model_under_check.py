@@ -59,6 +59,8 @@ class RepositoryContext:
         The models that each Python model calls.
     ``declared_memory``
         What the user declares that each instance of a model takes.
+    ``declared_calls``
+        What the user declares that the largest call of a model takes of ``/dev/shm``, in bytes.
     ``root_files``
         The files beside the folders, if none of these is a model.
     ``others``, ``packed_files``
@@ -80,6 +82,7 @@ class RepositoryContext:
     packed_files: Mapping[str, PackedFiles] = field(default_factory=dict)
     root_files: tuple[str, ...] = ()
     declared_memory: Mapping[str, DeclaredMemory] = field(default_factory=dict)
+    declared_calls: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def models(self) -> dict[str, ModelUnderCheck]:

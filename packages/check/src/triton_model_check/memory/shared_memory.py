@@ -67,7 +67,8 @@ class Region:
         """
         if not self.first or not call_bytes:
             return self.first
-        missing = load("memory")["shm"]["queue_bytes"] + call_bytes - self.first
+        queues: int = load("memory")["shm"]["queue_bytes"]
+        missing = queues + call_bytes - self.first
         return self.first + max(0, -(-missing // self.growth)) * self.growth
 
 
@@ -75,13 +76,15 @@ class Region:
 class PythonProcesses:
     """The instances of one Python model: how many there are, and their largest call.
 
-    ``call_bytes`` has the tensors of a call with ``batch`` elements, at least.
+    ``call_bytes`` has the tensors of a call with ``batch`` elements, at least, or what the
+    user declares if it ``is_declared``.
     """
 
     model: str
     count: int
     call_bytes: int = 0
     batch: int = 1
+    is_declared: bool = False
 
 
 def shared_memory(
@@ -114,7 +117,8 @@ def _parts(model: PythonProcesses, region: Region, *, with_calls: bool) -> list[
         growth = region.after(model.call_bytes) * model.count - start
         what = f"calls of batch {model.batch}" if model.batch > 1 else "calls"
         what += "" if model.count == 1 else f", {model.count} instances"
-        parts.append(_part(model, what, growth, "shm.calls"))
+        source = "triton-models.toml" if model.is_declared else "shm.calls"
+        parts.append(_part(model, what, growth, source))
     return [part for part in parts if part.size]
 
 

@@ -25,7 +25,7 @@ from triton_model_check.untrusted.toml_files import TomlFile, is_inside
 _CALLS, _ALSO_SERVED, _ENVIRONMENTS = "calls", "also_served", "python_environments"
 _MEMORY = "memory"
 _KEYS = (_ALSO_SERVED, _CALLS, _ENVIRONMENTS, _MEMORY)
-_GPU_MIB, _HOST_MIB = "gpu_mib", "host_mib"
+_GPU_MIB, _HOST_MIB, _SHM_MIB = "gpu_mib", "host_mib", "shm_mib"
 _REQUIREMENTS, _IMAGE_VERSION = "requirements", "image_version"
 _EXAMPLES = {
     _ALSO_SERVED: 'also_served = ["MODEL"]',
@@ -49,13 +49,15 @@ class DescribedEnvironment:
 class ModelDescription:
     """The content of the file; ``environments`` are by model, or by ``ALL_MODELS`` alone.
 
-    ``memory`` is what each instance of a model takes.
+    ``memory`` is what each instance of a model takes, and ``shared_memory`` what its largest call
+    takes of ``/dev/shm``, in bytes.
     """
 
     file: TomlFile
     composition: CompositionOptions
     environments: Mapping[str, DescribedEnvironment]
     memory: Mapping[str, DeclaredMemory] = field(default_factory=dict)
+    shared_memory: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> ModelDescription:
@@ -73,8 +75,20 @@ class ModelDescription:
                 (_ENVIRONMENTS, ALL_MODELS),
                 "stands for all models of the Python backend; remove it, or the other models",
             )
-        memory = {name: _memory(file, name) for name in _table(file, (_MEMORY,))}
-        return cls(file, CompositionOptions(calls, also_served), environments, memory)
+
+        memory: dict[str, DeclaredMemory] = {}
+        shared_memory: dict[str, int] = {}
+        for name in _table(file, (_MEMORY,)):
+            sizes = _mebibytes(file, name)
+            if _SHM_MIB in sizes:
+                shared_memory[name] = sizes.pop(_SHM_MIB) * 2**20
+                if not sizes:
+                    continue  # it says nothing of the weights
+            memory[name] = DeclaredMemory(
+                sizes.get(_GPU_MIB, 0) * 2**20, sizes.get(_HOST_MIB, 0) * 2**20
+            )
+        composition = CompositionOptions(calls, also_served)
+        return cls(file, composition, environments, memory, shared_memory)
 
     def refuse_unknown(self, models: Iterable[str]) -> None:
         """Check that the models which the file names exist;
@@ -83,7 +97,7 @@ class ModelDescription:
         known = list(models)
         named = [(_CALLS, name) for name in self.composition.calls]
         named += [(_ENVIRONMENTS, name) for name in self.environments if name != ALL_MODELS]
-        named += [(_MEMORY, name) for name in self.memory]
+        named += [(_MEMORY, name) for name in {**self.memory, **self.shared_memory}]
         named += [(_ALSO_SERVED, name) for name in self.composition.also_served]
         for keyword, name in named:
             if name in known:
@@ -132,14 +146,15 @@ def _names(file: TomlFile, keys: Sequence[str], value: object) -> tuple[str, ...
     return tuple(value)
 
 
-def _memory(file: TomlFile, name: str) -> DeclaredMemory:
+def _mebibytes(file: TomlFile, name: str) -> dict[str, int]:
+    """Return what is declared of a model, in MiB."""
     keys = (_MEMORY, name)
     table = _table(file, keys)
-    file.refuse_unknown(keys, table, (_GPU_MIB, _HOST_MIB))
+    file.refuse_unknown(keys, table, (_GPU_MIB, _HOST_MIB, _SHM_MIB))
     for key, value in table.items():
         if type(value) is not int or not 0 <= value < 2**31:
             raise file.malformed((*keys, key), value, "a number of MiB", f"{key} = 3000")
-    return DeclaredMemory(table.get(_GPU_MIB, 0) * 2**20, table.get(_HOST_MIB, 0) * 2**20)
+    return dict(table)
 
 
 def _environment(file: TomlFile, name: str) -> DescribedEnvironment:

@@ -313,6 +313,7 @@ class ModelRepository:
             packed_files=self._packed_files(models, is_archive),
             root_files=() if models else self._root_files(),
             declared_memory={} if self.description is None else self.description.memory,
+            declared_calls={} if self.description is None else self.description.shared_memory,
         )
 
     def _root_files(self) -> tuple[str, ...]:
