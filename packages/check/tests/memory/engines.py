@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,19 +49,20 @@ def vllm(folder: Path, arguments: dict[str, Any], group: str = "kind: KIND_MODEL
 def memory(
     folder: Path, gpus: int = 1, image: str | None = None, gpu_mib: int | None = GPU_MIB
 ) -> MemoryEstimate:
-    """Return what the models of a folder take on a server."""
+    """Return what the models of a folder take on a server, without their shared memory."""
     target = Target.named(
         "server", gpu_count=gpus, gpu_memory_mib=gpu_mib, memory_gib=64, image_version=image
     )
     (estimate,) = ModelRepository.from_directory(folder).memory(target)
-    return estimate
+    own = [part for part in estimate.parts if SHARED_MEMORY not in f"{part.place} {part.what}"]
+    return replace(estimate, parts=tuple(own))
 
 
 def sizes(estimate: MemoryEstimate) -> dict[tuple[str, str], float]:
     """Return the GiB of each model at each GPU and in the host."""
     found: dict[tuple[str, str], float] = {}
     for part in estimate.parts:
-        if part.model and part.place != SHARED_MEMORY:
+        if part.model:
             key = (part.place, part.model)
             found[key] = round(found.get(key, 0) + part.size / GIB, 2)
     return found

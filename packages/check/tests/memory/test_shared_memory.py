@@ -180,3 +180,15 @@ def test_declared_calls_take_the_place_of_tensors(
     assert bool(estimate.shared_not_counted) == (total == 2)
     counts_process = any("process" in part.what for part in estimate.parts if part.model)
     assert counts_process == (total == 62)
+
+
+@pytest.mark.parametrize(("gib", "fits"), [(1.5, True), (1.25, False)])
+def test_shared_memory_is_memory_of_the_host(gib: float, fits: bool, tmp_path: Path) -> None:
+    """Seventeen regions of 64 MiB fill memory of the machine, beside their processes."""
+    models = _model(tmp_path / "m", "instance_group { count: 17 kind: KIND_CPU }")
+    known = {"image_version": "23.05", "gpu_count": 0, "shm_bytes": 2048 * MIB}
+    target = Target.named("docker", memory_gib=gib, **known)
+    report = ModelRepository.from_directory(models).check(target, is_packed=False)
+    found = [each.message for each in report.findings if each.code == "target-memory"]
+    assert bool(found) is not fits
+    assert all("m: in /dev/shm: region of 17 instances 1.1 GiB" in each for each in found)

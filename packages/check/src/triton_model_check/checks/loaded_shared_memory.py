@@ -9,9 +9,10 @@ from triton_model_check.checks.loaded_memory import estimates, loaded_together
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.facts.published import load
 from triton_model_check.memory.estimate import MemoryEstimate
-from triton_model_check.memory.instances import GPU, resolved_kind
+from triton_model_check.memory.instances import GPU, HOST, resolved_kind
 from triton_model_check.memory.shared_memory import (
     PYTHON_BACKENDS,
+    SHARED_MEMORY,
     PythonProcesses,
     Region,
     has_unknown_size,
@@ -37,10 +38,13 @@ def memory_of(context: RepositoryContext) -> list[MemoryEstimate]:
 
 
 def _joined(first: MemoryEstimate, second: MemoryEstimate) -> MemoryEstimate:
-    """Return an estimate of GPUs and host with that of ``/dev/shm``."""
+    """Return an estimate of GPUs and host with that of ``/dev/shm``, which is in host memory."""
+    in_host = (
+        replace(part, place=HOST, what=f"in {SHARED_MEMORY}: {part.what}") for part in second.parts
+    )
     return replace(
         first,
-        parts=first.parts + second.parts,
+        parts=(*first.parts, *in_host, *second.parts),
         limits={**first.limits, **(second.limits if second.parts else {})},
         shared_not_counted=second.shared_not_counted,
     )

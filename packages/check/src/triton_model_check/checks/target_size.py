@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton_core.spelling import quoted
-from triton_model_check.checks.loaded_memory import certain_estimates, estimates, limiting
+from triton_model_check.checks.loaded_memory import certain_estimates, limiting
+from triton_model_check.checks.loaded_shared_memory import memory_of
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.memory.estimate import MemoryEstimate, in_same_units, in_units
 from triton_model_check.memory.instances import HOST
-from triton_model_check.memory.shared_memory import tensor_bytes
+from triton_model_check.memory.shared_memory import SHARED_MEMORY, tensor_bytes
 from triton_model_check.model_config.target import SAGEMAKER, Target
 
 _MIB = 2**20
@@ -179,9 +180,9 @@ def _exceeded(context: RepositoryContext, *, is_gpu: bool) -> Iterator[Problem]:
     """Report the fullest place, for the models of the archive that need most of it."""
     found = [
         (each.total(place), place, each)
-        for each in estimates(context)
+        for each in memory_of(context)
         for place in each.exceeded
-        if (place != HOST) is is_gpu
+        if place != SHARED_MEMORY and (place != HOST) is is_gpu
     ]
     if found:
         total, place, largest = max(found, key=lambda each: each[0])
