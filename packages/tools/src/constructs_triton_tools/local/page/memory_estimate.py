@@ -32,7 +32,7 @@ class RunEstimate:
 
 
 def estimate_of(running: LocalVariant, gpu_count: int) -> RunEstimate | None:
-    """Return the estimate of a run on a machine with so many GPUs; ``None`` if there is none.
+    """Return the estimate of a run on a machine with this number of GPUs; ``None`` if there is none.
 
     There is none if the server is being replaced, or no model is unpacked.
     """
@@ -75,7 +75,7 @@ def _estimates(folder: Path, source: Path | None, target: Target) -> Sequence[Me
         if source is not None:
             repository.description = ModelRepository.from_directory(source).description
         return repository.memory(target)
-    except (ConstructsTritonError, OSError):  # a model is being unloaded, or the folder is gone
+    except (ConstructsTritonError, OSError):  # a model is being unloaded, or its folder was deleted
         return ()
 
 
