@@ -186,7 +186,7 @@ def _comments_of(model: ModelUnderCheck) -> Iterable[IgnoreComment]:
 def _imports_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
     if not model.python_sources:
         return ()
-    from triton_model_check.checks.python_environment import imports_not_checked
+    from triton_model_check.checks.python_imports import imports_not_checked
 
     return imports_not_checked(model)
 
@@ -202,7 +202,7 @@ def _environment_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
 def _calls_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
     if model.name not in model.context.calls:
         return ()
-    from triton_model_check.checks.python_backend import calls_not_checked
+    from triton_model_check.checks.called_models import calls_not_checked
 
     return calls_not_checked(model)
 
