@@ -28,9 +28,10 @@ from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.options.variant_options import STRATEGIES
 from constructs_triton.cdk.permissions.places import Place, check_places
 from constructs_triton.cdk.validation.limit_checks import unknown_value
+from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
-from constructs_triton_core.tokens import is_token
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 
 _MATRIX = "AWS documentation: model deployment, feature matrix (multi-model endpoints)"
 
@@ -123,7 +124,7 @@ def check_off_switch(
             f"off_switch: not supported in stage {stage.node.path} of a pipeline, because each of "
             "its deployments would turn the endpoint on; deploy this stack with `cdk deploy`"
         )
-    if name is None or is_token(name):
+    if name is None or (is_token(name) and not is_lookup_dummy(name)):
         raise InvalidValueError(
             "off_switch: needs an endpoint_name that is known at synth, "
             "so that callers can keep it; set endpoint_name"
@@ -150,7 +151,7 @@ def _check_switch_name(stack: Stack, name: str, own_id: str) -> None:
     if is_token(name) or not re.fullmatch("[A-Za-z][A-Za-z0-9]{0,199}", name):
         raise InvalidValueError(
             "off_switch: must be letters and digits, since it begins the name of a parameter, got "
-            f'"{name}"; write for example "Night"'
+            f'{shown(name)}; write for example "Night"'
         )
     found = stack.node.try_find_child(name)
     if name == own_id or not (found is None or isinstance(found, OffSwitch)):

@@ -67,6 +67,7 @@ from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.limit_checks import check_range
+from constructs_triton_core.tokens import is_lookup_dummy
 
 if TYPE_CHECKING:
     from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
@@ -96,6 +97,8 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         log_retention: logs.RetentionDays | None,
     ) -> None:
         name, policy = resource["endpoint_name"], resource["removal_policy"]
+        if is_lookup_dummy(update["off_switch"]):
+            update = {**update, "off_switch": None}  # the next synthesis has the name
         check_unique_name(scope, id, "endpoint_name", name)
         check_off_switch(scope, id, resource, requests, update)
         if container_metrics:

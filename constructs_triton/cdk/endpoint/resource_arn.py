@@ -24,9 +24,11 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.limit_checks import check_name
-from constructs_triton_core.tokens import is_token
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 
 _COMPONENT = "inference-component"
+# In place of a name that the next synthesis knows; see is_lookup_dummy.
+_LATER = "looked-up-later"
 _SOURCE = (
     "github aws/amazon-sagemaker-examples issue 293: list-endpoints; "
     "philschmid/cdk-samples issue 2: AccessDenied"
@@ -82,22 +84,24 @@ def component_arns_of(scope: Construct, inference_component_name: str) -> tuple[
     )
 
 
-def component_name(scope: Construct, arn: str, name: str | None) -> str:
-    """Return the name of the component of an ARN: the given one, or the one in the ARN.
+def component_name_and_arn(scope: Construct, name: str | None, arn: str) -> tuple[str, str]:
+    """Return the name and the ARN of a component: the given name, or the one in the ARN.
 
     Raises:
         InvalidValueError: the ARN is not that of an inference component, or not that of the name.
     """
+    if is_lookup_dummy(arn):
+        return name or _LATER, arn_in_stack(scope, "sagemaker", _COMPONENT, _LATER)
     in_arn = _name_in_arn(scope, _COMPONENT, arn)
     if name is None:
-        return in_arn
+        return in_arn, arn
     _check_string("inference_component_name", name)
     if not is_token(arn) and not is_token(name) and name.lower() != in_arn.lower():
         raise InvalidValueError(
             "inference_component_name: must be the name of the component in "
             f'inference_component_arn, "{in_arn}" in any letters, got "{name}"; remove it'
         )
-    return name
+    return name, arn
 
 
 class EndpointNameAndArn(NamedTuple):
@@ -130,6 +134,8 @@ def endpoint_name_and_arn(
         assert name is not None
         return EndpointNameAndArn(name, endpoint_arn_of(scope, name), is_token(name))
 
+    if is_lookup_dummy(arn):
+        return EndpointNameAndArn(name, arn_in_stack(scope, "sagemaker", "endpoint", _LATER))
     in_arn = _name_in_arn(scope, "endpoint", arn)
     check_name("endpoint_name", in_arn, limits.ENDPOINT_NAME)
     if is_token(arn):

@@ -23,7 +23,7 @@ from constructs_triton.cdk.validation.limit_checks import check_spelling
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type, shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
-from constructs_triton_core.tokens import is_token
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 from triton_model_check.artifacts.container_metrics import PUBLISHER
 from triton_model_check.model_config.target import Target
 
@@ -147,6 +147,9 @@ class SingleModel(ServedModels):
         if model is None:
             _check_repository(repository)
             model = contents_of(repository).catalog.only_name()
+        elif is_lookup_dummy(model):
+            _check_repository(repository)
+            model = _stand_in(repository, model, is_ensemble=False)
         _check_model("model", repository, model)
         if contents_of(repository).is_ensemble(model):
             raise InvalidValueError(
@@ -163,6 +166,9 @@ class SingleModel(ServedModels):
         compression_type: CompressionType | None = None,
     ) -> SingleModel:
         """An ensemble of the repository."""
+        _check_repository(repository)
+        if is_lookup_dummy(ensemble):
+            ensemble = _stand_in(repository, ensemble, is_ensemble=True)
         _check_model("ensemble", repository, ensemble)
         if contents_of(repository).is_ensemble(ensemble) is False:
             raise InvalidValueError(
@@ -312,6 +318,18 @@ def _check_region(bucket: s3.IBucket, stack: Stack, endpoint: str) -> None:
         )
 
 
+def _stand_in(repository: TritonModelRepository, name: str, *, is_ensemble: bool) -> str:
+    """Return a model in place of one whose name the CDK has not looked up yet.
+
+    A source in S3 serves a model of any name, so the name can stay.
+    """
+    contents = contents_of(repository)
+    fitting = [
+        each for each in contents.catalog.names if bool(contents.is_ensemble(each)) is is_ensemble
+    ]
+    return fitting[0] if fitting else name
+
+
 def _check_model(property: str, repository: TritonModelRepository, model: str) -> None:
     _check_repository(repository)
     if not isinstance(model, str):
@@ -322,4 +340,9 @@ def _check_model(property: str, repository: TritonModelRepository, model: str) -
     try:
         contents_of(repository).folder_of(model)
     except InvalidValueError as error:
+        if is_token(model):
+            raise InvalidValueError(
+                f"{property}: must be known at synth, because the models are packed then, "
+                f"got {shown(model)}; write the name of a model of the repository"
+            ) from None
         raise InvalidValueError(f"{property}: {error}") from None

@@ -9,7 +9,7 @@ from typing import Unpack
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer
-from constructs_triton.cdk.endpoint.resource_arn import component_arns_of, component_name
+from constructs_triton.cdk.endpoint.resource_arn import component_arns_of, component_name_and_arn
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.component_pools import (
     SettledComponent,
@@ -144,11 +144,11 @@ class TritonInferenceComponent(CreatedInferenceComponent):
         Raises:
             InvalidValueError: the ARN is not that of a component, or not that of the name.
         """
-        name = component_name(scope, inference_component_arn, inference_component_name)
+        name, arn = component_name_and_arn(scope, inference_component_name, inference_component_arn)
         return ImportedInferenceComponent(
             scope,
             id,
             inference_component_name=name,
-            inference_component_arns=[inference_component_arn],
+            inference_component_arns=[arn],
             endpoint=endpoint,
         )

@@ -27,6 +27,7 @@ from constructs_triton.cdk.options.instance_pool import (
 from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.repository.properties import CompressionType
+from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, RepositoryError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
@@ -43,6 +44,7 @@ def component_models(
     Raises:
         InvalidValueError: both are given, or the repository has no such model.
     """
+    check_type("compression_type", compression_type, (CompressionType, "CompressionType.NONE"))
     if model is not None and ensemble is not None:
         raise InvalidValueError(
             "model: cannot be combined with ensemble, "

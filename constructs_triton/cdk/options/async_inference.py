@@ -15,6 +15,7 @@ from constructs_triton.cdk.options.s3_destination import Destination, check_plac
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.permissions.places import Place
 from constructs_triton.cdk.permissions.statements import Statement, allow
+from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_names
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.limit_checks import check_range
@@ -22,6 +23,7 @@ from constructs_triton_core.spelling import did_you_mean
 
 _OWNER = "async_inference"
 NotificationTopic = Literal["SUCCESS_NOTIFICATION_TOPIC", "ERROR_NOTIFICATION_TOPIC"]
+_TOPIC = ("topic_arn", 'sns.Topic.from_topic_arn(self, "Topic", "...")')
 _TOPICS = {"SUCCESS_NOTIFICATION_TOPIC": "success_topic", "ERROR_NOTIFICATION_TOPIC": "error_topic"}
 
 
@@ -78,6 +80,10 @@ class AsyncInferenceConfig:
         self._check_topics()
 
     def _check_topics(self) -> None:
+        check_has(f"{_OWNER}.input_bucket", self.input_bucket, *BUCKET)
+        for name, topic in self._topics.items():
+            check_has(f"{_OWNER}.{name}", topic, *_TOPIC)
+        check_names(f"{_OWNER}.include_inference_response_in", self.include_inference_response_in)
         for name in self.include_inference_response_in:
             if name not in _TOPICS:
                 known = " or ".join(f'"{each}"' for each in _TOPICS)

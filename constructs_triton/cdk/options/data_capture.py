@@ -13,6 +13,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
 from constructs_triton.cdk.validation.limit_checks import check_spelling, unknown_value
+from constructs_triton.cdk.validation.property_types import check_names, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding
@@ -73,6 +74,8 @@ class DataCapture:
             percentage,
             limits.DATA_CAPTURE_SAMPLING_PERCENTAGE,
         )
+        check_names("data_capture.capture_modes", self.capture_modes)
+        check_type("data_capture.enable_capture", self.enable_capture, (bool, "True"))
         if not self.capture_modes:
             raise InvalidValueError(
                 f"data_capture.capture_modes: must be some of {', '.join(_MODES)}, "

@@ -23,7 +23,7 @@ from constructs_triton_core.facts.execution_role import PULL_ACTIONS
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.limit_checks import check_name
-from constructs_triton_core.tokens import is_token
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 from triton_model_check.facts import images
 
 _TOKEN = r"\$\{Token\[[^\]]+\]\}"
@@ -83,6 +83,8 @@ class TritonImage(ABC):
             FactNotFoundError: no Region has the version, or, when the endpoint is created, not the
                 stack's.
         """
+        if is_lookup_dummy(version):
+            return DlcImage(images.DEFAULT_VERSION)  # the next synthesis has the version
         if is_token(version):
             raise InvalidValueError(
                 "image_version: must be known at synth, got a token; "
@@ -107,7 +109,7 @@ class TritonImage(ABC):
             triton_version: Version of the Triton image it is built on, ``YY.MM``, for checks.
                 Default: not known.
         """
-        _check_version(triton_version)
+        triton_version = _known_version(triton_version)
         return _EcrImage(triton_version, repository, tag_or_digest)
 
     @staticmethod
@@ -122,7 +124,7 @@ class TritonImage(ABC):
         Raises:
             InvalidValueError: SageMaker would refuse the URI.
         """
-        _check_version(triton_version)
+        triton_version = _known_version(triton_version)
         check_name("image", uri, limits.IMAGE)
         return _RegistryImage(triton_version, uri)
 
@@ -140,7 +142,7 @@ class TritonImage(ABC):
         Raises:
             InvalidValueError: the folder contains no ``Dockerfile``.
         """
-        _check_version(triton_version)
+        triton_version = _known_version(triton_version)
         if not Path(directory, "Dockerfile").is_file():
             raise InvalidValueError(
                 "image: must be a folder with a Dockerfile, "
@@ -301,9 +303,12 @@ class PackageImage(TritonImage):
         return ContainerImage("")
 
 
-def _check_version(version: str | None) -> None:
-    if version is not None:
-        images.image_version(version)
+def _known_version(version: str | None) -> str | None:
+    """Check a version; ``None`` for one that the CDK has not looked up yet."""
+    if version is None or is_lookup_dummy(version):
+        return None
+    images.image_version(version)
+    return version
 
 
 def _account_mapping(scope: Construct, version: str) -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
+from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 
 if TYPE_CHECKING:
     from constructs_triton_client.recorded_requests import RecordedRequests
@@ -32,6 +34,13 @@ def read_recorded(
         raise InvalidValueError(
             "verify_responses: not supported together with async_inference, whose responses are "
             "queued; remove one of them"
+        )
+    if is_lookup_dummy(path):
+        return None
+    if is_token(path):
+        raise InvalidValueError(
+            "verify_responses: must be a path that is known at synth, because the file is read "
+            f"then, got {shown(path)}; write the path of a file"
         )
     recorded = _recorded_requests().from_file(path)
     compiled = json.dumps(recorded.compile())

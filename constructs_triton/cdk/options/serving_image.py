@@ -25,6 +25,7 @@ from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
+from constructs_triton_core.tokens import is_lookup_dummy
 from triton_model_check.facts.inference_ami import InferenceAmi
 
 # The account, the Region and the repository of an ECR image; Region and suffix may be tokens.
@@ -167,4 +168,6 @@ def _ami(
             f'cuda_version: cannot be combined with inference_ami_version, got "{cuda_version}" '
             f'and "{inference_ami_version}"; remove one of them'
         )
+    if is_lookup_dummy(cuda_version):
+        cuda_version = "13.0"  # the next synthesis has the version
     return ami_of_cuda(cuda_version)

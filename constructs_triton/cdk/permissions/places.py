@@ -18,7 +18,7 @@ from constructs import Construct
 from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
-from constructs_triton_core.tokens import is_token
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 from triton_model_check.facts import images
 
 Kind = Literal["models", "image", "bucket", "topic", "key", "model package"]
@@ -142,7 +142,8 @@ class Place:
     def of(cls, property: str, kind: Kind, resource: Any, reference: str) -> Iterator[Self]:
         """Yield the place of a construct; none of an interface of the user's own without one."""
         environment = getattr(resource, "env", None)
-        if environment is not None:
+        # ecr.Repository.from_lookup has a stand-in account and Region at first.
+        if environment is not None and not is_lookup_dummy(reference):
             shown = resource.node.path if is_token(reference) else reference
             yield cls(property, kind, environment.region, environment.account, shown, reference)
 

@@ -168,6 +168,9 @@ def fits(scope: Construct, statements: Sequence[Statement]) -> bool:
 
 def accepts_policies(scope: Construct, role: iam.IRole) -> bool:
     """Whether the CDK may add policies to a role that was created elsewhere."""
+    # A lazy role keeps policies until something refers to it, so the probe would find none.
+    if isinstance(role, iam.LazyRole):
+        return True
     # A role does not report whether it is immutable, so an empty policy is attached and removed
     # again.
     policy = iam.Policy(scope, "Probe")

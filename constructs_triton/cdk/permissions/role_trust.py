@@ -13,7 +13,7 @@ from constructs import Construct, IValidation
 from constructs_triton.cdk.permissions.statements import listed
 from constructs_triton.cdk.validation.read_once import environment_of
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.tokens import is_token
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 
 SAGEMAKER = "sagemaker.amazonaws.com"
 _ASSUME = {"sts:AssumeRole", "sts:*", "*"}
@@ -39,6 +39,8 @@ def check_account(scope: Construct, role: iam.IRole | None) -> None:
     there = getattr(role, "principal_account", None)
     here = None if there is None else environment_of(scope).account
     if role is None or here is None or there == here or is_token(there) or is_token(here):
+        return
+    if is_lookup_dummy(role.role_arn):  # iam.Role.from_lookup has a stand-in account at first
         return
     shown = role.node.path if is_token(role.role_arn) else role.role_arn
     raise InvalidValueError(

@@ -53,14 +53,18 @@ class ModelCatalog:
             return loaded, loaded.only_model(model_name)
         if self.source is not None and self.source.holds(model_name):
             return self.source, model_name
-        if isinstance(self.source, LocalModels):
-            known = [*self.source.repository.models, *self._named]
-        else:
-            known = list(self._named)
+        known = self.names
         listed = f"its models are {quoted(known)}" if known else self._without_models()
         hint = did_you_mean(model_name, known, listed)
         where = "model repository" if self.source is None else self.source.description
         raise InvalidValueError(f'{where}: has no model of that name, got "{model_name}"; {hint}')
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the models, as far as they are known at synth."""
+        if isinstance(self.source, LocalModels):
+            return [*self.source.repository.models, *self._named]
+        return list(self._named)
 
     def _without_models(self) -> str:
         if isinstance(self.source, ArchivePrefix):

@@ -19,7 +19,13 @@ from constructs_triton.cdk.repository.loaded_models import (
 )
 from constructs_triton.cdk.repository.model_source import ModelSource
 from constructs_triton.cdk.validation.limit_checks import whole_seconds
-from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
+from constructs_triton.cdk.validation.property_types import (
+    BUCKET,
+    KEY,
+    check_has,
+    check_type,
+    shown,
+)
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.spelling import did_you_mean
@@ -118,7 +124,7 @@ def known_naming(naming: TargetModelNaming) -> TargetModelNaming:
     except ValueError:
         known = " or ".join(f'"{each}"' for each in TargetModelNaming)
         raise InvalidValueError(
-            f"target_model_naming: must be {known}, got {naming!r}; use one of them"
+            f"target_model_naming: must be {known}, got {shown(naming)}; use one of them"
         ) from None
 
 
@@ -139,8 +145,13 @@ def check_bucket(
 def check_retention(prune_after: Duration | None) -> None:
     """Check that archives are not deleted while a deployment may still roll back to them."""
     check_type("prune_after", prune_after, (Duration, "Duration.days(30)"))
-    if prune_after is None or is_token(prune_after):
+    if prune_after is None:
         return
+    if is_token(prune_after):
+        raise InvalidValueError(
+            "prune_after: must be known at synth, because a short time deletes archives that a "
+            "rollback loads, got a value that is known only at deployment; write Duration.days(30)"
+        )
     retention = whole_seconds("prune_after", prune_after)
     if retention < 24 * 60 * 60:
         raise InvalidValueError(

@@ -13,6 +13,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.metrics.metric_definitions import metric_definition
 from constructs_triton.cdk.scaling.targets import check_capacity
+from constructs_triton.cdk.validation.limit_checks import check_unit
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
@@ -173,7 +174,10 @@ def check_schedule_times(id: str, times: Mapping[str, object]) -> None:
 def check_types(id: str, options: Mapping[str, object], types: Mapping[str, PropertyType]) -> None:
     """Check the types of the options of a policy or a schedule."""
     for name, expected in types.items():
-        check_type(f"{id}.{name}", options.get(name), expected)
+        value = options.get(name)
+        check_type(f"{id}.{name}", value, expected)
+        if isinstance(value, Duration) and value.is_unresolved():
+            check_unit(f"{id}.{name}", value, "seconds")
 
 
 def warn_of_unsettled_concurrency(scaling: Construct) -> None:

@@ -22,6 +22,7 @@ from constructs_triton.cdk.scaling.target_tracking import (
     check_policy,
     with_gpu_cooldowns,
 )
+from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
 
@@ -305,6 +306,7 @@ class TritonScalableInstanceCount(CustomMetricScaling):
             InvalidValueError: the latency is not a duration above 0, or a token.
         """
         check_policy(self.scale_on_model_latency, id, options)
+        check_type("statistic", statistic, (str, '"Average"'))
         target = targets.microseconds("target_latency", target_latency)
         return self._tracking.keep_published(
             "ModelLatency", id, target, options, statistic=statistic

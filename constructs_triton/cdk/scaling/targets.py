@@ -19,7 +19,7 @@ from constructs_triton_core.facts.limits import (
     RangeLimit,
 )
 from constructs_triton_core.limit_checks import check_range
-from constructs_triton_core.tokens import is_token
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 
 SERVICE_NAME = "sagemaker.application-autoscaling.amazonaws.com"
 """The service that the role is linked to, as ``iam:AWSServiceName`` names it."""
@@ -151,6 +151,8 @@ def _units(
     if given is not None:
         check_range(property, given, RangeLimit(1, None, units))
         return given
+    if is_lookup_dummy(instance_type.name):
+        return 1  # the next synthesis has the type
     if known is None:
         name = instance_type.name
         shown = "a value that is known only at deployment" if is_token(name) else name
@@ -197,6 +199,8 @@ def invocations_target(
                 f"did you mean {safety_factor / 100:g}?"
             )
         check_range("safety_factor", safety_factor, SAFETY_FACTOR)
+        if is_token(safety_factor):
+            raise not_multiplied("safety_factor")
         return product("max_requests_per_second", per_second, safety_factor * 60)
     if per_minute is None:
         raise InvalidValueError(

@@ -21,8 +21,27 @@ _DURATION: PropertyType = (Duration, "Duration.seconds(600)")
 def check_duration(property: str, value: Duration | None, limit: RangeLimit) -> None:
     """Check a duration against a limit in seconds. ``None`` and CDK tokens pass."""
     check_type(property, value, _DURATION)
-    if value is not None and not value.is_unresolved():
+    if value is None:
+        return
+    if value.is_unresolved():
+        check_unit(property, value, "seconds")
+    else:
         check_range(property, whole_seconds(property, value), limit)
+
+
+def check_unit(property: str, amount: Duration | Size, unit: str) -> None:
+    """Check that a duration or a size that is known only at deployment is given in a unit.
+
+    CloudFormation cannot multiply, so nothing could convert it.
+    """
+    try:
+        getattr(amount, f"to_{unit}")()
+    except RuntimeError:  # the CDK's own error names no property
+        name = type(amount).__name__
+        raise InvalidValueError(
+            f"{property}: CloudFormation cannot convert a value that is known only at deployment "
+            f"to {unit}; write {name}.{unit}(value)"
+        ) from None
 
 
 def whole_seconds(property: str, duration: Duration) -> float:

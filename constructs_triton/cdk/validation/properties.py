@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 from aws_cdk import Duration, Size
 
-from constructs_triton.cdk.validation.limit_checks import whole_gibibytes, whole_seconds
-from constructs_triton.cdk.validation.property_types import check_type
+from constructs_triton.cdk.validation.limit_checks import check_unit, whole_gibibytes, whole_seconds
+from constructs_triton.cdk.validation.property_types import check_type, shown
 from constructs_triton.cdk.validation.read_once import duration_of
 from constructs_triton_core.declared_values import (
     Value,
@@ -84,12 +84,66 @@ def refuse_properties(given: Mapping[str, object], what: str) -> None:
 
 
 def _check(owner: str, value: Value, given: object) -> None:
-    if given is None or is_token(given):
+    if given is None:
         return
     value = replace(value, name=f"{owner}{value.name}")
+    if is_token(given):
+        _check_token(value, given)
+        return
     if not isinstance(value.limit, TextLimit):
         _check_type(value, given)
     value.check(_amount(value.name, given) if value.limit else None)
+
+
+def _check_token(value: Value, given: object) -> None:
+    """Check that a token can stand for a value: CloudFormation only knows text, numbers and lists.
+
+    A token of another type, such as text for an ``InstanceType``, would be used as if it were one,
+    and a ``bool`` would always be true.
+    """
+    if isinstance(given, Duration | Size) and type(given) in value.alternatives:
+        check_unit(value.name, given, _unit(value))
+        return
+    if _takes_token(value.alternatives, given):
+        return
+    if isinstance(given, str) and float in value.alternatives:
+        raise InvalidValueError(
+            f"{value.name}: must be a number, got a string that is known only at deployment; "
+            "write parameter.value_as_number, or cdk.Token.as_number(value)"
+        )
+    if bool in value.alternatives:
+        raise InvalidValueError(
+            f"{value.name}: must be known at synth, because it decides what the template contains, "
+            "got a value that is known only at deployment; write True or False"
+        )
+    if float in value.alternatives:
+        raise InvalidValueError(
+            f"{value.name}: must be a number, got {shown(given)}; write cdk.Token.as_number(value)"
+        )
+    _check_type(value, given)
+    from constructs_triton.cdk.validation.written_values import fix_of  # noqa: PLC0415 - for a message
+
+    raise InvalidValueError(
+        f"{value.name}: is of another type than {shown(given)} that was passed; "
+        f"write {fix_of(value.example, given) or 'cdk.Token.as_string(value)'}"
+    )
+
+
+def _unit(value: Value) -> str:
+    """The unit in which the template has an amount."""
+    if Size in value.alternatives:
+        return "mebibytes" if "mebibytes" in value.example else "gibibytes"
+    return "minutes" if "minutes" in value.example else "seconds"
+
+
+def _takes_token(alternatives: Sequence[Any], given: object) -> bool:
+    if isinstance(given, str):
+        return any(each is str or get_origin(each) is Literal for each in alternatives)
+    if isinstance(given, int | float):
+        return float in alternatives or int in alternatives
+    if isinstance(given, list):
+        return any(get_origin(each) is Sequence and str in get_args(each) for each in alternatives)
+    return False
 
 
 def _amount(name: str, given: object) -> object:
@@ -122,7 +176,7 @@ def _runtime_class(annotation: Any) -> type | None:
 def _check_entries(value: Value, given: object, annotation: Any) -> None:
     if isinstance(given, str):
         raise InvalidValueError(
-            f'{value.name}: must be a list, got "{given}"; write [{value.example}]'
+            f"{value.name}: must be a list, got {shown(given)}; write [{value.example}]"
         )
     for each in cast(Sequence[object], given):
         check_type(value.name, each, (annotation, value.example))

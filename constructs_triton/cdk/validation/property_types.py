@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
 
 PropertyType = tuple[type | tuple[type, ...], str]
 """The type of a property, or several types, and an example of a value."""
@@ -25,10 +26,25 @@ def check_type(property: str, value: object, expected: PropertyType) -> None:
     raise InvalidValueError(f"{property}: must be of type {names}, got {shown(value)}; write {fix}")
 
 
+def check_names(property: str, values: object) -> None:
+    """Check that a property is a list of strings, each of which goes into a place of its own.
+
+    A list that is known only at deployment has one entry for the CDK, whatever it has then.
+    """
+    if isinstance(values, list | tuple) and not is_token(values):
+        return
+    raise InvalidValueError(
+        f"{property}: must be a list that is known at synth, got {shown(values)}; "
+        'write for example ["..."]'
+    )
+
+
 def shown(value: object) -> str:
     """Return a value for a message: the type of an object that would print
     its address in memory.
     """
+    if is_token(value):
+        return "a value that is known only at deployment"
     if isinstance(value, str):
         return f'"{value}"'
     return f"a {type(value).__name__}" if type(value).__repr__ is object.__repr__ else repr(value)

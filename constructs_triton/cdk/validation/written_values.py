@@ -54,6 +54,17 @@ def fix_of(example: str, value: object, cls: type = object) -> str:
     return with_value(example, value)
 
 
+def _with_token(example: str, token: object) -> str:
+    """Return an example with ``value`` in place of its last literal, for a token of its kind."""
+    if "TritonImage.dlc" in example:  # the version decides about checks, so it must be known
+        return "TritonImage.from_registry(value)"
+    literals = list((_STRING if isinstance(token, str) else _NUMBER).finditer(example))
+    if not literals or "(" not in example or not isinstance(token, str | float | int):
+        return example
+    start, end = literals[-1].span()
+    return f"{example[:start]}value{example[end:]}"
+
+
 def with_value(example: str, value: object) -> str:
     """Return an example with the user's string or number in place of its last one.
 
@@ -63,7 +74,9 @@ def with_value(example: str, value: object) -> str:
     """
     if "SubnetSelection(" in example and isinstance(value, list):
         return f"ec2.SubnetSelection(subnet_filters=[ec2.SubnetFilter.by_ids({value})])"
-    if isinstance(value, str) and not is_token(value):
+    if is_token(value):
+        return _with_token(example, value)
+    if isinstance(value, str):
         for call, pattern, meaning in _MEANINGS:
             if call in example and (match := re.fullmatch(pattern, value)):
                 return match.expand(meaning)

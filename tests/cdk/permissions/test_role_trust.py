@@ -9,7 +9,15 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
-from cdk_apps import add_endpoint, add_repository, make_stack, synthesize, write_repository
+from cdk_apps import (
+    add_endpoint,
+    add_repository,
+    make_stack,
+    policies,
+    synthesize,
+    warnings,
+    write_repository,
+)
 
 from constructs_triton import InstanceType, TritonComponentEndpoint, TritonEndpoint, TritonModel
 from constructs_triton_core.errors import InvalidValueError
@@ -111,3 +119,14 @@ def test_role_of_a_stack_without_an_account_is_accepted(tmp_path: Path) -> None:
     stack = make_stack(environment=None)
     role = iam.Role.from_role_arn(stack, "Foreign", "arn:aws:iam::111122223333:role/Shared")
     add_endpoint(stack, tmp_path, role=role)
+
+
+def test_lazy_role_takes_policies(stack: cdk.Stack, path: Path) -> None:
+    """The CDK creates a lazy role when something refers to it; it gets the permissions then."""
+    role = iam.LazyRole(stack, "Lazy", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
+    add_endpoint(stack, path, model="other", role=role)
+    assert not [each for each in warnings(stack) if "takes no policies" in each]
+    (policy,) = policies(synthesize(stack)).values()
+    (name,) = policy["Properties"]["Roles"]
+    assert name["Ref"].startswith("Lazy")
+    assert "LoadModel" in str(policy["Properties"]["PolicyDocument"])

@@ -59,7 +59,7 @@ def named(reference: ast.expr) -> Any:
     assert isinstance(reference, ast.Name)
     if reference.id in NAMES:
         return NAMES[reference.id]
-    if reference.id in ("cloudwatch", "ec2", "iam", "kms", "logs", "s3", "scheduler"):
+    if reference.id in ("cloudwatch", "ec2", "iam", "kms", "logs", "s3", "scheduler", "sns"):
         return getattr(cdk, f"aws_{reference.id}")
     for module in (
         library,

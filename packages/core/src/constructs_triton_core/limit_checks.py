@@ -1,6 +1,6 @@
 """Checks of names, numbers and numbers of entries against their limits.
 
-CDK tokens pass every check.
+CDK tokens of the right type pass every check.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from collections.abc import Sized
 from math import inf
 from numbers import Real
+from types import UnionType
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit, plain_number
@@ -27,6 +28,7 @@ def check_name(property: str, value: str, limit: TextLimit) -> None:
             allows.
     """
     if is_token(value):
+        _refuse_token_unless(property, value, str)
         return
     _refuse_other_than_string(property, value)
     if not limit.min_length <= len(value) <= limit.max_length:
@@ -45,6 +47,7 @@ def check_name(property: str, value: str, limit: TextLimit) -> None:
 def check_range(property: str, value: float, limit: RangeLimit) -> None:
     """Check that a number is within a limit; its minimum and maximum are allowed."""
     if is_token(value):
+        _refuse_token_unless(property, value, int | float)
         return
     _refuse_other_than_number(property, value)
     # These comparisons are false for NaN, so NaN is refused.
@@ -59,6 +62,7 @@ def check_range(property: str, value: float, limit: RangeLimit) -> None:
 def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
     """Check the number of entries of a collection."""
     if is_token(values):
+        _refuse_token_unless(property, values, list)
         return
     count, minimum, maximum = len(values), limit.minimum or 0, limit.maximum
     allowed = str(limit).removeprefix("from ")
@@ -70,6 +74,17 @@ def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
         raise InvalidValueError(
             f"{property}: must have {allowed}, got {count}; remove {count - maximum:.0f}"
         )
+
+
+def _refuse_token_unless(property: str, value: object, wanted: type | UnionType) -> None:
+    """Refuse a token of another type, which the template could not contain in this place."""
+    if isinstance(value, wanted):
+        return
+    kind = "string" if wanted is str else "list" if wanted is list else "number"
+    raise InvalidValueError(
+        f"{property}: must be a {kind}, got another value that is known only at deployment; write "
+        f"cdk.Token.as_{kind}(value)"
+    )
 
 
 def _refuse_other_than_string(property: str, value: object) -> None:

@@ -7,13 +7,25 @@ not import the CDK.
 
 from __future__ import annotations
 
-__all__ = ["is_token"]
+__all__ = ["is_lookup_dummy", "is_token"]
 
 # The CDK writes a token as "${Token[Name.12]}" inside a string and as ["#{Token[Name.12]}"] in
 # place of a list. In place of a number it writes a double whose upper 16 bits are 0xFBFF: the range
 # below.
 _STRING_TOKEN, _LIST_TOKEN = "${Token[", "#{Token["
 _NUMBER_TOKEN_LOWEST, _NUMBER_TOKEN_HIGHEST = -1.9490628022799996e289, -1.8881545897087498e289
+# What lookups of the CDK return in the first synthesis, before its command line has looked it
+# up: ssm.StringParameter.value_from_lookup; iam.Role.from_lookup and ecr.Repository.from_lookup.
+_LOOKUP_DUMMIES = "dummy-value-for-", "DUMMY_ARN"
+
+
+def is_lookup_dummy(value: object) -> bool:
+    """Return whether a value stands in for one that the CDK has not looked up yet.
+
+    The first synthesis must not fail on it: the CDK's command line looks values up after it, and
+    synthesizes again. The template of the first synthesis is thrown away.
+    """
+    return isinstance(value, str) and any(each in value for each in _LOOKUP_DUMMIES)
 
 
 def is_token(value: object) -> bool:
@@ -21,11 +33,11 @@ def is_token(value: object) -> bool:
 
     Gives the answer of CDK's ``Token.is_unresolved`` for strings, numbers, lists and
     ``IResolvable`` objects, without a call to the CDK. A ``Duration`` or ``Size`` of a token is a
-    token too.
+    token too. So is the dummy of a lookup, which the CDK does not call unresolved.
     """
     match value:
         case str():
-            return _STRING_TOKEN in value
+            return _STRING_TOKEN in value or is_lookup_dummy(value)
         case int() | float():
             return _NUMBER_TOKEN_LOWEST <= value <= _NUMBER_TOKEN_HIGHEST
         case [str() as only]:

@@ -103,8 +103,12 @@ def default_inference_ami(image_version: str | None, instance_type: InstanceType
 
     CPU instances need none. For a pair of image version and instance family without a source, no
     AMI is set and a warning is returned (code ``inference-ami-unsourced``). An ``image_version`` of
-    ``None`` (your own image) is such a pair on every GPU instance.
+    ``None`` (your own image) is such a pair on every GPU instance. For a type that is known only at
+    deployment, no AMI can be chosen, which is a warning too (``inference-ami-of-token``).
     """
+    if is_token(instance_type.name):
+        is_needed = image_version is None or _newest_default(image_version) is not None
+        return AmiChoice(None, finding=_unknown_type(image_version) if is_needed else None)
     if not instance_type.has_gpu:
         return AmiChoice(None)
     for row in load("inference_ami")["defaults"]:
@@ -112,6 +116,32 @@ def default_inference_ami(image_version: str | None, instance_type: InstanceType
             ami = InferenceAmi.of(row["ami"]) if row["ami"] else None
             return AmiChoice(ami, row["certainty"], row["source"])
     return AmiChoice(None, finding=_unsourced(image_version, instance_type))
+
+
+def _newest_default(image_version: str) -> str | None:
+    """Return the AMI that some family of instances needs for an image; ``None`` if none does."""
+    amis = [row["ami"] for row in load("inference_ami")["defaults"] if _covers(row, image_version)]
+    return max((each for each in amis if each), default=None)
+
+
+def _unknown_type(image_version: str | None) -> Finding:
+    image = f"image {image_version}" if image_version else "the image"
+    ami = None if image_version is None else _newest_default(image_version)
+    return Finding(
+        code="inference-ami-of-token",
+        severity=Severity.WARNING,
+        path="instance_type",
+        message=(
+            f"it is known only at deployment, so no inference AMI is chosen, and {image} does not "
+            "start where the driver of SageMaker's default host is too old"
+        ),
+        hint=(
+            f'set inference_ami_version="{ami or "al2023-ami-sagemaker-inference-gpu-4-1"}" if the '
+            "type has GPUs, or inference_ami_version=None if it has none"
+        ),
+        source="github aws/deep-learning-containers docs/sglang/deployment/sagemaker.md: the "
+        "default host AMI has incompatible drivers for CUDA 13 images",
+    )
 
 
 def _covers(row: dict[str, Any], image_version: str | None) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
+from constructs_triton_core.tokens import is_token
 from triton_model_check.model.backends import infer_backend
 from triton_model_check.model.folder import ModelFolder
 
@@ -41,6 +42,11 @@ class CompositionOptions:
         cls, calls: Mapping[str, Sequence[str]] | None = None, also_served: Sequence[str] = ()
     ) -> CompositionOptions:
         """Return the options with sequences as tuples."""
+        if calls is not None and not isinstance(calls, Mapping):
+            raise InvalidValueError(
+                "calls: must be a mapping of callers to lists of models, got another type; write "
+                'for example {"router": ["detector"]}'
+            )
         for caller, called in (calls or {}).items():
             _refuse_string(f'calls["{caller}"]', called)
         _refuse_string("also_served", also_served)
@@ -71,6 +77,11 @@ class CompositionOptions:
 
 
 def _refuse_string(keyword: str, names: object) -> None:
+    if not isinstance(names, Sequence) or any(map(is_token, [names, *names])):
+        raise InvalidValueError(
+            f"{keyword}: must be a list of the names of models, which are known at synth; write "
+            'for example ["detector"]'
+        )
     if isinstance(names, str):
         raise InvalidValueError(
             f'{keyword}: must be a list of models, got "{names}"; write ["{names}"]'
