@@ -43,7 +43,25 @@ def test_client_of_an_earlier_call_is_not_repeated(tmp_path: Path) -> None:
     """The call of a further endpoint has no client of its own."""
     code = call_example("http://127.0.0.1:8080", running(tmp_path, "infer"), has_client=False)
     assert "boto3.client" not in code
-    assert code.startswith("\n  response = runtime.invoke_endpoint(")
+    assert code.startswith("\n  body = json.dumps(")
+
+
+@pytest.mark.parametrize(("max_batch_size", "shape"), [(0, [1, 2]), (4, [1, 1, 2])])
+def test_call_has_a_request_with_all_required_inputs(
+    tmp_path: Path, max_batch_size: int, shape: list[int]
+) -> None:
+    """Each input has its shape, with a batch axis if the model has one, and a value per element."""
+    folder = tmp_path / "opt/ml/model/story/1"
+    folder.mkdir(parents=True)
+    config = f"max_batch_size: {max_batch_size}\n{STORY}"
+    (folder.parent / "config.pbtxt").write_text(config)
+    (folder / "model.py").touch()
+    code = call_example("http://127.0.0.1:8080", running(tmp_path, "infer"))
+    (line,) = (each for each in code.splitlines() if "json.dumps(" in each)
+    found = eval(line.partition("json.dumps(")[2].removesuffix(")"))
+    prefix = next(each for each in found["inputs"] if each["name"] == "prefix")
+    assert prefix == {"name": "prefix", "datatype": "FP32", "shape": shape, "data": [1, 1]}
+    assert [each["name"] for each in found["inputs"]][:3] == ["text_input", "max_tokens", "echo"]
 
 
 @pytest.mark.parametrize(

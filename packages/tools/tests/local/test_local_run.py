@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fake_container import SETTINGS
 
-from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
 from constructs_triton_tools.local import run
 from constructs_triton_tools.local.gateway.inference_components import LocalVariant
 from constructs_triton_tools.local.server.server import TritonServer
@@ -75,3 +75,20 @@ def test_signal_ends_the_run_in_order(number: signal.Signals) -> None:
         return await asyncio.wait_for(end, 60)
 
     assert asyncio.run(wait()) == number
+
+
+@pytest.mark.parametrize("kind", ["file", "null", "closed"])
+def test_standard_input_that_cannot_be_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """A file, /dev/null and a closed standard input are errors that name a pipe."""
+    (tmp_path / "file").touch()
+    path = Path("/dev/null") if kind == "null" else tmp_path / "file"
+
+    async def wait() -> None:
+        run._end_of_run(until_stdin_closes=True)
+
+    with path.open() as stream:
+        monkeypatch.setattr("sys.stdin", None if kind == "closed" else stream)
+        with pytest.raises(InvalidValueError, match=r"needs a pipe .* stdin=subprocess\.PIPE"):
+            asyncio.run(wait())

@@ -19,17 +19,38 @@ class NotingReader(AwsReader):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self.not_read: list[str] = []
+        self._has_answered = False
+        self._silent_services: set[str] = set()
+
+    def require(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
+        """Return the answer of an operation.
+
+        Raises:
+            AwsError: AWS refuses it, or cannot be reached.
+        """
+        answer = super().require(service, operation, **request)
+        self._has_answered = True
+        return answer
 
     def read(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
-        """Return the answer of an operation; an empty one if AWS refuses it, which is noted.
+        """Return the answer of an operation; an empty one if it cannot be read, which is noted.
+
+        A service that cannot be reached after another one has answered, as in a VPC without an
+        endpoint of the service, is asked once only.
 
         Raises:
             AwsError: AWS cannot be reached.
         """
+        if service in self._silent_services:
+            return {}
         try:
             return self.require(service, operation, **request)
         except AwsError as error:
-            self.note(error)
+            if not error.code and self._has_answered:
+                self._silent_services.add(service)
+                self.not_read.append(f"{service}: {error}")
+            else:
+                self.note(error)
             return {}
 
     def note(self, error: AwsError) -> None:

@@ -16,6 +16,7 @@ from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvocationError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import FoundWrongError
+from constructs_triton_core.spelling import quoted
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from constructs_triton_tools.cli.invoke_bodies import (
     print_stream,
@@ -126,7 +127,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Send one request to a deployed endpoint, a local endpoint or a container, "
-        "and print the response."
+        "and print the response. Say what to send in one of these ways: --input for each tensor, "
+        "--random or --zeros for tensors with the shapes of a model repository, or --body for a "
+        "whole JSON object. --print-token sends nothing."
     )
     parser.epilog = _EPILOG
     add_called_endpoint(parser)
@@ -165,6 +168,12 @@ def run(arguments: argparse.Namespace) -> int:
         ) from None
     if arguments.record is not None:
         _record(arguments, arrays, datatypes, result)
+    missing = [name for name in arguments.outputs or () if name not in result]
+    if missing:
+        raise FoundWrongError(
+            f"--output: the response has no output {quoted(missing)}, got "
+            f"{quoted(result)}; change --output"
+        )
     print_json(describe(result)) if arguments.json else _print_result(result)
     if not arguments.json and not arguments.inputs:
         _print_python_call(arguments, inputs)
@@ -351,6 +360,12 @@ def _print_result(result: InferenceResult) -> None:
         (entry["name"], entry["datatype"], entry["shape"], _shorten(result[entry["name"]]))
         for entry in describe(result)["outputs"]
     )
+    if not result:
+        print_lines(
+            f"{result.model_name} version {result.model_version}{milliseconds}: "
+            "the response has no outputs"
+        )
+        return
     title = f"{result.model_name} version {result.model_version}{milliseconds}"
     columns = ("output", "datatype", "shape", "values")
     print_table(columns, rows, title=title, box="HEAVY_HEAD", width=get_terminal_size().columns)

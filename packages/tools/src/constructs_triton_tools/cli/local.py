@@ -154,7 +154,12 @@ def run(arguments: argparse.Namespace) -> int:
     show = partial(_print_json, page=page)
     if not arguments.json:
         show = partial(_print_ready, page=page, bucket_folder=options.bucket_folder)
-    LocalRun(options, _report, show).run()
+    try:
+        LocalRun(options, _report, show).run()
+    except KeyboardInterrupt:
+        _report("stopped")
+        raise
+    _report("stopped")
     return 0
 
 
@@ -291,15 +296,19 @@ def _models_of(container: MultiModelContainer, url: str) -> str:
     if index is not None and index.target_models:
         named = ModelIndex(index.target_models, url)
         return (
-            f"{len(named.target_models):,} models by name: "
+            f"{_counted(len(named.target_models), 'model')} by name: "
             f"{some_of(named.target_models, named.listing)}"
         )
     archives = container.archive_names()
     return (
-        f"{len(archives):,} archives: {some_of(archives, list_command(container.folder))}"
+        f"{_counted(len(archives), 'archive')}: {some_of(archives, list_command(container.folder))}"
         if archives
         else ""
     )
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def _component_line(component: LocalComponent) -> str:

@@ -14,7 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.errors import ConstructsTritonError, LocalEndpointError
+from constructs_triton_core.errors import (
+    ConstructsTritonError,
+    InvalidValueError,
+    LocalEndpointError,
+)
 from constructs_triton_tools.local.containers.container import EngineContainers
 from constructs_triton_tools.local.gateway.gateway import gateway_application
 from constructs_triton_tools.local.gateway.inference_components import LocalComponent, LocalVariant
@@ -325,6 +329,13 @@ async def _start_variant(
     return LocalVariant(variant, server, multi_model)
 
 
+_NO_STREAM = (
+    "--until-stdin-closes: needs a pipe or a terminal, got a standard input that is closed, a file "
+    "or /dev/null, which cannot be watched; pass a pipe (in Python: stdin=subprocess.PIPE), or "
+    "remove the option"
+)
+
+
 def _end_of_run(until_stdin_closes: bool) -> asyncio.Future[int | None]:
     """Return what gets the number of the first signal,
     or ``None`` when standard input is closed.
@@ -339,11 +350,16 @@ def _end_of_run(until_stdin_closes: bool) -> asyncio.Future[int | None]:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop, number)
     if until_stdin_closes:
+        if sys.stdin is None:
+            raise InvalidValueError(_NO_STREAM)
 
         def read() -> None:
             if not os.read(sys.stdin.fileno(), 1024):
                 loop.remove_reader(sys.stdin)
                 stop(None)
 
-        loop.add_reader(sys.stdin, read)
+        try:
+            loop.add_reader(sys.stdin, read)
+        except PermissionError:  # epoll watches neither files nor /dev/null
+            raise InvalidValueError(_NO_STREAM) from None
     return end

@@ -113,8 +113,8 @@ def test_missing_object_is_no_error_unless_it_is_required(tmp_path: Path, code: 
 
 
 class Shared(Bucket):
-    """The clients of an account with one endpoint that has three inference components,
-    one not of Triton.
+    """The clients of an account with one endpoint that has four inference components,
+    one not of Triton and one its adapter.
     """
 
     def get_paginator(self, operation: str) -> Shared:
@@ -134,7 +134,7 @@ class Shared(Bucket):
                 ]
             }
             return
-        for name in ("awake", "chat", "asleep"):
+        for name in ("awake", "chat", "captions", "asleep"):
             yield {"InferenceComponents": [{"InferenceComponentName": name}]}
 
     def describe_endpoint(self, **_: Any) -> dict[str, Any]:
@@ -154,6 +154,8 @@ class Shared(Bucket):
         return {"PrimaryContainer": {"Image": image, "ModelDataUrl": "s3://models/a.tar.gz"}}
 
     def describe_inference_component(self, **request: Any) -> dict[str, Any]:
+        if request["InferenceComponentName"] == "captions":
+            return {"Specification": {"BaseInferenceComponentName": "chat"}}
         copies = 0 if request["InferenceComponentName"] == "asleep" else 1
         return {
             "VariantName": "AllTraffic",
@@ -169,7 +171,7 @@ def test_deployed_components_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
     """With their archives; one that has no copies now starts at zero."""
     monkeypatch.setattr(deployed, "make_session", lambda: Account(Shared()))
     (spec,) = read_deployed_endpoints("http://127.0.0.1:1", tmp_path)
-    assert (spec.name, spec.variants, spec.not_run) == ("shared", (), ("chat",))
+    assert (spec.name, spec.variants, spec.not_run) == ("shared", (), ("chat", "captions"))
     starts = {each.name: each.starts_at_zero for each in spec.components}
     assert starts == {"awake": False, "asleep": True}
     (first, _) = spec.components

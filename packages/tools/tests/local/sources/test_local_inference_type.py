@@ -72,3 +72,24 @@ def test_a_repository_that_the_server_refuses_is_not_decoupled(models: Path) -> 
     step = 'ensemble_scheduling { step { model_name: "absent" model_version: -1 } }'
     (models / "e" / "config.pbtxt").write_text(f'platform: "ensemble" {step}')
     assert [is_decoupled(models, name) for name in ("m", "x", "e")] == [True, False, False]
+
+
+def test_model_that_calls_a_decoupled_one_is_not_decoupled(models: Path) -> None:
+    """It collects the responses itself; an ensemble with a decoupled step does not."""
+    code = """import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        request = pb_utils.InferenceRequest(model_name="m", inputs=[], requested_output_names=[])
+        return [each for each in request.exec(decoupled=True)]
+"""
+    (models / "caller" / "1").mkdir(parents=True)
+    (models / "caller" / "config.pbtxt").write_text('backend: "python"')
+    (models / "caller" / "1" / "model.py").write_text(code)
+    for name, step in (("inner", "m"), ("outer", "inner"), ("calls", "caller")):
+        (models / name / "1").mkdir(parents=True)
+        steps = f'ensemble_scheduling {{ step {{ model_name: "{step}" model_version: -1 }} }}'
+        (models / name / "config.pbtxt").write_text(f'platform: "ensemble" {steps}')
+    found = {name: is_decoupled(models, name) for name in ("caller", "outer", "calls")}
+    assert found == {"caller": False, "outer": True, "calls": False}

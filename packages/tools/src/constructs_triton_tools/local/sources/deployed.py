@@ -131,7 +131,9 @@ class _Account:
     def _components(
         self, endpoint: str, variants: Sequence[Mapping[str, Any]]
     ) -> Iterator[tuple[str, ComponentSpec | None]]:
-        """Yield the components by name; ``None`` for those whose container is not Triton."""
+        """Yield the components by name; ``None`` for adapters, and where the container is not
+        Triton.
+        """
         types = {variant["VariantName"]: instance_types_of(variant) for variant in variants}
         listed = "list_inference_components", "InferenceComponents"
         for summary in self._reader.members("sagemaker", *listed, EndpointNameEquals=endpoint):
@@ -143,7 +145,9 @@ class _Account:
     ) -> ComponentSpec | None:
         found = self._describe("inference_component", InferenceComponentName=name)
         specification = found.get("Specification") or found.get("Specifications", [{}])[0]
-        if not self._is_triton(specification.get("ModelName")):
+        # An adapter has no model of its own: it changes the answers of its base component.
+        is_adapter = "BaseInferenceComponentName" in specification
+        if is_adapter or not self._is_triton(specification.get("ModelName")):
             return None
         startup = specification.get("StartupParameters", {})
         variant_name = found.get("VariantName") or next(iter(types))

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_tools.local.sources.specs import ContainerSpec
 from triton_model_check.facts.images import image_version
 from triton_model_check.model_repository import ModelRepository
@@ -59,18 +58,28 @@ def report_inference_type(
 def is_decoupled(repository: Path, default_model: str) -> bool:
     """Whether the default model, or a step of it, is decoupled.
 
-    An empty name means the only model.
+    A model that calls a decoupled one is not: it collects the responses itself (python_backend,
+    README, "Business Logic Scripting"). An empty name means the only model.
     """
     found = ModelRepository.from_directory(repository)
-    name = default_model or next(iter(found.models), "")
-    try:
-        names = found.closure(name) if name in found.models else ()
-    except ConstructsTritonError:  # the server reports a step that does not exist
+    return _has_decoupled_step(found, default_model or next(iter(found.models), ""), set())
+
+
+def _has_decoupled_step(repository: ModelRepository, name: str, seen: set[str]) -> bool:
+    """Whether a model or a step of it, at any depth, is decoupled.
+
+    Models and steps that do not exist are not: the server reports them.
+    """
+    if name in seen or name not in repository.models:
         return False
-    configs = (found.models[each].config for each in names)
-    return any(
-        config is not None and config.model_transaction_policy.decoupled for config in configs
-    )
+    seen.add(name)
+    config = repository.models[name].config
+    if config is None:
+        return False
+    if config.model_transaction_policy.decoupled:
+        return True
+    steps = [step.model_name for step in config.ensemble_scheduling.step]
+    return any(_has_decoupled_step(repository, step, seen) for step in steps)
 
 
 def _reads_type(image: str) -> bool:
