@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sns as sns
 from cdk_apps import add_repository, make_stack
 
@@ -129,6 +131,22 @@ MISTAKES: dict[str, Mistake] = {
         "",
         more=f"{QUEUE}, scaling_guard=True",
         then=f"{SCALED.replace('min_capacity=1', 'min_capacity=0')}{BACKLOG}",
+    ),
+    "crontab line of scaling": mistake(
+        ENSEMBLE,
+        '"0 20 * * 1-5"',
+        then=f'{SCALED}.scale_on_schedule("N", schedule="0 20 * * 1-5", min_capacity=1)',
+    ),
+    "fields of AWS for scaling": mistake(
+        ENSEMBLE,
+        '"0 20 ? * MON *"',
+        then=f'{SCALED}.scale_on_schedule("N", schedule="0 20 ? * MON *", min_capacity=1)',
+    ),
+    "crontab line of a switch": mistake(
+        ENSEMBLE,
+        '"30 6 1 * *"',
+        more='off_switch="Night", endpoint_name="x"',
+        then='.off_switch.add_schedule("N", off="30 6 1 * *")',
     ),
     "GPU scaling without GPU": mistake(
         ENSEMBLE,
@@ -348,6 +366,8 @@ def run(app: str, path: Path) -> None:
         "cloudwatch": cloudwatch,
         "ec2": ec2,
         "iam": iam,
+        "scheduler": scheduler,
+        "Schedule": appscaling.Schedule,
         "kms": kms,
         "s3": s3,
         "sns": sns,

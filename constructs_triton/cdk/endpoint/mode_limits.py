@@ -161,6 +161,25 @@ def _check_switch_name(stack: Stack, name: str, own_id: str) -> None:
         )
 
 
+def check_weights(variants: Sequence[SettledVariant]) -> Iterator[Finding]:
+    """Yield a warning if no production variant gets a share of the requests.
+
+    Source: SageMaker API reference, ``ProductionVariant``: the share is the weight divided by the
+    sum of all weights.
+    """
+    weights = [each.options["initial_variant_weight"] for each in variants if not each.is_shadow]
+    if any(weight != 0 for weight in weights):
+        return
+    yield Finding(
+        "all-weights-zero",
+        Severity.WARNING,
+        "initial_variant_weight",
+        "all variants have weight 0, so no variant gets a request without TargetVariant",
+        "give one variant a weight above 0, or acknowledge this if each caller sets TargetVariant",
+        source="SageMaker API reference: ProductionVariant, InitialVariantWeight",
+    )
+
+
 def _unknown_values(
     capture: DataCapture | None, variants: Sequence[SettledVariant]
 ) -> Iterator[Finding]:

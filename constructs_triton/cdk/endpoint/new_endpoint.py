@@ -32,6 +32,7 @@ from constructs_triton.cdk.endpoint.mode_limits import (
     check_deployment,
     check_mode,
     check_off_switch,
+    check_weights,
 )
 from constructs_triton.cdk.endpoint.network import (
     check_network,
@@ -114,6 +115,7 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
                 update["deployment"], [each.initial_instance_count for each in settled]
             ),
             *check_network(host),
+            *check_weights(settled),
         ]
         data = [*host_data(host), *request_data(requests), *_dumped(settled)]
         findings += check_regions(scope, data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Unpack
 
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -19,9 +20,13 @@ from constructs_triton.cdk.monitoring.monitored_endpoint import (
     construct_names,
     literal_endpoint_name,
 )
+from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.validation.properties import check_properties, takes_properties
+from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton_core.declared_values import default_values
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.spelling import quoted
 
 __all__ = ["AlarmThresholds", "TritonAlarms"]
 
@@ -64,6 +69,9 @@ class TritonAlarms(AlarmSet):
         name = literal_endpoint_name(endpoint.node, endpoint.endpoint_name)
         whose = f"Find the cause: constructs-triton diagnose {name or endpoint.endpoint_name}"
         super().__init__(scope, id, rules, actions, alarm_name_prefix, whose=whose)
+        if thresholds.get("at_max_capacity_for", True) is not None:
+            fixed = [each for each in endpoint.variants if each.scalable_instance_count is None]
+            warn_at_synthesis(self, partial(_scaled_later, fixed))
         # A literal name does not refer to the endpoint's resource, so the endpoint may refer to the
         # alarm.
         self._has_literal_endpoint_name = name is not None
@@ -84,6 +92,21 @@ class TritonAlarms(AlarmSet):
                 "set alarm_name_prefix on the alarms, or endpoint_name on the endpoint"
             )
         return super().rollback_alarms
+
+
+def _scaled_later(variants: Sequence[EndpointVariant]) -> Finding | None:
+    """Return a warning about variants that had no scaling when their alarms were created."""
+    names = [each.variant_name for each in variants if each.scalable_instance_count is not None]
+    if not names:
+        return None
+    return Finding(
+        "alarms-before-scaling",
+        Severity.WARNING,
+        "at_max_capacity_for",
+        f"no alarm watches the capacity of variant {quoted(names)}, because its scaling was set up "
+        "after the alarms",
+        "call auto_scale_instance_count before add_alarms",
+    )
 
 
 def _rules(

@@ -19,6 +19,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.limit_checks import check_range
+from constructs_triton_core.schedule_expressions import schedule_problem
 from constructs_triton_core.tokens import is_token
 
 STEP_TYPES: dict[str, PropertyType] = {
@@ -163,12 +164,29 @@ def _check_stop(id: str, min_capacity: float | None) -> None:
 
 
 def check_schedule_times(id: str, times: Mapping[str, object]) -> None:
-    """Check the types of a schedule and of its start and end time."""
+    """Check a schedule, and the types of its start and end time."""
     if times.get("schedule") is None:
         raise InvalidValueError(
             f"{id}.schedule: is required; write {_SCHEDULE_TYPES['schedule'][1]}"
         )
     check_types(id, times, _SCHEDULE_TYPES)
+    schedule = times["schedule"]
+    if isinstance(schedule, appscaling.Schedule):
+        check_expression(f"{id}.schedule", schedule.expression_string)
+
+
+def check_expression(property: str, expression: str) -> None:
+    """Check the form of a schedule's expression; CDK tokens pass.
+
+    Raises:
+        InvalidValueError: AWS refuses the expression.
+    """
+    problem = "" if is_token(expression) else schedule_problem(expression)
+    if problem:
+        raise InvalidValueError(
+            f'{property}: {problem}, got "{expression}"; write one value for each field, such as '
+            'cron(hour="20", minute="0")'
+        )
 
 
 def check_types(id: str, options: Mapping[str, object], types: Mapping[str, PropertyType]) -> None:

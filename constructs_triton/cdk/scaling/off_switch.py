@@ -24,6 +24,7 @@ from constructs import Construct, IValidation
 
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
+from constructs_triton.cdk.scaling.checks import check_expression
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.cloud_assembly.template import references
 
@@ -102,10 +103,14 @@ class OffSwitch(Construct):
             dead_letter_queue: Queue for updates that were refused until then. Default: none.
 
         Raises:
-            InvalidValueError: a time has the wrong type, or the queue's key is in another Region.
+            InvalidValueError: a time has the wrong type or form, or the key of the queue is in
+                another Region.
         """
         check_type("off", off, _SCHEDULE)
         check_type("on", on, _SCHEDULE)
+        for name, time in (("off", off), ("on", on)):
+            if time is not None:
+                check_expression(name, time.expression_string)
         undelivered = _undelivered(dead_letter_queue)
         undelivered.check_region(self)
         # The CDK's target only allows sqs:SendMessage.

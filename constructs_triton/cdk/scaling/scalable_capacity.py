@@ -15,6 +15,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.scaling import checks, targets
 from constructs_triton.cdk.scaling.customized_metric import metric_value
+from constructs_triton.cdk.scaling.effect import ScalingAtSynthesis, may_be_zero
 from constructs_triton.cdk.scaling.target_tracking import (
     PublishedMetric,
     ScalingPolicyOptions,
@@ -23,7 +24,9 @@ from constructs_triton.cdk.scaling.target_tracking import (
 )
 from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton.cdk.validation.read_once import environment_of
+from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.findings import Finding
 
 
 class ScalableCapacity(Construct):
@@ -66,6 +69,9 @@ class ScalableCapacity(Construct):
         self._least = least
         self._metric = metric
         self._tracking = TargetTracking(self, self.scalable_target, metric)
+        self._may_reach_zero = may_be_zero(min_capacity)
+        warn_at_synthesis(self, lambda: self._at_synthesis().without_policy())
+        warn_at_synthesis(self, self._without_way_back)
 
     @property
     def _cfn_target(self) -> appscaling.CfnScalableTarget:
@@ -139,6 +145,13 @@ class ScalableCapacity(Construct):
             id, min_capacity=min_capacity, max_capacity=max_capacity, **times
         )
         self._after_schedule(min_capacity, max_capacity)
+
+    def _at_synthesis(self) -> ScalingAtSynthesis:
+        """Return what the target has when everything is added."""
+        raise NotImplementedError
+
+    def _without_way_back(self) -> Finding | None:
+        return self._at_synthesis().without_way_back(can_reach_zero=self._may_reach_zero)
 
     def _after_schedule(self, min_capacity: float | None, max_capacity: float | None) -> None:
         """Add what a schedule with these bounds needs."""

@@ -11,6 +11,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.metrics.component_metrics import component_metric
 from constructs_triton.cdk.scaling import targets
+from constructs_triton.cdk.scaling.effect import ScalingAtSynthesis
 from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
 from constructs_triton.cdk.scaling.stepped_scaling import add_first_copy_policy
 from constructs_triton.cdk.scaling.target_tracking import (
@@ -159,6 +160,16 @@ class TritonScalableCopyCount(ScalableCapacity):
                 "scale_on_concurrent_requests_per_copy, or acknowledge this warning",
             )
         return policy
+
+    def _at_synthesis(self) -> ScalingAtSynthesis:
+        return ScalingAtSynthesis(
+            self,
+            (self.min_capacity, self.max_capacity),
+            "copies",
+            self._tracking.metrics,
+            automatic_policies=0 if self._wake_up is None else 1,
+            example="scale_on_concurrent_requests_per_copy",
+        )
 
     def _after_schedule(self, min_capacity: float | None, max_capacity: float | None) -> None:
         if max_capacity == 0:

@@ -16,6 +16,7 @@ from constructs_triton.cdk.metrics.metrics import variant_metric
 from constructs_triton.cdk.scaling import checks, instance_pools, targets
 from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.custom_metric_scaling import CustomMetricScaling
+from constructs_triton.cdk.scaling.effect import ScalingAtSynthesis, may_be_zero
 from constructs_triton.cdk.scaling.stepped_scaling import add_first_instance_policy
 from constructs_triton.cdk.scaling.target_tracking import (
     ScalingPolicyOptions,
@@ -24,7 +25,6 @@ from constructs_triton.cdk.scaling.target_tracking import (
 )
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.tokens import is_token
 
 _PREDEFINED = appscaling.PredefinedMetric
 
@@ -77,8 +77,11 @@ class TritonScalableInstanceCount(CustomMetricScaling):
         )
         self._instance_type = instance_type
         self._pools = tuple(pools) or (instance_type,)
+        self._backlog_id: str | None = None
+        self._starts_first = False
         self.missing_data_alarms: tuple[cloudwatch.Alarm, ...] = ()
         self._is_asynchronous = is_asynchronous
+        self._may_reach_zero = is_asynchronous and may_be_zero(min_capacity)
         self._is_guarded = is_guarded
         self._serves_many = serves_many
         self._container_metrics, self._queue_policies = container_metrics, []
@@ -321,9 +324,9 @@ class TritonScalableInstanceCount(CustomMetricScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the number of queued requests per instance of an asynchronous endpoint at a target.
 
-        If ``min_capacity`` is 0 or a token, a second policy ``<id>FirstInstance`` starts the first
-        instance once a request has waited for two minutes: without instances there is no backlog
-        per instance.
+        If ``min_capacity``, or that of a schedule, is 0 or a token, a second policy
+        ``<id>FirstInstance`` starts the first instance once a request has waited for two minutes:
+        without instances there is no backlog per instance.
 
         Args:
             id: Construct id of the policy.
@@ -337,16 +340,43 @@ class TritonScalableInstanceCount(CustomMetricScaling):
             "ApproximateBacklogSizePerInstance", is_asynchronous=self._is_asynchronous
         )
         targets.check_positive("target_backlog_per_instance", target_backlog_per_instance)
-        needs_first = self.min_capacity == 0 or is_token(self.min_capacity)
-        if needs_first:
+        if self._may_reach_zero:
             checks.check_unguarded(id, is_guarded=self._is_guarded)
         policy = self._tracking.keep_published(
             "ApproximateBacklogSizePerInstance", id, target_backlog_per_instance, options
         )
-        if needs_first:
-            waiting = self._metric("HasBacklogWithoutCapacity")
-            add_first_instance_policy(self, f"{id}FirstInstance", self.scalable_target, waiting)
+        self._backlog_id = id
+        self._start_first_instance()
         return policy
+
+    def _start_first_instance(self) -> None:
+        """Add the policy that starts the first instance, once something scales on the backlog."""
+        if self._backlog_id is None or not self._may_reach_zero or self._starts_first:
+            return
+        self._starts_first = True
+        waiting = self._metric("HasBacklogWithoutCapacity")
+        add_first_instance_policy(
+            self, f"{self._backlog_id}FirstInstance", self.scalable_target, waiting
+        )
+
+    def _after_schedule(self, min_capacity: float | None, max_capacity: float | None) -> None:
+        if not self._is_asynchronous or not (may_be_zero(min_capacity) or max_capacity == 0):
+            return
+        self._may_reach_zero = True
+        if self._backlog_id is not None:
+            checks.check_unguarded(self._backlog_id, is_guarded=self._is_guarded)
+        self._start_first_instance()
+
+    def _at_synthesis(self) -> ScalingAtSynthesis:
+        is_asynchronous = self._is_asynchronous
+        return ScalingAtSynthesis(
+            self,
+            (self.min_capacity, self.max_capacity),
+            "instances",
+            self._tracking.metrics,
+            automatic_policies=int(self._starts_first),
+            example="scale_on_backlog" if is_asynchronous else "scale_on_invocations_per_instance",
+        )
 
 
 def tracked_metrics(count: TritonScalableInstanceCount | None) -> tuple[TrackedMetric, ...]:

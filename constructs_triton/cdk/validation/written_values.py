@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from aws_cdk import aws_ec2 as ec2
 
+from constructs_triton_core.schedule_expressions import cron_fields, schedule_problem
 from constructs_triton_core.tokens import is_token
 
 _STRING = re.compile(r'"[^"]*"')
@@ -77,6 +78,8 @@ def with_value(example: str, value: object) -> str:
     if is_token(value):
         return _with_token(example, value)
     if isinstance(value, str):
+        if ".cron(" in example:
+            return _schedule(example, value)
         for call, pattern, meaning in _MEANINGS:
             if call in example and (match := re.fullmatch(pattern, value)):
                 return match.expand(meaning)
@@ -92,3 +95,17 @@ def with_value(example: str, value: object) -> str:
         return example
     start, end = literals[-1].span()
     return f"{example[:start]}{written}{example[end:]}"
+
+
+def _schedule(example: str, value: str) -> str:
+    """Return the call for a schedule that is written as a string."""
+    call = example.partition(".cron(")[0]
+    inner = re.fullmatch(r"(?:cron\()?([^()]*)\)?", value.strip())
+    fields = cron_fields(inner.group(1)) if inner else None
+    if fields is not None:
+        given = ", ".join(f'{name}="{each}"' for name, each in fields.items())
+        return f"{call}.cron({given})"
+    for expression in (value.strip(), f"cron({value.strip()})"):
+        if not schedule_problem(expression):
+            return f'{call}.expression("{expression}")'
+    return example

@@ -10,11 +10,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from constructs_triton_core.schedule_expressions import schedule_problem
+
 from ..errors import StackError
+from ..opaque_values import is_opaque
 from ..providers.provider import Deployed, Request, without
 from ..services.resource_schemas import fits_extension
 
 _RULES = json.loads(Path(__file__).with_suffix(".json").read_text())
+_SCHEDULE = "AWS::Scheduler::Schedule"
+_SCALABLE_TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
 _FIXED = ("KeySchema", "Projection", "AttributeDataType", "Mutable", "Required")
 """What cannot change of an index of a table, or of an attribute of users."""
 
@@ -23,11 +28,32 @@ def expect_accepted(kind: str, request: Request, current: Deployed | None = None
     """Raise ``StackError`` if the service refuses to create, update,
     replace or delete a resource.
     """
+    if kind != "delete":
+        _expect_schedules(request)
     versions = (current.properties if current else {}), request.properties
     for rule in _RULES.get(request.type, ()):
         old, new = (each.get(rule["property"]) if "property" in rule else each for each in versions)
         if kind in rule["when"] and _TESTS[rule["test"]](old, new, rule.get("what")):
             raise StackError(rule["reason"].format(old=old, new=new))
+
+
+def _expect_schedules(request: Request) -> None:
+    """Raise ``StackError`` if the expression of a schedule has a form that services refuse."""
+    for expression in _schedules(request):
+        # A value of another stack, or of what is not simulated, is not known.
+        if isinstance(expression, str) and not is_opaque(expression):
+            problem = schedule_problem(expression)
+            if problem:
+                raise StackError(f"Invalid Schedule Expression {expression}: {problem}.")
+
+
+def _schedules(request: Request) -> list[Any]:
+    if request.type == _SCHEDULE:
+        return [request.properties.get("ScheduleExpression")]
+    if request.type == _SCALABLE_TARGET:
+        actions = request.properties.get("ScheduledActions") or ()
+        return [action.get("Schedule") for action in actions]
+    return []
 
 
 def _is_lower(old: Any, new: Any, _: Any) -> bool:
