@@ -66,7 +66,7 @@ def test_interrupted_fetch_leaves_nothing(cache: Path, monkeypatch: pytest.Monke
         (folder / "onnxruntime").mkdir()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fetching, "_install", interrupted)
+    monkeypatch.setattr(fetching, "install_wheels", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fetch_environment(RELEASE)
     assert list((cache / "onnxruntime").iterdir()) == []
@@ -90,7 +90,7 @@ def test_release_without_a_wheel_for_this_python_is_not_fetched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The reason names the Python, and nothing is installed."""
-    monkeypatch.setattr(fetching, "_install", lambda *_: pytest.fail("installs"))
+    monkeypatch.setattr(fetching, "install_wheels", lambda *_: pytest.fail("installs"))
     first = ".".join(map(str, fetching._FIRST_RELEASES[sys.version_info[:2]]))
     with pytest.raises(InvalidValueError, match=f"no wheel of it .* begin at {first}"):
         fetch_environment("1.11")

@@ -10,8 +10,9 @@ import pytest
 from constructs_triton_tools.cli import doctor
 
 PROJECT = Path(__file__).resolve().parents[4]
-#: Extras of the project's own development, and the one that contains others.
-OTHERS = {"all", "dev", "docs", "examples"}
+#: Extras of the project's own development, the one that contains others, and the server, which is
+#: a part of its own.
+OTHERS = {"all", "dev", "docs", "examples", "server"}
 
 
 def test_every_extra_is_looked_for() -> None:

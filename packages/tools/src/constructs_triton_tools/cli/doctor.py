@@ -24,6 +24,7 @@ from constructs_triton_core.untrusted.terminal import print_json, print_table, s
 EXTRAS = {
     "env": ("env build", ("uv",)),
     "load": ("load-test", ("aiohttp", "boto3")),
+    "hub": ("models copy", ("huggingface_hub",)),
     "local": ("local up, check --server", ("aiohttp", "boto3", "ml_dtypes", "multidict")),
     "onnx": ("output shapes of ONNX models", ("onnx",)),
     "python": ("syntax of Python models for another Python", ("ruff",)),
@@ -31,7 +32,7 @@ EXTRAS = {
     "rehearse": ("rehearse", ("cfnlint", "moto")),
     "testing": ("tests of your stacks", ("cfnlint", "pytest", "syrupy")),
 }
-_PYTHONS = (3, 11), (3, 13)
+_OLDEST_PYTHON = (3, 11)
 _OLDEST_NODE, _NODES = 18, (22, 24)
 CDK = "aws-cdk@2.1148.1"
 _TIMEOUT_SECONDS = 20
@@ -90,12 +91,8 @@ def _parts() -> Iterator[Part]:
 
 def _python() -> Part:
     version = ".".join(map(str, sys.version_info[:3]))
-    is_known = _PYTHONS[0] <= sys.version_info[:2] <= _PYTHONS[1]
-    details = (
-        f"{version}, {sys.executable}"
-        if is_known
-        else f"{version}; install Python 3.11, 3.12 or 3.13"
-    )
+    is_known = sys.version_info[:2] >= _OLDEST_PYTHON
+    details = f"{version}, {sys.executable}" if is_known else f"{version}; install Python 3.11"
     return Part(
         "Python", "works" if is_known else "missing", "everything", details, is_required=True
     )
@@ -123,8 +120,8 @@ def _cdk() -> Part:
 def _triton_server() -> str:
     from constructs_triton_tools.local.server.installation import find_installation, inspect_python
 
-    installation = find_installation()
-    installation.stub_for(inspect_python())
+    installation = find_installation(may_install=False)
+    installation.stub_for(inspect_python(may_install=False))
     return str(installation.executable)
 
 

@@ -74,27 +74,29 @@ FIND_SPEC = "constructs_triton_tools.local.server.installation.find_spec"
 @pytest.mark.parametrize(
     ("machine", "words"),
     [
-        ({"sys.platform": "darwin"}, "runs only on Linux, got 'darwin'"),
-        ({"platform.libc_ver": lambda: ("glibc", "2.34")}, r"glibc 2\.35 or newer, got 2\.34"),
-        ({FIND_SPEC: lambda *_: None}, r"pip install 'constructs-triton\[local\]'"),
-        # Installing the extra changes nothing with Python 3.13: nvidia-pytriton is not part of it.
+        ({"sys.platform": "darwin"}, "runs only on Linux, got 'darwin'; .*--engine docker"),
         (
-            {FIND_SPEC: lambda *_: None, "sys.version_info": (3, 13, 1)},
-            r"does not support Python 3\.13, .*environment with Python 3\.11 or 3\.12",
+            {"platform.libc_ver": lambda: ("glibc", "2.34")},
+            r"glibc 2\.35 or newer, got 2\.34; .*--engine",
+        ),
+        (
+            {FIND_SPEC: lambda *_: None},
+            r"first `constructs-triton local up` installs .*'constructs-triton\[server\]'",
         ),
     ],
-    ids=["system", "glibc", "wheel", "Python"],
+    ids=["system", "glibc", "wheel"],
 )
 def test_what_the_bundled_server_needs_is_named(
-    monkeypatch: pytest.MonkeyPatch, machine: dict[str, object], words: str
+    monkeypatch: pytest.MonkeyPatch, machine: dict[str, object], words: str, tmp_path: Path
 ) -> None:
     """Linux, the glibc that nvidia-pytriton is built for,
     and the wheel with the command that installs it.
     """
     for name, value in machine.items():
         monkeypatch.setattr(name, value)
+    monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(tmp_path))
     with pytest.raises(MissingDependencyError, match=words):
-        find_installation()
+        find_installation(may_install=False)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_what_the_bundled_server_needs_is_named(
         ([3, 11], None, r"NumPy below 2, got none; .*pip install"),
         ([3, 11], "2.2.6", r"NumPy below 2, got 2\.2\.6; .*pip install"),
         # `pip install 'numpy<2'` would fail with Python 3.13, so the hint is --python.
-        ([3, 13], "2.1.0", r"got 2\.1\.0; set --python to an environment of Python 3\.9 to 3\.12"),
+        ([3, 13], "2.1.0", r"got 2\.1\.0; set --python to .* 3\.9 to 3\.12, .*--engine docker"),
         ([3, 12], "1.26.4", r"libpython3\.12\.so\.1\.0 is missing; run `apt-get install"),
     ],
 )
@@ -117,7 +119,7 @@ def test_an_interpreter_that_cannot_serve_is_rejected(
     monkeypatch.setattr(installation, "_probe", lambda *_: found)
     monkeypatch.setattr(installation, "find_libpython", lambda *_: None)
     with pytest.raises(MissingDependencyError, match=words):
-        inspect_python()
+        inspect_python(Path(sys.executable))
 
 
 def test_an_environment_without_numpy_is_rejected(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from constructs_triton_core.errors import LocalEndpointError, MissingDependencyError
 from constructs_triton_core.processes.children import run_child
+from constructs_triton_tools.local.server.cached_server import cached_environment, cached_server
 from constructs_triton_tools.local.server.libpython import find_libpython, install_command, soname
 
 __all__ = [
@@ -29,7 +30,8 @@ __all__ = [
     "make_backends",
 ]
 
-_INSTALL_EXTRA = "pip install 'constructs-triton[local]'"
+_INSTALL_EXTRA = "pip install 'constructs-triton[server]'"
+_ENGINE = "run the image in a container with --engine docker"
 #: The wheel's platform tag is manylinux_2_35.
 _OLDEST_GLIBC = (2, 35)
 #: The newest Python for which NumPy below 2 exists.
@@ -37,7 +39,7 @@ _NEWEST_PYTHON = (3, 12)
 _STUB = "triton_python_backend_stub"
 _PROBE_SECONDS = 60.0
 _PROBE = """
-import importlib.metadata as metadata, importlib.util, json, sys, sysconfig
+import importlib.metadata as metadata, importlib.util, json, os, site, sys, sysconfig
 def version(distributions):
     for name in distributions:
         try:
@@ -51,7 +53,8 @@ for module, distributions in json.loads(sys.argv[1]).items():
         packages[module] = version(distributions) or "of unknown version"
 libdir, numpy = sysconfig.get_config_var("LIBDIR"), version(["numpy"])
 print(json.dumps({
-    "version": sys.version_info[:2], "libdir": libdir, "numpy": numpy, "packages": packages
+    "version": sys.version_info[:2], "libdir": libdir, "numpy": numpy, "packages": packages,
+    "folders": [folder for folder in site.getsitepackages() if os.path.isdir(folder)],
 }))
 """
 
@@ -122,21 +125,24 @@ class TritonInstallation:
         return os.pathsep.join(str(directory) for directory in directories if directory is not None)
 
 
-def find_installation(tritonserver: Path | None = None) -> TritonInstallation:
+def find_installation(
+    tritonserver: Path | None = None, *, may_install: bool = True
+) -> TritonInstallation:
     """Find the server: the executable ``tritonserver``, or by default the one in nvidia-pytriton.
 
+    If the wheel is not in this environment, it is installed into the cache, once, unless
+    ``may_install`` is false.
+
     Raises:
-        MissingDependencyError: nvidia-pytriton is not installed, or does not run on this machine.
+        MissingDependencyError: nvidia-pytriton cannot be installed, or does not run on this
+            machine.
         LocalEndpointError: ``tritonserver`` is not a Triton server.
     """
     _require_linux()
     if tritonserver is not None:
         return _installed_server(tritonserver)
     _require_glibc()
-    spec = find_spec("pytriton")
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingDependencyError(_not_installed())
-    package = Path(spec.submodule_search_locations[0])
+    package = _installed_wheel() or _cached_wheel(may_install=may_install)
     server = package / "tritonserver"
     found = TritonInstallation(
         executable=server / "bin" / "tritonserver",
@@ -152,22 +158,28 @@ def find_installation(tritonserver: Path | None = None) -> TritonInstallation:
     return found
 
 
-def _not_installed() -> str:
-    python = sys.version_info[:2]
-    if python > _NEWEST_PYTHON:
-        return (
-            f"nvidia-pytriton: does not support Python {python[0]}.{python[1]}, because its Python "
-            "backend needs NumPy below 2; create an environment with Python 3.11 or 3.12 and run "
-            f"`{_INSTALL_EXTRA}` there, or set --tritonserver and --python to an installed server"
+def _installed_wheel() -> Path | None:
+    spec = find_spec("pytriton")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0])
+
+
+def _cached_wheel(*, may_install: bool) -> Path:
+    found = cached_server(may_install=may_install)
+    if found is None:
+        raise MissingDependencyError(
+            "nvidia-pytriton: is not installed yet; the first `constructs-triton local up` "
+            f"installs it into the cache, or run `{_INSTALL_EXTRA}`"
         )
-    return f"nvidia-pytriton: is not installed in {sys.prefix}; run `{_INSTALL_EXTRA}`"
+    return found / "pytriton"
 
 
 def _require_linux() -> None:
     if sys.platform != "linux":
         raise MissingDependencyError(
             f"local: the Triton server runs only on Linux, got {sys.platform!r}; "
-            "use Linux, WSL2 or a Linux container"
+            f"use Linux or WSL2, or {_ENGINE}"
         )
 
 
@@ -176,7 +188,7 @@ def _require_glibc() -> None:
     if name == "glibc" and tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_GLIBC:
         raise MissingDependencyError(
             f"local: nvidia-pytriton needs glibc 2.35 or newer, got {version}; "
-            "use Ubuntu 22.04, Debian 12 or newer, or set --tritonserver to an installed server"
+            f"{_ENGINE}, or use Ubuntu 22.04, Debian 12 or newer"
         )
 
 
@@ -192,12 +204,17 @@ def _installed_server(path: Path) -> TritonInstallation:
 
 
 def inspect_python(
-    executable: Path | None = None, packages: Mapping[str, Sequence[str]] | None = None
+    executable: Path | None = None,
+    packages: Mapping[str, Sequence[str]] | None = None,
+    *,
+    may_install: bool = True,
 ) -> ModelPython:
     """Check that an interpreter can run the models, and return it.
 
-    ``executable`` defaults to the running interpreter. With NumPy 2 models load, but every request
-    fails. ``packages`` are modules to look for, each with the distributions that may contain it.
+    With NumPy 2 models load, but every request fails. ``executable`` defaults to the running
+    interpreter. If that has no NumPy below 2, it is one of the cache with NumPy 1 and the same
+    packages, which is created once, unless ``may_install`` is false. ``packages`` are modules to
+    look for, each with the distributions that may contain it.
 
     Raises:
         MissingDependencyError: NumPy below 2, libpython or a matching ``python3`` is missing.
@@ -206,6 +223,11 @@ def inspect_python(
     path = Path(os.path.abspath(executable or sys.executable))  # noqa: PTH100 - resolving leaves the venv
     found = _probe(path, packages or {})
     version = (int(found["version"][0]), int(found["version"][1]))
+    if executable is None and not _is_old(found["numpy"]) and version <= _NEWEST_PYTHON:
+        cached = cached_environment(path, version, found["folders"], may_install=may_install)
+        if cached is not None:
+            path = cached
+            found = _probe(path, packages or {})
     _require_numpy(path, version, found["numpy"])
     _require_python3(path)
     library = find_libpython(version, found["libdir"])
@@ -231,14 +253,21 @@ def _probe(path: Path, packages: Mapping[str, Sequence[str]]) -> dict[str, Any]:
 
 
 def _require_numpy(path: Path, python: tuple[int, int], numpy: str | None) -> None:
-    if numpy is not None and int(numpy.split(".")[0]) < 2:
+    if _is_old(numpy):
         return
     hint = f"run `{path} -m pip install 'numpy<2'`, or set --python to another environment"
     if python > _NEWEST_PYTHON:
-        hint = "set --python to an environment of Python 3.9 to 3.12, which has such a NumPy"
+        hint = (
+            "set --python to an environment of Python 3.9 to 3.12, which has such a NumPy, or "
+            f"{_ENGINE}"
+        )
     raise MissingDependencyError(
         f"{path}: the server's Python backend needs NumPy below 2, got {numpy or 'none'}; {hint}"
     )
+
+
+def _is_old(numpy: str | None) -> bool:
+    return numpy is not None and int(numpy.split(".")[0]) < 2
 
 
 def _require_python3(path: Path) -> None:
