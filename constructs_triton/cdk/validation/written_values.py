@@ -59,11 +59,9 @@ def _with_token(example: str, token: object) -> str:
     """Return an example with ``value`` in place of its last literal, for a token of its kind."""
     if "TritonImage.dlc" in example:  # the version decides about checks, so it must be known
         return "TritonImage.from_registry(value)"
-    literals = list((_STRING if isinstance(token, str) else _NUMBER).finditer(example))
-    if not literals or "(" not in example or not isinstance(token, str | float | int):
+    if not isinstance(token, str | float | int):
         return example
-    start, end = literals[-1].span()
-    return f"{example[:start]}value{example[end:]}"
+    return _with_literal(example, _STRING if isinstance(token, str) else _NUMBER, "value")
 
 
 def with_value(example: str, value: object) -> str:
@@ -78,19 +76,25 @@ def with_value(example: str, value: object) -> str:
     if is_token(value):
         return _with_token(example, value)
     if isinstance(value, str):
-        if ".cron(" in example:
-            return _schedule(example, value)
-        for call, pattern, meaning in _MEANINGS:
-            if call in example and (match := re.fullmatch(pattern, value)):
-                return match.expand(meaning)
-        written = f'"{value}"'
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        written = repr(
-            round(value * 1000) if 0 < value < 1 and "millis(" in example else value
-        )  # seconds
-    else:
-        return example
-    literals = list((_STRING if isinstance(value, str) else _NUMBER).finditer(example))
+        return _with_text(example, value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        is_seconds = 0 < value < 1 and "millis(" in example
+        return _with_literal(example, _NUMBER, repr(round(value * 1000) if is_seconds else value))
+    return example
+
+
+def _with_text(example: str, value: str) -> str:
+    if ".cron(" in example:
+        return _schedule(example, value)
+    for call, pattern, meaning in _MEANINGS:
+        if call in example and (match := re.fullmatch(pattern, value)):
+            return match.expand(meaning)
+    return _with_literal(example, _STRING, f'"{value}"')
+
+
+def _with_literal(example: str, literal: re.Pattern[str], written: str) -> str:
+    """Return the call of an example with another last literal."""
+    literals = list(literal.finditer(example))
     if not literals or "(" not in example:
         return example
     start, end = literals[-1].span()

@@ -32,7 +32,7 @@ class RunEstimate:
 
 
 def estimate_of(running: LocalVariant, gpu_count: int) -> RunEstimate | None:
-    """Return the estimate of a run on a machine with this number of GPUs; ``None`` if there is none.
+    """Return the estimate of a run on a machine with this number of GPUs, or ``None``.
 
     There is none if the server is being replaced, or no model is unpacked.
     """
