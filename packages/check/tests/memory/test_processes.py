@@ -45,6 +45,11 @@ def _mebibytes(folder: Path, gpus: int = 1, image: str | None = None) -> dict[st
         ("import torch\nx = torch.zeros(3)\n", None),
         ("import onnxruntime\n", None),
         ("import cupy\n", None),
+        (
+            "try:\n    import cupy\nexcept ImportError:\n    cupy = None\n"
+            "def to_gpu(x):\n    return cupy.asarray(x)\n",
+            None,
+        ),
         ("import tensorflow as tf\nx = tf.zeros(3)\n", None),
         ('device = "cuda"\n', None),
         ('import os\nos.environ["CUDA_VISIBLE_DEVICES"] = ""\n' + TORCH_ON_GPU, None),

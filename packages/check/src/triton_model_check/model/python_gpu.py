@@ -62,7 +62,9 @@ def _frameworks(index: ModuleIndex, texts: set[str]) -> Iterator[str]:
 
     if "tensorflow" in modules and any(map(_TENSORFLOW_DEVICE.fullmatch, texts)):
         yield "tensorflow"
-    if "cupy" in modules and _has_attribute(index, modules["cupy"]):
+    # `cupy = None` says that the model also works without it.
+    cupy = modules.get("cupy")
+    if cupy is not None and cupy not in index.stored_names and _has_attribute(index, cupy):
         yield "cupy"
 
 
