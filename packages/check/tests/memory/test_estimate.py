@@ -167,3 +167,20 @@ def test_declared_memory_is_a_number(tmp_path: Path) -> None:
     (tmp_path / "triton-models.toml").write_text('[memory]\nm = { gpu_mib = "3g" }\n')
     with pytest.raises(InvalidValueError, match="a number of MiB"):
         ModelRepository.from_directory(tmp_path)
+
+
+@pytest.mark.parametrize(("memory", "reported"), [({}, [HOST]), ({"memory_gib": 8}, [])])
+def test_kserve_limit_is_named(memory: dict[str, int], reported: list[str], tmp_path: Path) -> None:
+    """KServe's runtime has 2 GiB unless the InferenceService has another limit."""
+    _onnx(tmp_path / "m", 3, _group("count: 1 kind: KIND_CPU"))
+    target = Target.named("kserve", gpu_count=0, **memory)
+    found = _memory_findings(tmp_path, target)
+    assert [each.code for each in found] == reported
+    assert all("resources.limits.memory" in each.hint for each in found)
+
+
+def test_sums_of_the_same_size_in_gib_are_in_mib(tmp_path: Path) -> None:
+    """The message shows that the sum is larger than what there is."""
+    _onnx(tmp_path / "m", 8, _group("count: 2 kind: KIND_CPU"))
+    (finding,) = _memory_findings(tmp_path, _server(gpus=0))
+    assert "16413 MiB of the host, which has 16384 MiB" in finding.message
