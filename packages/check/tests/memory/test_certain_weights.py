@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import sparse
+from check_examples import EXAMPLES, write
+from engines import memory, sparse
 from onnx import NodeProto, TensorProto, helper
 
 from triton_model_check.model_config.target import Target
@@ -192,6 +193,16 @@ def test_engines_of_variable_shapes_are_not_shared(
     )
     _plan(tmp_path / "m", f"{tensors}instance_group {{ count: 3 }}\n")
     assert _gpu_findings(tmp_path, 8_000) == said
+
+
+def test_a_manifest_says_that_the_batch_is_variable(tmp_path: Path) -> None:
+    """The configuration does not show a variable batch, and the manifest of the plan does."""
+    root = write(EXAMPLES["plan-max-batch-size"].failing, tmp_path / "models")
+    config = root / "m" / "config.pbtxt"
+    config.write_text(f"{config.read_text()}instance_group {{ count: 3 }}\n")
+    assert "-1" not in config.read_text()
+    (part,) = [each for each in memory(root).parts if each.model == "m"]
+    assert part.what == "weights of 3 instances"
 
 
 # --- what is loaded together ----------------------------------------------------------------------
