@@ -22,6 +22,8 @@ backends = ["mine"]
 gpus = 0
 gpu-memory = 22888
 memory = "16g"
+model-load-gpu-limit = 0.9
+server-arguments = "--pinned-memory-pool-byte-size=0"
 onnx-runtime = "fetch"
 instance-type = "ml.g5.xlarge"
 model-config-name = "h100"
@@ -60,6 +62,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         gpus=0,
         gpu_memory=22888,
         memory=16.0,
+        model_load_gpu_limit=0.9,
+        server_arguments="--pinned-memory-pool-byte-size=0",
         onnx_runtime="fetch",
         instance_type="ml.g5.xlarge",
         model_config_name="h100",

@@ -42,6 +42,15 @@ def test_sum_of_a_server_decides(
     assert "of 22.4 GiB" in line
 
 
+def test_arguments_of_the_server_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pool that is larger than the memory of the host is exit code 1."""
+    _plan(tmp_path, "a", 10)
+    assert _memory(tmp_path, *MACHINE) == 0
+    pool = "--pinned-memory-pool-byte-size=17179869184"
+    assert _memory(tmp_path, *MACHINE, f"--server-arguments={pool}") == 1
+    assert "process and pinned pool  16.2 GiB" in capsys.readouterr().out
+
+
 def test_json_has_each_part_with_its_source(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

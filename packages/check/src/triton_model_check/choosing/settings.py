@@ -84,6 +84,7 @@ class Settings:
     gpu_memory: int | None = None
     memory: float | None = None
     model_load_gpu_limit: float | None = None
+    server_arguments: str | None = None
     onnx_runtime: Asking | None = None
     instance_type: str | None = None
     model_config_name: str | None = None

@@ -89,7 +89,8 @@ def _rows(estimate: MemoryEstimate, target: Target) -> list[tuple[str, ...]]:
     Of a multi-model endpoint, the sum of one archive says something only if it does not fit.
     """
     rows: list[tuple[str, ...]] = []
-    for place in dict.fromkeys(part.place for part in estimate.parts if part.model):
+    of_models = (part.place for part in estimate.parts if part.model)
+    for place in dict.fromkeys((*of_models, *estimate.exceeded)):
         is_summed = target.mode != "multi-model" or place in estimate.exceeded
         for part in estimate.parts:
             if part.place == place and (part.model or is_summed):
