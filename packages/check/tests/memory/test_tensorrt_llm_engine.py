@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from engines import memory, sizes, sparse
 
+from triton_model_check.model_config.target import Target
+from triton_model_check.model_repository import ModelRepository
+
 
 def _parameter(key: str, value: str) -> str:
     return f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
@@ -80,3 +83,38 @@ def test_engine_elsewhere_is_named(place: str, note: str, tmp_path: Path) -> Non
     estimate = memory(tmp_path)
     assert sizes(estimate) == {}
     assert estimate.not_counted == (note,)
+
+
+@pytest.mark.parametrize(
+    ("gib", "instances_and_gpus", "parameters", "code"),
+    [
+        (26, (1, 1), {}, "target-gpu-weights-memory"),
+        (13.4, (2, 1), {}, "target-gpu-weights-memory"),
+        (13.4, (2, 2), {}, "target-gpu-memory"),
+        (26, (1, 1), {"gpu_weights_percent": "0.95"}, "target-gpu-memory"),
+        (23.9, (1, 1), {}, "target-gpu-memory"),
+    ],
+)
+def test_engine_that_certainly_does_not_fit_is_an_error(
+    gib: float,
+    instances_and_gpus: tuple[int, int],
+    parameters: dict[str, str],
+    code: str,
+    tmp_path: Path,
+) -> None:
+    """Engines beyond the memory of a GPU are an error where all of them certainly are on it."""
+    instances, gpus = instances_and_gpus
+    group = f"instance_group {{ count: {instances} kind: KIND_CPU }}\n"
+    _model(tmp_path / "m", [gib], group, **parameters)
+    target = Target.named("server", gpu_count=gpus, gpu_memory_mib=24 * 1024)
+    report = ModelRepository.from_directory(tmp_path).check(target, is_packed=False)
+    assert [each.code for each in report.findings if "memory" in each.code] == [code]
+
+
+def test_declared_memory_takes_the_place_of_an_engine(tmp_path: Path) -> None:
+    """What ``triton-models.toml`` says counts instead of the files and of what is not known."""
+    _model(tmp_path / "m", [8])
+    (tmp_path / "triton-models.toml").write_text("[memory]\nm = { gpu_mib = 20480 }\n")
+    estimate = memory(tmp_path)
+    assert sizes(estimate) == {("GPU 0", "m"): 20.0}
+    assert estimate.not_counted == ()

@@ -47,11 +47,18 @@ def certain_estimates(context: RepositoryContext) -> list[MemoryEstimate]:
         together = [
             name
             for name in sorted(_with_steps(context, names))
-            if any(map(certain_weight_bytes, context.models[name].model_files))
+            if _has_certain_weights(context.models[name])
         ]
         if together:
             found.append(_estimate(context, together, target.gpu_count))
     return found
+
+
+def _has_certain_weights(model: ModelUnderCheck) -> bool:
+    engines = model.loaded_model.engines
+    if engines is not None:
+        return any(use.certain for use in engines.uses)
+    return any(map(certain_weight_bytes, model.model_files))
 
 
 def _with_steps(context: RepositoryContext, names: Iterable[str]) -> set[str]:

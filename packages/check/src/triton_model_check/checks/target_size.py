@@ -94,9 +94,9 @@ def gpu_weights_memory(context: RepositoryContext) -> Iterator[Problem]:
     """The weights alone of a model and of its steps fit into the memory of each GPU.
 
     Without room for them, the model does not load. Only weights count that certainly are on the
-    GPU: TorchScript modules, TensorRT plans, and the matrices of an ONNX graph that are multiplied
-    with something that depends on an input. Drivers for Windows can take host memory instead;
-    ignore this there.
+    GPU: TorchScript modules, TensorRT plans, engines of TensorRT-LLM, and the matrices of an ONNX
+    graph that are multiplied with something that depends on an input. Drivers for Windows can take
+    host memory instead; ignore this there.
     """
     for found in certain_estimates(context):
         place = _fullest_with_weights(found)

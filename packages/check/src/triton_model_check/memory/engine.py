@@ -13,12 +13,16 @@ RESERVES = "reserves"
 
 
 class GpuUse(NamedTuple):
-    """What engines of a model take of one GPU, in bytes; ``instances`` is how many they are."""
+    """What engines of a model take of one GPU, in bytes; ``instances`` is how many they are.
+
+    ``certain`` is how much of it are weights without which the model certainly does not load.
+    """
 
     gpu: int
     what: str
     size: int
     instances: int = 1
+    certain: int = 0
 
     @property
     def is_share(self) -> bool:
@@ -44,8 +48,13 @@ class EngineMemory:
         for part in parts:
             for use in part.uses:
                 known = uses.get((use.gpu, use.what), GpuUse(use.gpu, use.what, 0, 0))
-                size, instances = known.size + use.size, known.instances + use.instances
-                uses[use.gpu, use.what] = GpuUse(use.gpu, use.what, size, instances)
+                uses[use.gpu, use.what] = GpuUse(
+                    use.gpu,
+                    use.what,
+                    known.size + use.size,
+                    known.instances + use.instances,
+                    known.certain + use.certain,
+                )
             notes.update(dict.fromkeys(part.not_counted))
         return cls(tuple(uses.values()), tuple(notes))
 

@@ -267,7 +267,7 @@ def _python_parts(
 def _engine_parts(model: LoadedModel, engines: EngineMemory) -> list[MemoryPart]:
     source = f"sharing.{model.backend}"
     return [
-        MemoryPart(gpu_place(use.gpu), model.name, of_instances(use), use.size, source)
+        MemoryPart(gpu_place(use.gpu), model.name, of_instances(use), use.size, source, use.certain)
         for use in engines.uses
     ]
 

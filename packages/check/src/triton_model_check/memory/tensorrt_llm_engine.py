@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_model_check.facts.published import load
 from triton_model_check.memory.engine import EngineMemory, GpuUse
 
 _RANK = re.compile(r"rank(\d{1,4})\.engine")
@@ -55,6 +56,7 @@ def engine_memory(
     nothing, since another check reports it.
     """
     kept = _fraction(parameters.get("gpu_weights_percent", ""), 1.0)
+    beside = int(load("memory")["gpu"]["plan_beside_weights_bytes"])
     groups = _gpu_groups(parameters.get("gpu_device_ids", "")) or [range(gpu_count)]
     uses = []
     for index, gpus in enumerate(groups[:instances]):
@@ -63,7 +65,10 @@ def engine_memory(
         for engine in engines:
             for gpu, size in zip(gpus, engine.ranks, strict=False):
                 if gpu in range(gpu_count):
-                    uses.append(GpuUse(gpu, "engine", count * int(size * kept), count))
+                    # On which of several GPUs further instances are depends on the release.
+                    certain = (count if gpu_count == 1 else 1) * max(0, size - beside)
+                    on_gpu = count * int(size * kept)
+                    uses.append(GpuUse(gpu, "engine", on_gpu, count, certain if kept == 1 else 0))
     return EngineMemory.joined([EngineMemory(tuple(uses), (_cache(parameters),))])
 
 
