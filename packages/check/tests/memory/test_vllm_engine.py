@@ -73,24 +73,30 @@ def test_name_on_a_hub_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "gpus", "places"),
+    ("image", "group", "expected"),
     [
-        ("25.04", 2, {"GPU 1"}),
-        (None, 2, {"GPU 1"}),
-        ("25.03", 2, set()),
-        ("25.03", 1, set()),
+        ("25.04", "kind: KIND_GPU gpus: [ 1 ]", {"GPU 1": 9.6}),
+        (None, "kind: KIND_GPU gpus: [ 1 ]", {"GPU 1": 9.6}),
+        ("25.03", "kind: KIND_GPU gpus: [ 1 ]", {"GPU 0": 9.6}),
+        ("25.03", "kind: KIND_GPU", {"GPU 0": 19.2}),
+        ("25.04", "kind: KIND_GPU", {"GPU 0": 9.6, "GPU 1": 9.6}),
     ],
 )
 def test_instance_of_kind_gpu_runs_on_its_gpu(
-    image: str | None, gpus: int, places: set[str], tmp_path: Path
+    image: str | None, group: str, expected: dict[str, float], tmp_path: Path
 ) -> None:
-    """Before 25.04 it is not known on which of several GPUs an engine runs."""
-    vllm(tmp_path / "a", {"model": HUB}, "kind: KIND_GPU gpus: [ 1 ]")
-    estimate = memory(tmp_path, gpus, image)
-    assert {place for place, _ in sizes(estimate)} == places
-    if gpus == 2 and not places:
-        (line,) = estimate.not_counted
-        assert "not known of which GPU" in line
+    """Before 25.04 every instance runs on GPU 0 (vllm_backend pull 85)."""
+    vllm(tmp_path / "a", {"model": HUB, "gpu_memory_utilization": 0.4}, group)
+    found = sizes(memory(tmp_path, 2, image))
+    assert found == {(place, "a"): gib for place, gib in expected.items()}
+
+
+def test_engine_without_a_gpu_is_named(tmp_path: Path) -> None:
+    """What vLLM takes of the host is not known."""
+    vllm(tmp_path / "a", {"model": HUB, "kv_cache_memory_bytes": 2**30})
+    estimate = memory(tmp_path, 0)
+    assert sizes(estimate) == {}
+    assert "a: vLLM without a GPU" in estimate.not_counted
 
 
 def test_instances_of_kind_model_run_on_the_first_gpu(tmp_path: Path) -> None:

@@ -87,8 +87,8 @@ def _uses_of_vllm(arguments: EngineArguments) -> EngineMemory:
 
     what, size = use
     placed = _gpus_of_vllm(arguments.model, engine.gpus)
-    if placed is None:
-        return EngineMemory(not_counted=(f"{what}: not known of which GPU",))
+    if not placed:
+        return EngineMemory(not_counted=("vLLM without a GPU",))
     uses = tuple(GpuUse(gpu, what, size * count, count) for gpu, count in placed.items())
     if engine.weights is not None:
         return EngineMemory(uses)
@@ -102,35 +102,36 @@ def _unknown_weights(arguments: EngineArguments, engine: VllmEngine) -> str:
     return f"the weights of {quoted([arguments.source])} are not safetensors in the repository"
 
 
-def _gpus_of_vllm(model: ModelUnderCheck, gpus: int) -> Counter[int] | None:
-    """Return how many engines run on each GPU; ``None`` if that is not known.
+def _gpus_of_vllm(model: ModelUnderCheck, gpus: int) -> Counter[int]:
+    """Return how many engines run on each GPU; empty without a GPU.
 
     An engine of several GPUs, or of ``KIND_MODEL``, begins at GPU 0. Releases from 25.04 run an
-    instance of ``KIND_GPU`` on its own GPU; in older ones it was often GPU 0 (server issues 7578,
-    7786 and 8189).
+    instance of ``KIND_GPU`` on its own GPU; before, each one runs on GPU 0.
     """
     available = model.target.gpu_count or 0
-    if not available:
-        return None
-    since = load("memory")["vllm"]["kind_gpu_chooses_gpu"]["since"]
-    version = model.target.image_version
-    is_certain = available < 2 or version is None or is_at_least(version, since)
-
+    first = range(min(gpus, available))
     found: Counter[int] = Counter()
     listed = [] if model.config is None else [group for _, group in groups(model)]
     for group in listed:
         count = max(1, group.count)
         if gpus > 1 or resolved_kind(group, available) != GPU:
-            found.update(dict.fromkeys(range(min(gpus, available)), count))
-        elif is_certain:
-            chosen = list(group.gpus) or list(range(available))
-            found.update({gpu: count for gpu in chosen if gpu in range(available)})
-        else:
-            return None
-    if not listed:
-        alone = range(min(gpus, available)) if gpus > 1 else range(available)
-        found.update(dict.fromkeys(alone, 1))
+            found.update(dict.fromkeys(first, count))
+            continue
+        for gpu in group.gpus or range(available):
+            if gpu in range(available):
+                found[gpu if runs_on_its_gpu(model) else 0] += count
+    if not listed and gpus > 1:
+        found.update(first)
+    elif not listed:
+        found.update(gpu if runs_on_its_gpu(model) else 0 for gpu in range(available))
     return found
+
+
+def runs_on_its_gpu(model: ModelUnderCheck) -> bool:
+    """Return whether an instance of ``KIND_GPU`` runs on its own GPU, as new releases do."""
+    version = model.target.image_version
+    since = load("memory")["vllm"]["kind_gpu_chooses_gpu"]["since"]
+    return version is None or is_at_least(version, since)
 
 
 # --- TensorRT-LLM ---------------------------------------------------------------------------------
