@@ -12,6 +12,7 @@ from check_examples.torch_and_plan import described
 from triton_model_check.model_config.target import Target
 
 VLLM = 'backend: "vllm"\ninstance_group [ { count: 1 kind: KIND_MODEL } ]\n'
+ON_GPU_1 = 'backend: "vllm"\ninstance_group [ { kind: KIND_GPU gpus: [ 1 ] } ]\n'
 INSIDE = "/opt/ml/model/m/1"
 HUB = {"model": "Qwen/Qwen3-0.6B"}
 LOCAL = {"model": f"{INSIDE}/weights"}
@@ -26,6 +27,13 @@ LLM = (
 def gpu_of(mebibytes: int) -> Target:
     """An endpoint with one GPU of this memory."""
     return Target(default_model="m", gpu_count=1, gpu_memory_mib=mebibytes)
+
+
+def vllm_image(version: str) -> Target:
+    """A server with two GPUs and NVIDIA's image for vLLM."""
+    return Target.named(
+        "server", gpu_count=2, image_version=version, image_flavor="vllm-python-py3"
+    )
 
 
 def vllm(arguments: Any, config: str = VLLM, **texts: str) -> Files:
@@ -76,6 +84,12 @@ EXAMPLES: dict[str, Example] = {
     ),
     "vllm-instance-kind": Example(
         vllm(SPREAD, VLLM.replace("KIND_MODEL", "KIND_GPU")), vllm(SPREAD), TWO_GPUS
+    ),
+    "vllm-instance-gpu": Example(
+        vllm(HUB, ON_GPU_1),
+        vllm(HUB, ON_GPU_1),
+        vllm_image("24.10"),
+        vllm_image("25.04"),
     ),
     "vllm-parallel-size": Example(vllm(SPREAD), vllm(SPREAD), ONE_GPU, TWO_GPUS),
     "vllm-weights": Example(vllm({"max_model_len": 4096}), vllm({**HUB, "max_model_len": 4096})),

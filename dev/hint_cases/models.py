@@ -222,6 +222,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "vllm-engine-argument: of older releases": (file(JSON, ', "disable_log_requests": true', ""),),
     "vllm-engine-argument": (file(JSON, "max_modle_len", "max_model_len"),),
     "vllm-instance-kind": (config("KIND_GPU", "KIND_MODEL"),),
+    "vllm-instance-gpu": (endpoint(image_version="25.04"),),
     "vllm-parallel-size": (endpoint(gpu_count=2),),
     "vllm-weights": (
         file(JSON, "{", '{"model": "/opt/ml/model/m/1/weights", '),

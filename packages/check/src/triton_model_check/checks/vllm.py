@@ -121,6 +121,32 @@ def instance_kind(model: ModelUnderCheck) -> Iterator[Problem]:
     yield Problem(message, place or (), "write instance_group [ { count: 1 kind: KIND_MODEL } ]")
 
 
+@warning(
+    "vllm-instance-gpu",
+    "vllm",
+    needs_files=True,
+    source="triton vllm_backend pull 85: src/model.py by release branch, and what it measured",
+    hint="use image version 25.04 or newer, or start a server for each GPU",
+    before="25.04",
+)
+def instance_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The image version runs an instance of ``KIND_GPU`` on its own GPU.
+
+    Before 25.04 all instances run on GPU 0, whatever ``gpus`` says. Several of them run out of
+    memory there, and the other GPUs are not used.
+    """
+    available = model.target.gpu_count
+    if available is None or available < 2 or model.config is None:
+        return
+    if any(each.gpus > 1 for each in engine_arguments_of(model)):
+        return  # vllm-instance-kind reports it
+    for place, group in groups(model):
+        if resolved_kind(group, available) == _GPU and list(group.gpus) != [0]:
+            where = f"GPU {group.gpus[0]}" if len(group.gpus) == 1 else "several GPUs"
+            version = model.target.image_version
+            yield Problem(f"image {version} runs instances for {where} on GPU 0", place)
+
+
 @rule("vllm-parallel-size", "vllm", needs_files=True, source="vllm 0.19.0, vllm/config/parallel.py")
 def parallel_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """The instance has the GPUs that tensor and pipeline parallelism need."""
