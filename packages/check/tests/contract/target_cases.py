@@ -61,11 +61,14 @@ class Case(NamedTuple):
         on a machine without GPUs.
         """
         *_, name = [None, *self.options("model-config-name")]
+        settings = dict(each.split("=") for each in self.options("backend-config"))
+        region = settings.get("python,shm-default-byte-size")
         return Target.named(
             "kserve" if self.is_read_only else "docker",
             image_version=RELEASE,
             gpu_count=0,
             shm_bytes=int(self.shm.rstrip("kmg")) * _UNITS.get(self.shm[-1], 1),
+            shm_default_byte_size=None if region is None else int(region),
             load_models=tuple(self.options("load-model")),
             model_config_name=name,
             backends=tuple({path.partition("/")[0] for path in self.backends}),

@@ -29,8 +29,6 @@ NOT_ABOUT_MODELS = {
     "name_empty": "the server refuses its options",
     "name_is_folder": "the server aborts, which is an error of its own",
     "shm_bytes_below_least": "the server refuses its options",
-    "shm_bytes_not_a_multiple_too_many": "no option of the check gives the bytes for each instance",
-    "shm_bytes_of_the_backend_twice": "no option of the check gives the bytes for each instance",
     "shm_large_config": "files of more than 1 MiB are not checked",
     "shm_large_config_fits": "files of more than 1 MiB are not checked",
 }

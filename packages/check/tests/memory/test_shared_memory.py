@@ -186,8 +186,9 @@ def test_declared_calls_take_the_place_of_tensors(
 def test_shared_memory_is_memory_of_the_host(gib: float, fits: bool, tmp_path: Path) -> None:
     """Seventeen regions of 64 MiB fill memory of the machine, beside their processes."""
     models = _model(tmp_path / "m", "instance_group { count: 17 kind: KIND_CPU }")
-    known = {"image_version": "23.05", "gpu_count": 0, "shm_bytes": 2048 * MIB}
-    target = Target.named("docker", memory_gib=gib, **known)
+    target = Target.named(
+        "docker", memory_gib=gib, image_version="23.05", gpu_count=0, shm_bytes=2048 * MIB
+    )
     report = ModelRepository.from_directory(models).check(target, is_packed=False)
     found = [each.message for each in report.findings if each.code == "target-memory"]
     assert bool(found) is not fits
