@@ -176,6 +176,10 @@ class RunningContainer(ABC):
     def memory_bytes(self) -> int:
         """Return how much memory the container's processes use."""
 
+    def shared_memory_bytes(self) -> int | None:
+        """Return what Python models take of ``/dev/shm``; ``None`` if that cannot be seen here."""
+        return None
+
     @abstractmethod
     async def statistics(self) -> tuple[ModelStatistics, ...]:
         """Return what the server has counted of each model since the model was loaded."""

@@ -192,6 +192,21 @@ async def test_memory_has_the_estimate_beside_the_measured(tmp_path: Path) -> No
 
 
 @in_loop
+async def test_memory_has_the_regions_of_python_models(tmp_path: Path) -> None:
+    """Shared memory is a place of its own, with what the server's regions take."""
+    async with page_of_a_run(tmp_path) as client:
+        model = next(tmp_path.rglob("model/m"))
+        (model / "1").mkdir()
+        (model / "config.pbtxt").write_text('backend: "python"')
+        (model / "1" / "model.py").write_text("class TritonPythonModel: ...")
+        state = (await first_events(client, 2))["state"]
+    places = state["endpoints"][0]["servers"][0]["memory"]["places"]
+    (shared,) = (place for place in places if place["place"] == "/dev/shm")
+    assert shared["at_least_bytes"] == 16 * 2**20
+    assert shared["measured_bytes"] == 0
+
+
+@in_loop
 async def test_failed_call_is_in_the_events(tmp_path: Path) -> None:
     """A call that the container failed marks its model, with the container's own words."""
     async with page_of_a_run(tmp_path, status=500) as client:

@@ -13,6 +13,7 @@ from constructs_triton_tools.local.server.memory import (
     available_bytes,
     count_gpus,
     gpu_bytes,
+    region_bytes,
     session_bytes,
 )
 
@@ -87,3 +88,18 @@ def test_machine_without_nvidia_smi_has_no_gpu_memory(
 def test_available_memory_is_less_than_the_machine_has() -> None:
     """The kernel's value, in bytes."""
     assert 2**20 < available_bytes() < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def test_allocated_regions_of_a_server_count() -> None:
+    """What is allocated in ``/dev/shm`` below its prefix counts, and not that of other servers."""
+    prefix = f"triton_test_{os.getpid()}_"
+    names = (f"{prefix}a", f"{prefix}b", f"other_{prefix}")
+    folder = Path("/dev/shm")
+    try:
+        for name in names:
+            with (folder / name).open("wb") as region:
+                os.posix_fallocate(region.fileno(), 0, 2**20)
+        assert region_bytes(prefix) == 2 * 2**20
+    finally:
+        for name in names:
+            (folder / name).unlink(missing_ok=True)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_tools.local.gateway.inference_components import LocalVariant
+from constructs_triton_tools.local.server.memory import SHARED_MEMORY, SHM_DEFAULT
+from constructs_triton_tools.local.server.serve_script import DEFAULT_SHM_BYTES
 from triton_model_check.facts.images import version_of_image
 from triton_model_check.memory.estimate import MemoryEstimate
 from triton_model_check.memory.instances import HOST, gpu_place
@@ -37,7 +39,12 @@ def estimate_of(running: LocalVariant, gpu_count: int) -> RunEstimate | None:
     There is none if the server is being replaced, or no model is unpacked.
     """
     version = version_of_image(running.server.container.image)
-    target = Target("server", gpu_count=gpu_count, image_version=version)
+    target = Target(
+        "server",
+        gpu_count=gpu_count,
+        image_version=version,
+        shm_default_byte_size=_region_bytes(running.server.container.environment),
+    )
     estimates = [
         estimate
         for folder in _folders(running)
@@ -47,15 +54,24 @@ def estimate_of(running: LocalVariant, gpu_count: int) -> RunEstimate | None:
 
 
 def rows_of(
-    estimate: RunEstimate, host_bytes: int, gpu_bytes: Mapping[int, int]
+    estimate: RunEstimate,
+    host_bytes: int,
+    gpu_bytes: Mapping[int, int],
+    shared_bytes: int | None = None,
 ) -> list[dict[str, object]]:
     """Return each place with its estimate and what is measured there; ``None`` is not measured."""
-    measured: dict[str, int | None] = {HOST: host_bytes}
+    measured: dict[str, int | None] = {HOST: host_bytes, SHARED_MEMORY: shared_bytes}
     measured |= {gpu_place(gpu): size for gpu, size in gpu_bytes.items()}
     return [
         {"place": place, "at_least_bytes": size, "measured_bytes": measured.get(place)}
         for place, size in estimate.bytes_by_place.items()
     ]
+
+
+def _region_bytes(environment: Mapping[str, str]) -> int:
+    """Return the first size of the region of a Python instance in ``/dev/shm``."""
+    chosen = environment.get(SHM_DEFAULT, "")
+    return int(chosen) if chosen.isdecimal() else DEFAULT_SHM_BYTES
 
 
 def _folders(running: LocalVariant) -> Iterator[Path]:

@@ -54,6 +54,7 @@ class _Server:
     counted: tuple[object, ...] = ()
     counting: asyncio.Task[None] | None = None
     memory_bytes: int = 0
+    shared_bytes: int | None = None
     model_bytes: Mapping[str, int] = field(default_factory=dict)
     gpu_bytes: Mapping[int, int] = field(default_factory=dict)
     estimated: tuple[object, ...] = ()
@@ -140,6 +141,7 @@ class Observer:
         if time.monotonic() - known.measured_at > _MEMORY_SECONDS:
             known.measured_at = time.monotonic()
             known.memory_bytes = running.server.memory_bytes()
+            known.shared_bytes = running.server.shared_memory_bytes()
             session = running.server.identity().get("process_id")
             found = stub_bytes(session) if isinstance(session, int) else {}
             known.model_bytes = _by_model(found, _folders(running))
@@ -256,7 +258,7 @@ def _memory(running: LocalVariant, known: _Server) -> dict[str, object]:
     if estimate is None:
         return {"places": [], "not_counted": [], "instance_types": []}
     return {
-        "places": rows_of(estimate, known.memory_bytes, known.gpu_bytes),
+        "places": rows_of(estimate, known.memory_bytes, known.gpu_bytes, known.shared_bytes),
         "not_counted": estimate.not_counted,
         "instance_types": running.spec.instance_types,
     }

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_core.processes.children import run_child
 from constructs_triton_tools.local.server.serve_script import DEFAULT_SHM_BYTES
 
-_SHARED_MEMORY = "/dev/shm"
-_SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
+SHARED_MEMORY = "/dev/shm"
+SHM_DEFAULT = "SAGEMAKER_TRITONSHM_DEFAULT_BYTE_SIZE"
 #: The Python backend refuses to start with less for an instance.
 _LEAST_BYTES = 2**20
 _LISTING_SECONDS = 5
@@ -74,6 +75,18 @@ def _listed(query: Sequence[str]) -> list[list[str]]:
     return [[cell.strip() for cell in line.split(",")] for line in listing.stdout.splitlines()]
 
 
+def region_bytes(prefix: str) -> int:
+    """Return the bytes of ``/dev/shm`` that regions of Python models take, by their prefix.
+
+    A region that ends meanwhile counts nothing.
+    """
+    total = 0
+    for path in Path(SHARED_MEMORY).glob(f"{prefix}*"):
+        with suppress(OSError):
+            total += path.stat().st_blocks * 512
+    return total
+
+
 def available_bytes() -> int:
     """Return how much memory can be used without swapping (MemAvailable)."""
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
@@ -87,7 +100,7 @@ def fit_shared_memory(instances: int, default_bytes: int, *, is_chosen: bool) ->
 
     A chosen size stays. The image's default is reduced if this machine has less, down to 1 MiB.
     """
-    status = os.statvfs(_SHARED_MEMORY)
+    status = os.statvfs(SHARED_MEMORY)
     free = status.f_bavail * status.f_frsize
     share = free // max(1, instances)
     if default_bytes <= share:
@@ -95,9 +108,9 @@ def fit_shared_memory(instances: int, default_bytes: int, *, is_chosen: bool) ->
     if not is_chosen and share >= 2 * _LEAST_BYTES:
         return share // 2 // 4096 * 4096  # the other half is left for growth
     raise LocalEndpointError(
-        f"{_SHARED_MEMORY}: {instances} Python model instances need {default_bytes} bytes each, "
+        f"{SHARED_MEMORY}: {instances} Python model instances need {default_bytes} bytes each, "
         f"got {free} bytes free; enlarge it (`docker run --shm-size`), or lower "
-        "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
+        "SAGEMAKER_TRITONSHM_DEFAULT_BYTE_SIZE"
     )
 
 
@@ -114,13 +127,13 @@ def fitted_environment(
     CPUs.
     """
     fitted: dict[str, str] = {}
-    chosen = given.get(_SHM_DEFAULT, "")
+    chosen = given.get(SHM_DEFAULT, "")
     if not chosen or chosen.isdecimal():  # the server rejects other values
         wanted = int(chosen or DEFAULT_SHM_BYTES)
         fitting = fit_shared_memory(instances, wanted, is_chosen=bool(chosen))
         if fitting != wanted:
-            report(f"/dev/shm is small on this machine: {_SHM_DEFAULT} is set to {fitting}")
-            fitted[_SHM_DEFAULT] = str(fitting)
+            report(f"/dev/shm is small on this machine: {SHM_DEFAULT} is set to {fitting}")
+            fitted[SHM_DEFAULT] = str(fitting)
     if (
         instances > 1 and not is_exact
     ):  # otherwise numerical libraries start one thread per CPU in each process

@@ -34,7 +34,11 @@ from constructs_triton_tools.local.server.installation import (
     make_backends,
 )
 from constructs_triton_tools.local.server.local_model import fit_models, make_loadable
-from constructs_triton_tools.local.server.memory import fitted_environment, session_bytes
+from constructs_triton_tools.local.server.memory import (
+    fitted_environment,
+    region_bytes,
+    session_bytes,
+)
 from constructs_triton_tools.local.server.namespaces import CONTAINER_FOLDER
 from constructs_triton_tools.local.server.serve_script import fit_caches, server_command
 from constructs_triton_tools.local.server.server_log import (
@@ -130,6 +134,10 @@ class TritonServer(RunningContainer):
     def memory_bytes(self) -> int:
         """Return how much memory the server and its child processes use."""
         return session_bytes(self.process_id)
+
+    def shared_memory_bytes(self) -> int:
+        """Return what the regions of its Python models take of ``/dev/shm``."""
+        return region_bytes(self.shm_prefix)
 
     def prepare_target_model(self, model: Path, target_model: str) -> None:
         """Fit an unpacked model to this machine and to the backends of the server."""
