@@ -21,6 +21,7 @@ shm-growth-byte-size = "1m"
 backends = ["mine"]
 gpus = 0
 gpu-memory = 22888
+model-load-gpu-limit = 0.9
 memory = "16g"
 model-load-gpu-limit = 0.9
 server-arguments = "--pinned-memory-pool-byte-size=0"
@@ -46,6 +47,16 @@ def _write(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
+def test_fraction_may_be_a_whole_number(tmp_path: Path) -> None:
+    """``1`` is a fraction as ``1.0`` is; what is beyond 1 is refused with the limit."""
+    name = "triton-model-check.toml"
+    folder = _write(tmp_path, {name: "model-load-gpu-limit = 1"})
+    assert Settings.of(folder).model_load_gpu_limit == 1
+    _write(tmp_path, {name: "model-load-gpu-limit = 1.5"})
+    with pytest.raises(InvalidValueError, match=r"model-load-gpu-limit.*from 0 to 1, got 1\.5"):
+        Settings.of(folder)
+
+
 def test_every_key_is_read(tmp_path: Path) -> None:
     """The values have the types of the options, and every key of the table of
     options is in the file.
@@ -61,6 +72,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         backends=("mine",),
         gpus=0,
         gpu_memory=22888,
+        model_load_gpu_limit=0.9,
         memory=16.0,
         model_load_gpu_limit=0.9,
         server_arguments="--pinned-memory-pool-byte-size=0",

@@ -166,6 +166,8 @@ def _has_type(value: Any, kind: type) -> bool:
         return isinstance(value, Mapping) and all(_has_type(each, list) for each in value.values())
     if kind is list:
         return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    if kind is float:
+        return type(value) in (int, float)
     return type(value) is kind
 
 
