@@ -24,6 +24,7 @@ from constructs_triton import (
     TritonInferenceComponent,
     TritonVariant,
 )
+from constructs_triton_core.errors import RepositoryError
 
 SMALL = InstanceType.of("ml.g5.xlarge")
 """One GPU of 22.4 GiB, 16 GiB of main memory."""
@@ -248,3 +249,27 @@ def test_acknowledged_warning_is_not_printed(tmp_path: Path) -> None:
     cdk.Annotations.of(stack).acknowledge_warning("constructs-triton:target-gpu-memory")
     _add(stack, constructs_triton.TritonEndpoint, _declared(tmp_path, gpu_mib=30_000), SMALL)
     assert _warnings(stack, "target-gpu-memory") == []
+
+
+def test_weights_beyond_the_load_limit_are_an_error_with_its_name(tmp_path: Path) -> None:
+    """Weights that certainly exceed ``model_load_gpu_limit`` are an error that says to raise it."""
+    (tmp_path / "model" / "1").mkdir(parents=True)
+    plan = tmp_path / "model" / "1" / "model.plan"
+    plan.write_bytes(b"ftrt" + bytes(64))
+    with plan.open("r+b") as file:
+        file.truncate(9 * 2**30)
+    (tmp_path / "model" / "config.pbtxt").write_text('backend: "tensorrt"')
+    stack = make_stack()
+    with pytest.raises(RepositoryError) as raised:
+        constructs_triton.TritonEndpoint(
+            stack,
+            "Served",
+            model_repository=add_repository(stack, tmp_path),
+            instance_type=SMALL,
+            environment=TritonEnvironment(model_load_gpu_limit=0.3),
+        )
+    (finding,) = [
+        each for each in raised.value.findings if each.code == "target-gpu-weights-memory"
+    ]
+    assert "8.8 GiB of GPU 0, of which model_load_gpu_limit allows 6.7 GiB" in finding.message
+    assert finding.hint.startswith("raise model_load_gpu_limit")

@@ -11,7 +11,7 @@ from triton_model_check.checks.loaded_shared_memory import memory_of
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.memory.estimate import MemoryEstimate, in_same_units, in_units
-from triton_model_check.memory.instances import HOST
+from triton_model_check.memory.instances import HOST, is_gpu
 from triton_model_check.memory.shared_memory import SHARED_MEMORY, tensor_bytes
 from triton_model_check.model_config.target import SAGEMAKER, Target
 
@@ -105,7 +105,7 @@ def gpu_weights_memory(context: RepositoryContext) -> Iterator[Problem]:
             parts = _largest_weights(found, place)
             yield Problem(
                 f"the weights alone need {comparison}: {parts}",
-                hint=_higher_limit(context.target, place),
+                hint=_higher_limit(found.certain(place), place, context.target),
             )
 
 
@@ -190,7 +190,7 @@ def _exceeded(context: RepositoryContext, *, is_gpu: bool) -> Iterator[Problem]:
         parts = "; ".join(map(str, largest.largest(place)))
         yield Problem(
             f"the models need at least {comparison}: {parts}",
-            hint=_higher_limit(context.target, place)
+            hint=_higher_limit(total, place, context.target)
             or _smaller_shares(largest, place, context.target),
         )
 
@@ -204,12 +204,16 @@ def _compared(target: Target, found: MemoryEstimate, place: str, size: int) -> s
     return f"{needed} of {place}, of which {limited_by} allows {limit}"
 
 
-def _higher_limit(target: Target, place: str) -> str | None:
-    """Return how to fix what is above a limit that the user sets; ``None`` without one."""
-    limited_by = limiting(target, place)
-    if limited_by is None:
+def _higher_limit(total: int, place: str, target: Target) -> str | None:
+    """Return how to fix a limit; ``None`` if there is none, or the models exceed the place too."""
+    by = limiting(target, place)
+    if by is None:
         return None
-    return f"raise {limited_by}, or lower the count of the instance groups"
+    gpu_mib, host_gib = target.gpu_memory_mib, target.memory_gib
+    size = gpu_mib and gpu_mib * _MIB if is_gpu(place) else host_gib and host_gib * 2**30
+    if size is not None and total > size:
+        return None
+    return f"raise {by}, or lower the count of the instance groups"
 
 
 def _smaller_shares(found: MemoryEstimate, place: str, target: Target) -> str | None:

@@ -77,7 +77,7 @@ class Room:
             return "a call of another one loads it and unloads what was not called for longest"
         return (
             f"Triton refuses a load that exceeds model_load_gpu_limit {self.load_limit:g} with "
-            "status 400, and only status 507 makes SageMaker unload models for it"
+            "status 400, and AWS documents that SageMaker unloads models at status 507"
         )
 
 
