@@ -194,7 +194,7 @@ CHAPTERS = {
     "environment_use": "How images use packed Python environments",
     "model_file": "Model files",
     "onnx": "ONNX models",
-    "torchscript": "TorchScript models",
+    "torchscript": "PyTorch models",
     "vllm": "vLLM models",
     "gpu_memory": "vLLM models: memory of the GPUs",
     "tensorrt_llm": "TensorRT-LLM models",

@@ -155,3 +155,57 @@ def device(model: ModelUnderCheck) -> Iterator[Problem]:
 def _runs_on_cpu(config: Any | None) -> bool:
     groups = [] if config is None else config.instance_group
     return any(group.kind == group.KIND_CPU for group in groups)
+
+
+@warning(
+    "backend-pytorch-names",
+    "pytorch",
+    source="triton pytorch_backend, model_instance_state.cc",
+    hint="name all of them INPUT__0, INPUT__1, OUTPUT__0 and so on, in the order of forward()",
+)
+def pytorch_names(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Either all tensors of a PyTorch model are named ``name__index``, or none is.
+
+    Triton passes tensors with other names in the order of the configuration. If only some names
+    have an index, the order is not what most people expect. The control inputs of sequences need an
+    index in every release. With states, every tensor and every state needs one from 23.07 on;
+    before, a state without one counts as the first tensor.
+    """
+    if model.config is None or model.config.runtime == "model.py":
+        return
+    yield from _pytorch_sequence_names(model)
+    names = [tensor.name for _, _, tensor in model.tensors]
+    following = [name for name in names if name.rpartition("__")[2].isdigit() and "__" in name]
+    if following and len(following) < len(names):
+        yield Problem(
+            f'only some tensors are named name__index, for example "{following[0]}"', ("input",)
+        )
+
+
+def _pytorch_sequence_names(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Yield the names of control inputs and states without an index.
+
+    Source: pytorch_backend, ValidateBooleanSequenceControl and GetNamingConvention, read in the
+    releases from 21.08 to 26.05.
+    """
+    if model.config.platform == "torch_aoti":
+        return  # Another format of models, of which no rule is known about sequences.
+    sequence = model.config.sequence_batching
+    controls = [
+        (("sequence_batching", "control_input", index), control.name)
+        for index, control in enumerate(sequence.control_input)
+    ]
+    states = [
+        (("sequence_batching", "state", index, field), getattr(state, field))
+        for index, state in enumerate(sequence.state)
+        for field in ("input_name", "output_name")
+    ]
+    for place, name in (*controls, *states):
+        if not _has_pytorch_index(name):
+            message = f"input '{name}' does not follow <name>__<index> naming convention"
+            yield Problem(message, place, f'rename it, for example to "{name}__1"')
+
+
+def _has_pytorch_index(name: str) -> bool:
+    """Whether only digits follow the first two underscores."""
+    return name.partition("__")[2].isdigit()

@@ -9,26 +9,21 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
 from onnx import onnx_ml_pb2 as proto
-from onnx.onnx_cpp2py_export import checker, defs, shape_inference
+from onnx.onnx_cpp2py_export import defs, shape_inference
 
 from triton_model_check.model_files.onnx_certainty import name_input_sizes, uncertain_sizes
 from triton_model_check.model_files.onnx_kernels import missing_kernel
+from triton_model_check.model_files.onnx_operators import invalid_operator, is_external
 
 Shape = tuple[int, ...] | None
 _Shapes = Mapping[str, Shape]
 _LONGEST_REASON = 300
 _MOST_VALUES_OF_A_SHAPE = 128
-# These contain graphs, which the check of one operator does not know the names of.
-_WITH_GRAPHS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
-# ONNX Runtime has a definition of LayerNormalization of its own, and ignores unknown attributes.
-_NOT_CHECKED = _WITH_GRAPHS | {"Constant", "LayerNormalization"}
-# Those whose operators the check finds under the name that the node has.
-_STANDARD_DOMAINS = frozenset({"", "ai.onnx.ml"})
 _CONTRADICT_EACH_OTHER = "the shapes of the model contradict each other"
 _DEPEND_ON_WEIGHTS = "they depend on weights, which are not read"
 # in the error if inference needs elements that are in a file or were not read
@@ -44,25 +39,24 @@ _ACCEPTED = re.compile(
     r"|^(Conv|ConvInteger|QLinearConv)\b.*Input tensor must have at least 3"
     r"|^(ConvTranspose|GreaterOrEqual|LessOrEqual|MeanVarianceNormalization)\b"
 )
-# The runtime replaces it by the operators of its function, also where the package deprecated it.
-_DEPRECATED_BUT_LOADED = re.compile("GroupNormalization is deprecated")
 # Operators whose shapes the runtime infers less precisely than the package.
 _LESS_PRECISE = frozenset(
     {
-        *("CenterCropPad", "Einsum", "GreaterOrEqual", "GroupNormalization", "LessOrEqual"),
-        *(
-            "MeanVarianceNormalization",
-            "NegativeLogLikelihoodLoss",
-            "OneHotEncoder",
-            "Optional",
-            "PRelu",
-        ),
-        *("ReduceL1", "ReduceL2", "ReduceLogSumExp", "SequenceMap"),
+        "CenterCropPad",
+        "Einsum",
+        "GreaterOrEqual",
+        "GroupNormalization",
+        "LessOrEqual",
+        "MeanVarianceNormalization",
+        "NegativeLogLikelihoodLoss",
+        "OneHotEncoder",
+        "Optional",
+        "PRelu",
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceLogSumExp",
+        "SequenceMap",
     }
-)
-# The fields of a tensor that have its elements.
-_ELEMENTS = tuple(
-    f"{kind}_data" for kind in ("double", "float", "int32", "int64", "raw", "string", "uint64")
 )
 # The runtime takes its newest operator set, it reads sparse tensors, and some releases have the
 # types of fewer bits in older operator sets than those that define them.
@@ -98,7 +92,7 @@ def _judged(model: Any, release: str) -> dict[str, Any]:
     for node in model.graph.node:
         if node.op_type == "Constant":
             del node.attribute[1:]  # the runtime reads the first only
-    fault = _invalid_operator(model)
+    fault = invalid_operator(model)
     return {"fault": fault} if fault else _inferred(model, release)
 
 
@@ -115,100 +109,6 @@ def _newest_opset(domain: str) -> float:
     """
     _, newest = defs.schema_version_map().get(domain if domain != "ai.onnx" else "", (0, math.inf))
     return newest
-
-
-# Operators and types.
-
-
-def _invalid_operator(model: Any) -> str | None:
-    """Return why an operator of the model is not valid, or ``None``."""
-    context = checker.CheckerContext()
-    context.ir_version = model.ir_version or proto.IR_VERSION_2017_11_3
-    context.opset_imports = {each.domain: each.version for each in model.opset_import}
-    scope = checker.LexicalScopeContext()
-    for node in _nodes_to_check(model):
-        try:
-            checker.check_node(_with_elements(node).SerializeToString(), context, scope)
-        except checker.ValidationError as error:
-            if not _DEPRECATED_BUT_LOADED.search(str(error)):
-                return str(error).split("\n", 1)[0]
-    return _missing_attribute(model)
-
-
-def _missing_attribute(model: Any) -> str | None:
-    """Return which attribute an operator with graphs lacks;
-    the check of one operator covers the others.
-    """
-    opset = next((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), 0)
-    for node in model.graph.node:
-        if node.op_type in _WITH_GRAPHS and not node.domain and opset:
-            given = {each.name for each in node.attribute}
-            schema = defs.get_schema(node.op_type, opset)
-            for name, attribute in schema.attributes.items():
-                if attribute.required and name not in given:
-                    return f"Required attribute '{name}' is missing in operator {node.op_type}"
-    return None
-
-
-def _nodes_to_check(model: Any) -> Iterator[Any]:
-    """Yield the operators that the package knows; the runtime has further ones in the same domains.
-
-    It does not check a Constant, but turns it into an initializer, which the check of a sparse one
-    resembles.
-    """
-    functions = {(each.domain, each.name) for each in model.functions}
-    imported = {each.domain: each.version for each in model.opset_import}
-    for node in model.graph.node:
-        is_checked = node.op_type not in _NOT_CHECKED or any(
-            each.type == proto.AttributeProto.SPARSE_TENSOR for each in node.attribute
-        )
-        is_known = node.domain in _STANDARD_DOMAINS & imported.keys() and is_checked
-        is_function = (node.domain, node.op_type) in functions
-        if not is_known or is_function:
-            continue
-        if defs.has_schema(node.op_type, imported[node.domain], node.domain):
-            yield node
-
-
-def _with_elements(node: Any) -> Any:
-    """Return the operator with an element in each tensor whose own are in another file or were not
-    read.
-
-    The check looks at them, and at the shape that they must fit.
-    """
-    if not any(_is_elsewhere(each) for each in node.attribute):
-        return node
-    filled = proto.NodeProto()
-    filled.CopyFrom(node)
-    for attribute in filled.attribute:
-        for tensor in filter(_is_external, (attribute.t, *attribute.tensors)):
-            _fill(tensor)
-        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
-            if _is_external(sparse.values) or _is_external(sparse.indices):
-                _fill(sparse.values)
-                dims, data_type = sparse.values.dims, sparse.indices.data_type
-                first = proto.TensorProto(
-                    data_type=data_type, dims=dims[:1], int64_data=[0][: dims[0]]
-                )
-                sparse.indices.CopyFrom(first)
-    return filled
-
-
-def _is_elsewhere(attribute: Any) -> bool:
-    sparse = (attribute.sparse_tensor, *attribute.sparse_tensors)
-    parts = (part for each in sparse for part in (each.values, each.indices))
-    return any(map(_is_external, (attribute.t, *attribute.tensors, *parts)))
-
-
-def _fill(tensor: Any) -> None:
-    """Give a tensor one element if a field has any, else none."""
-    size = int(any(getattr(tensor, name) for name in _ELEMENTS) and 0 not in tensor.dims)
-    tensor.dims[:] = [size] * (len(tensor.dims) or 1)
-    tensor.ClearField("data_location")
-    tensor.ClearField("external_data")
-
-
-# Shapes.
 
 
 def _inferred(model: Any, release: str) -> dict[str, Any]:
@@ -310,11 +210,7 @@ def _has_contradicted_rank(model: Any, declared: _Shapes, merged: _Shapes) -> bo
 def _may_be_a_shape(tensor: Any) -> bool:
     """Return whether shape inference may need the values of a tensor, which are in another file."""
     is_small = math.prod(tensor.dims) <= _MOST_VALUES_OF_A_SHAPE
-    return is_small and bool(_is_external(tensor) and tensor.external_data)
-
-
-def _is_external(tensor: Any) -> bool:
-    return bool(tensor.data_location == proto.TensorProto.EXTERNAL)
+    return is_small and bool(is_external(tensor) and tensor.external_data)
 
 
 def _wrong_type(inferred: Any, types: Mapping[str, int]) -> str | None:
