@@ -33,7 +33,7 @@ _NO_TEXTS = ("list", "tuple", "dict", ARRAY, "Tensor", "InferenceRequest")
 #: What pybind11 does not take for a list: it has no sequence protocol, or it is a string.
 _NO_LISTS = ("dict", "str", "Tensor", "InferenceRequest", "InferenceResponse", METHOD)
 _NO_ARRAYS = ("list", "tuple", "dict", "str", "Tensor")
-#: What is no name of a tensor, and equals none.
+#: Expressions that are not a string, and equal no name of a tensor.
 _NO_NAMES = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.Dict)
 _ONE_NAME = "get_input_tensor_by_name takes one name, which is a string"
 _ONE_CALL_EACH = "call it once for each name"
