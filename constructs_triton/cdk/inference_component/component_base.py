@@ -13,7 +13,6 @@ from constructs_triton.cdk.endpoint.log_group import component_log_group_name
 from constructs_triton.cdk.endpoint.operating import component_log_statement
 from constructs_triton.cdk.inference_component.component_endpoint_base import (
     ComponentEndpointBase,
-    is_elsewhere,
 )
 from constructs_triton.cdk.metrics.component_metrics import ComponentMetrics
 from constructs_triton.cdk.monitoring.component_alarms import (
@@ -24,6 +23,7 @@ from constructs_triton.cdk.monitoring.dashboard import TritonComponentDashboard
 from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
 from constructs_triton.cdk.scaling.targets import check_capacity, check_initial
 from constructs_triton.cdk.validation.property_types import GRANTEE, check_has
+from constructs_triton.cdk.validation.same_environment import is_elsewhere
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import jsii
-from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy, Resource, Stack
+from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy, Stack
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
@@ -17,9 +17,9 @@ from constructs_triton.cdk.inference_component.component_host import ComponentHo
 from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.validation.property_types import shown
+from constructs_triton.cdk.validation.same_environment import is_elsewhere
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.tokens import is_token
 
 
 @jsii.implements(sagemaker_references.IEndpointRef)
@@ -102,11 +102,3 @@ def check_kept(
             "removal_policy=RemovalPolicy.RETAIN on the endpoint too, "
             "or remove removal_policy here"
         )
-
-
-def is_elsewhere(resource: Resource, stack: Stack) -> bool:
-    """Whether a resource is in another account or Region than a stack; tokens are not."""
-    there, here = (resource.env.account, resource.env.region), (stack.account, stack.region)
-    return any(
-        a != b and not is_token(a) and not is_token(b) for a, b in zip(there, here, strict=True)
-    )

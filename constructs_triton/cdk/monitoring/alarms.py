@@ -22,6 +22,7 @@ from constructs_triton.cdk.monitoring.monitored_endpoint import (
 )
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.validation.properties import check_properties, takes_properties
+from constructs_triton.cdk.validation.same_environment import check_is_here
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton_core.declared_values import default_values
 from constructs_triton_core.errors import InvalidValueError
@@ -65,6 +66,7 @@ class TritonAlarms(AlarmSet):
     ) -> None:
         check_alarm_options(actions, alarm_name_prefix)
         check_properties("add_alarms()", thresholds, AlarmThresholds)
+        check_is_here(scope, endpoint, "alarms", "add_alarms")
         rules = dict(_rules(endpoint, {**default_values(AlarmThresholds), **thresholds}))
         name = literal_endpoint_name(endpoint.node, endpoint.endpoint_name)
         whose = f"Find the cause: constructs-triton diagnose {name or endpoint.endpoint_name}"

@@ -21,6 +21,7 @@ from constructs_triton.cdk.monitoring.alarm_set import (
 )
 from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent
 from constructs_triton.cdk.validation.properties import check_properties, takes_properties
+from constructs_triton.cdk.validation.same_environment import check_is_here
 from constructs_triton_core.declared_values import Value, default_values
 from constructs_triton_core.facts.limits import RangeLimit
 
@@ -85,6 +86,7 @@ class TritonComponentAlarms(AlarmSet):
     ) -> None:
         check_alarm_options(actions, alarm_name_prefix)
         check_properties("add_alarms()", thresholds, ComponentAlarmThresholds)
+        check_is_here(scope, component, "alarms", "add_alarms")
         rules = _rules(component, {**default_values(ComponentAlarmThresholds), **thresholds})
         whose = f"Inference component: {component.inference_component_name}"
         super().__init__(

@@ -66,10 +66,11 @@ def region_rules() -> Mapping[Kind, Rule]:
         ),
         "model package": Rule(
             Severity.WARNING,
-            "AWS does not say that the model package may be in another Region than the endpoint",
+            "SageMaker may refuse a model package that is in another Region than the endpoint",
             "use the version that is registered in {here}, or acknowledge this if you have "
             "tested it",
-            "not settled: the API reference of CreateModel names no Region of model packages",
+            'aws/amazon-sagemaker-examples issue 1438: DescribeModelPackage answers "ARN should be '
+            'scoped to correct region"',
         ),
     }
 

@@ -19,6 +19,7 @@ from constructs_triton.cdk.scaling.targets import (
     least_instances,
 )
 from constructs_triton.cdk.validation.endpoint_names import known_endpoint_name
+from constructs_triton.cdk.validation.same_environment import check_is_here
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
@@ -158,6 +159,7 @@ class EndpointVariant(VariantMetrics):
                 f'auto_scale_instance_count: variant "{self.variant_name}" scales already; '
                 "add policies to the result of the first call"
             )
+        check_is_here(self._owner.construct, self._owner.construct, "scaling", "it")
         guard = self._owner.scaling_guard
         self._scalable = TritonScalableInstanceCount(
             self._owner.construct,

@@ -190,6 +190,18 @@ def test_grant_for_a_name_of_a_parameter_is_a_warning(kind: Any) -> None:
     assert "import the endpoint with endpoint_arn too" in warning
 
 
+@pytest.mark.parametrize("kind", ENDPOINTS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("place", [f"us-east-1:{ACCOUNT}", "eu-west-1:210987654321"])
+def test_endpoint_of_elsewhere_is_not_watched_and_not_scaled(kind: Any, place: str) -> None:
+    """An alarm of another account or Region would watch nothing; the calls may be granted."""
+    here, _ = stacks()
+    arn = f"arn:aws:sagemaker:{place}:endpoint/digitsprod"
+    endpoint = kind.from_endpoint_attributes(here, "Imported", endpoint_name=NAME, endpoint_arn=arn)
+    refused = {each.partition(":")[0] for each in use_everything(endpoint, iam.User(here, "User"))}
+    assert {"add_alarms", "auto_scale_instance_count"} & set(dir(endpoint)) <= refused
+    assert not refused & {"grant_invoke", "grant", "add_dashboard", "endpoint_name"}
+
+
 def test_name_and_arn_must_agree() -> None:
     """Name and ARN of different endpoints, and an ARN with capital letters, are refused with
     what to write.

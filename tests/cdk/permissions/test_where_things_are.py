@@ -275,15 +275,15 @@ def test_thing_of_elsewhere_is_an_error_or_a_warning(
     """Each construct that uses the thing says that it is elsewhere, and where; the same thing
     here is right.
     """
-    *place_of_use, kind = found
+    owner, function, name, kind = found
     elsewhere = region if region != HERE else account
     stack = empty()
-    count = len(uses_of(*place_of_use, THINGS[kind](stack, HERE, ACCOUNT), stack))
+    count = len(uses_of(owner, function, name, THINGS[kind](stack, HERE, ACCOUNT), stack))
     for position in range(count):
         said = []
         for place in ((region, account), (HERE, ACCOUNT)):
             stack = empty()
-            use = uses_of(*place_of_use, THINGS[kind](stack, *place), stack)[position]
+            use = uses_of(owner, function, name, THINGS[kind](stack, *place), stack)[position]
             try:
                 use(stack, tmp_path / f"{position}{place[0]}{place[1]}")
             except InvalidValueError as error:

@@ -74,7 +74,6 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         gpu_memory=22888,
         model_load_gpu_limit=0.9,
         memory=16.0,
-        model_load_gpu_limit=0.9,
         server_arguments="--pinned-memory-pool-byte-size=0",
         onnx_runtime="fetch",
         instance_type="ml.g5.xlarge",

@@ -1,0 +1,40 @@
+"""Checks that what watches or scales an endpoint is in its account and Region."""
+
+from __future__ import annotations
+
+from aws_cdk import Stack
+from constructs import Construct, IConstruct
+
+from constructs_triton.cdk.validation.read_once import environment_of, stack_of
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
+
+
+def is_elsewhere(resource: IConstruct, stack: Stack) -> bool:
+    """Whether a resource is in another account or Region than a stack; tokens are not."""
+    environment = getattr(resource, "env", None)
+    if environment is None:
+        return False
+    here = environment_of(stack)
+    pairs = ((environment.account, here.account), (environment.region, here.region))
+    return any(there != own and not is_token(there) and not is_token(own) for there, own in pairs)
+
+
+def check_is_here(scope: Construct, resource: IConstruct, what: str, method: str) -> None:
+    """Check that an imported endpoint is where its alarms and its scaling would be created.
+
+    Application Auto Scaling scales what is in its account and Region, and an alarm watches the
+    metrics of its own (Amazon CloudWatch user guide, "Using Amazon CloudWatch alarms").
+
+    Raises:
+        InvalidValueError: it is in another account or Region.
+    """
+    stack = stack_of(scope)
+    if not is_elsewhere(resource, stack):
+        return
+    environment = resource.env  # type: ignore[attr-defined] # is_elsewhere found one
+    raise InvalidValueError(
+        f"{resource.node.path}: {what} must be in the account and Region of the endpoint, "
+        f"{environment.account} and {environment.region}, got {stack.account} and {stack.region}; "
+        f"call {method} in a stack of {environment.account} and {environment.region}"
+    )
