@@ -52,7 +52,7 @@ class AsyncInferenceConfig:
         1 to 1000. Default: SageMaker chooses.
 
     Raises:
-        InvalidValueError: SageMaker would refuse a value.
+        InvalidValueError: SageMaker would refuse a value, or a value has the wrong type.
     """
 
     bucket: s3.IBucket

@@ -28,8 +28,8 @@ def test_right_forms(expression: str) -> None:
 @pytest.mark.parametrize(
     ("expression", "problem"),
     [
-        ("cron(0 20 * * *)", "six fields .*, got 5"),
-        ("cron(0 20 * * * 20 * * ? *)", "six fields .*, got 10"),
+        ("cron(0 20 * * *)", "six fields .*, and has 5"),
+        ("cron(0 20 * * * 20 * * ? *)", "six fields .*, and has 10"),
         ("cron(0 20 * * * *)", r'must have "\?" in either'),
         ("cron(0 20 ? * ? *)", r'must have "\?" in either'),
         ("0 20 * * ? *", "is none of cron"),

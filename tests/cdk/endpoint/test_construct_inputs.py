@@ -121,7 +121,7 @@ def test_wrong_property_of_a_repository_shows_an_example(
             lambda count: count.scale_on_schedule(
                 "Day", schedule="cron(0 8 * * ? *)", min_capacity=2
             ),
-            r"^Day\.schedule: must be of type Schedule, got .*; write Schedule\.cron",
+            r"^Day\.schedule: must be of type Schedule, got .*; write Schedule\.expression",
         ),
         (
             lambda count: count.scale_on_schedule(

@@ -40,7 +40,7 @@ def _cron_problem(fields: list[str]) -> str:
     if len(fields) != len(_FIELDS):
         return (
             "must have the six fields minutes, hours, day of the month, month, day of the week "
-            f"and year, got {len(fields)}"
+            f"and year, and has {len(fields)}"
         )
     day, week_day = fields[2], fields[4]
     if (day == "?") is (week_day == "?"):

@@ -192,11 +192,15 @@ def test_names_of_another_deployment_still_belong_to_it() -> None:
     assert after.retired == {"a-1": 7.0, "b-1": 7.0}
 
 
-def test_name_that_was_removed_belongs_to_no_deployment() -> None:
-    """The name and its owner are removed together; other names keep theirs."""
-    before = Index({"a": "a-1", "b": "b-1"}, {"a": "first", "b": "first"})
-    after = before.without_model("a", 7.0)
-    assert (after.target_models, after.deployed) == ({"b": "b-1"}, {"b": "first"})
+def test_name_that_was_removed_is_known_until_a_deployment_restores_it() -> None:
+    """The name of a deployment keeps its owner, unless another model takes the name."""
+    before = Index({"a": "a-1", "b": "b-1", "mine": "m-1"}, {"a": "first", "b": "first"})
+    after = before.without_model("a", 7.0).without_model("mine", 7.0)
+    assert (after.target_models, after.removed) == ({"b": "b-1"}, ["a"])
+    restored = after.with_deployment("first", {"a": "a-1", "b": "b-1"}, 8.0)
+    assert (restored.target_models, restored.removed) == ({"a": "a-1", "b": "b-1"}, [])
+    taken = after.with_models({"a": "a-2"}, 8.0)
+    assert (taken.deployed, taken.removed) == ({"b": "first"}, [])
 
 
 @pytest.mark.parametrize(("now", "expired"), [(100.0, []), (100.5, ["a-1"])])

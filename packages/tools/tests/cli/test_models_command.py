@@ -14,6 +14,7 @@ from botocore.stub import Stubber
 from sample_repositories import MODEL_CODE, MODEL_CONFIG, write_models
 
 from constructs_triton_core.errors import ArchiveError, InvalidValueError, RepositoryError
+from constructs_triton_functions.model_sync.index import update_index
 from constructs_triton_tools.cli import models
 from constructs_triton_tools.operations import model_prefix
 from constructs_triton_tools.operations.model_prefix import find_prefix
@@ -124,6 +125,24 @@ def test_a_removed_model_keeps_its_archive_by_default(
         InvalidValueError, match='has 0 models, and none is named "one"; add models'
     ):
         command("remove", "one")
+
+
+def test_model_of_a_stack_is_removed_after_a_question(
+    tmp_path: Path, s3: Any, command: Command
+) -> None:
+    """Its callers get errors, so the removal needs an answer; the list shows what is missing."""
+    path = write_models(tmp_path / "r", "one", "two")
+    targets = command("sync", str(path))["target_models"]
+    update_index(s3, "models", "models/", lambda index: index.with_deployment("S", targets, 1.0))
+    with pytest.raises(InvalidValueError, match="no terminal can answer; add --yes"):
+        command("remove", "one")
+    assert [row["name"] for row in command("list")["models"]] == ["one", "two"]
+    command("remove", "one", "--yes")
+    listed = command("list")
+    assert [row["name"] for row in listed["models"]] == ["two"]
+    assert listed["removed_models"] == ["one"]
+    update_index(s3, "models", "models/", lambda index: index.with_deployment("S", targets, 2.0))
+    assert command("list")["removed_models"] == []
 
 
 @pytest.mark.parametrize("name", ["", "../../x", "/abs", "a\nb", "?a=b", "a//b", ".a", "a" * 600])

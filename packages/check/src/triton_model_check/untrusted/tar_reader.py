@@ -142,8 +142,18 @@ def _errors_of(archive: Path) -> Iterator[None]:
         raise ArchiveError(f"{archive}: {error}") from error
     except (OSError, EOFError, _FormatError, _DEFLATE_ERROR) as error:
         raise ArchiveError(
-            f"{archive}: cannot be read as .tar.gz ({error}); create it again"
+            f"{archive}: cannot be read as .tar.gz ({error}); {_fix_of(archive)}"
         ) from error
+
+
+def _fix_of(archive: Path) -> str:
+    """What to do about a file that is no archive: its name may say that it is none."""
+    if archive.name.endswith((".tar.gz", ".tgz")):
+        return "create it again"
+    return (
+        "pass the folder of a model repository or a .tar.gz; `constructs-triton model new` makes "
+        "a model of a model file"
+    )
 
 
 def _unzipped(file: BinaryIO, accept_plain: bool) -> BinaryIO:

@@ -19,7 +19,7 @@ from constructs_triton_core.errors import RequestEncodingError, ResponseDecoding
 _MAXIMUM_DIMENSION = 2**63 - 1
 # NumPy 2 has at most 64 axes. The product of millions of dimensions takes hours.
 _MAXIMUM_AXES = 64
-_ARGUMENTS = dict.fromkeys((str, bytes), "([[VALUE]], dtype=object)")
+_ARGUMENTS = dict.fromkeys((str, bytes), "([VALUE], dtype=object)")
 # Of open files, pathlib's paths and PIL's images.
 _FILES = ("read", "read_bytes", "getexif")
 _NUMPY_SHAPE = "shape must be one that NumPy supports"
@@ -32,7 +32,7 @@ def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) 
             f"{path}: must be a NumPy array, got {type(array).__name__}; "
             f"{f'{FILE_HINT}; for pixels, ' * any(hasattr(array, name) for name in _FILES)}use "
             f"numpy.asarray{_ARGUMENTS.get(type(array), ' with a dtype')}, "
-            "and the model's number of dimensions"
+            "and the model's number of dimensions: [[VALUE]] if it has a batch axis"
         )
     found = datatype_of(array)
     if found is not None and stated in (None, found.datatype):

@@ -43,8 +43,8 @@ class Index:
     """The names of the models below a prefix.
 
     ``target_models`` maps logical names to target models, and ``deployed`` maps those that belong
-    to a deployment to its owner. ``retired`` maps archives without a name to the Unix time when
-    they lost it.
+    to a deployment to its owner, also if they were removed by hand since. ``retired`` maps archives
+    without a name to the Unix time when they lost it.
     """
 
     target_models: Mapping[str, str] = field(default_factory=dict)
@@ -94,14 +94,26 @@ class Index:
         )
 
     def with_models(self, target_models: Mapping[str, str], now: float) -> Index:
-        """The index after models were added by hand; a name of a deployment still belongs to it."""
-        return self._changed({**self.target_models, **target_models}, self.deployed, now)
+        """The index after models were added by hand; a name of a deployment still belongs to it.
+
+        A name that was removed by hand before does not.
+        """
+        taken = target_models.keys() & set(self.removed)
+        whose = {each: owner for each, owner in self.deployed.items() if each not in taken}
+        return self._changed({**self.target_models, **target_models}, whose, now)
 
     def without_model(self, name: str, now: float) -> Index:
-        """The index after a name was removed; its archive is kept."""
+        """The index after a name was removed; its archive is kept.
+
+        A name of a deployment still belongs to it, so that it is known to be missing.
+        """
         kept = {each: target for each, target in self.target_models.items() if each != name}
-        whose = {each: owner for each, owner in self.deployed.items() if each != name}
-        return self._changed(kept, whose, now)
+        return self._changed(kept, self.deployed, now)
+
+    @property
+    def removed(self) -> list[str]:
+        """The names of deployments that were removed by hand since."""
+        return sorted(self.deployed.keys() - self.target_models.keys())
 
     def without_retired(self, target_models: set[str]) -> Index:
         """The index after archives were deleted."""
@@ -178,7 +190,8 @@ def _read(client: Any, bucket: str, key: str) -> tuple[Index, Any]:
         return Index.from_json(found["Body"].read()), found
     except ValueError as error:
         raise DamagedIndexError(
-            f"s3://{bucket}/{key}: is not an index of models ({error}); delete this object"
+            f"s3://{bucket}/{key}: is not an index of models ({error}); "
+            "move this object to another key, and deploy again"
         ) from error
 
 

@@ -158,8 +158,8 @@ class EncryptedDataUses:
                 yield Use("", "logs", "writes", group.arn.removesuffix(":*"), service, True, key)
         for use in service_uses(api):
             if not use.role.startswith("arn:") or not is_assumed_role(api, use.role):
-                is_usable = use.key != AWS_MANAGED_KEY
-                yield replace(use, key=self._key(use.key) if is_usable else AWS_MANAGED_KEY)
+                is_of_aws = (use.key or "").endswith(AWS_MANAGED_KEY)
+                yield replace(use, key=AWS_MANAGED_KEY if is_of_aws else self._key(use.key))
 
     def _roles(self, config_name: str) -> set[str]:
         models = self._sagemaker._models

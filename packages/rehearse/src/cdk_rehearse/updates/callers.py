@@ -97,8 +97,8 @@ def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Finding]:
             is_generated = kind == "model" and all(map(GENERATED.search, gone))
             is_named = kind != "variant" and not is_generated
             text = f"{place} no longer has {kind} {some_of(gone)}"
-            yield replace(
-                _noticed(f"{place}, {kind}" if is_named else "", text), severity=Severity.WARNING
-            )
+            fix = f"keep the {kind} until its last caller has left"
+            found = _noticed(f"{place}, {kind}" if is_named else "", text, fix)
+            yield replace(found, severity=Severity.WARNING)
         if added and endpoint in kept and kind != _OPERATION:
             yield _noticed("", f"{place} has the new {kind} {some_of(added)}")

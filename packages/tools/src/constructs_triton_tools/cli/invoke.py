@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from shutil import get_terminal_size
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 #: Triton's words for an input without the batch axis of a model whose max_batch_size is above 0.
 _MISSING_BATCH_AXIS = "requires a batch dimension to be prepended"
+_TOO_MANY_ROWS = re.compile(r"batch-size must be <= \d+")
 _EXPECTED_SHAPE = re.compile(r"Expected \[([^]]*)\], got \[([^]]*)\]")
 # Triton names the model and at most the wrong tensors. Source: triton core, infer_request.cc.
 _WRONG_NAMES = re.compile(
@@ -161,7 +162,7 @@ def run(arguments: argparse.Namespace) -> int:
     except InvocationError as error:
         if (refused := _WRONG_NAMES.search(str(error))) is not None:
             _raise_unknown_tensor(arguments, refused[1], list(arrays))
-        if arguments.batch or not _lacks_batch_axis(str(error)):
+        if arguments.batch or not _lacks_batch_axis(str(error), arrays.values()):
             raise
         raise FoundWrongError(
             "--input: this model has a batch axis, and the inputs do not; add --batch"
@@ -256,11 +257,14 @@ def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:
     print_lines(*call.split("\n"))
 
 
-def _lacks_batch_axis(message: str) -> bool:
+def _lacks_batch_axis(message: str, arrays: Iterable[NDArray[Any]]) -> bool:
     """Return whether Triton expects one dimension more.
 
-    Its note about batches is in every such message.
+    Its note about batches is in every such message. The only dimension of a single row counts as
+    more rows than a batch may have.
     """
+    if _TOO_MANY_ROWS.search(message) is not None:
+        return all(array.ndim == 1 for array in arrays)
     shapes = _EXPECTED_SHAPE.search(message)
     if shapes is None or _MISSING_BATCH_AXIS not in message:
         return False

@@ -134,15 +134,25 @@ def _library(arguments: argparse.Namespace) -> ModelLibrary:
 
 def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
     models, nameless = library.models(), library.archives_without_name()
+    removed = library.removed_models()
     if arguments.json:
         rows = [asdict(model) for model in models]
-        print_json({"url": library.url, "models": rows, "nameless_archives": nameless})
+        print_json(
+            {
+                "url": library.url,
+                "models": rows,
+                "nameless_archives": nameless,
+                "removed_models": removed,
+            }
+        )
         return 0
     width = max((len(model.name) for model in models), default=0)
     for model in models:
         size = "missing" if model.size_bytes is None else f"{model.size_bytes / 1e6:.1f} MB"
         origin = "deployed" if model.is_deployed else "added"
         print_lines(f"{model.name:{width}}  {model.target_model}  {size}  {origin}")
+    for name in removed:
+        print_lines(f"{name:{width}}  deployed, but removed from the index")
     for target_model in nameless:
         print_lines(f"{'':{width}}  {target_model}  (no name)")
     return 0
@@ -172,11 +182,27 @@ def _sync(arguments: argparse.Namespace, library: ModelLibrary) -> int:
 
 
 def _remove(arguments: argparse.Namespace, library: ModelLibrary) -> int:
-    if arguments.delete_archive:
-        confirm(arguments, lambda: f"Delete the archive of {arguments.name} below {library.url}?")
+    question = _question_of_removal(arguments, library)
+    if question:
+        confirm(arguments, lambda: question)
     target_model = library.remove(arguments.name, delete_archive=arguments.delete_archive)
     _print({arguments.name: target_model}, arguments)
     return 0
+
+
+def _question_of_removal(arguments: argparse.Namespace, library: ModelLibrary) -> str:
+    """Return what to ask before a model is removed; empty if nothing is lost."""
+    name = arguments.name
+    if any(model.name == name and model.is_deployed for model in library.models()):
+        also = " and its archive is deleted" if arguments.delete_archive else ""
+        return (
+            f"{name} belongs to a stack: its callers get errors{also}, until a deployment changes "
+            "the models or the keys of the repository. To remove it for good, remove it from the "
+            f"app. Remove {name} from {library.url} now?"
+        )
+    if arguments.delete_archive:
+        return f"Delete the archive of {name} below {library.url}?"
+    return ""
 
 
 def _report(change: LibraryChange, library: ModelLibrary, arguments: argparse.Namespace) -> int:

@@ -89,6 +89,8 @@ def client_of(local: LocalEndpoint, name: str | None = None) -> TritonClient:
     if name is None or name not in known:
         wrong = "there are several endpoints" if name is None else f'there is no endpoint "{name}"'
         raise InvalidValueError(
-            f"triton_client: {wrong}; set --triton-endpoint to one of {quoted(known)}"
+            f"triton_client: {wrong}; set --triton-endpoint to one of {quoted(known)}, or for the "
+            f'tests of one module return {{"endpoint": "{known[0]}"}} from a fixture '
+            "triton_local_options"
         )
     return TritonClient.for_endpoint(name, endpoint_url=local.endpoint_url)

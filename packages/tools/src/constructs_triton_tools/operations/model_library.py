@@ -120,6 +120,14 @@ class ModelLibrary:
         """
         return self._prefix.nameless()
 
+    def removed_models(self) -> list[str]:
+        """Return the models that a stack has deployed and that were removed since.
+
+        Raises:
+            ArchiveError: AWS returned an error or cannot be reached.
+        """
+        return self._prefix.removed()
+
     def add(
         self,
         name: str,
@@ -153,6 +161,9 @@ class ModelLibrary:
 
     def remove(self, name: str, *, delete_archive: bool = False) -> str:
         """Remove a model from the index, and return its archive.
+
+        A model that a stack has deployed is missing until a deployment changes the models or the
+        keys of the repository. To remove it for good, remove it from the app.
 
         Args:
             name: Name of the model in the index.

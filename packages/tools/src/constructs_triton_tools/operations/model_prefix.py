@@ -66,6 +66,11 @@ class ModelPrefix:
                 key for key in self._objects() if key.endswith(".tar.gz") and key not in named
             )
 
+    def removed(self) -> list[str]:
+        """Return the models of deployments that were removed by hand since."""
+        with _errors(self.url):
+            return read_index(self._client, self._bucket, self._prefix).removed
+
     def refuse_collisions(self, names: Iterable[str]) -> None:
         """Check that a grant for one of the names allows no archive of another model.
 
