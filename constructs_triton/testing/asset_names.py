@@ -38,6 +38,9 @@ _LOGICAL_ID_DIGEST = re.compile(r"[0-9a-f]{32}$")
 #: The CDK appends a digest to the names of the places to which it uploads an asset.
 _PLACE_DIGEST = re.compile(r"-[0-9a-f]{8}$")
 _NO_STRING = "(?!)"
+#: Properties with the address of a template: of nested stacks, of stack sets, and of products of
+#: Service Catalog. The digest in it is all that a test sees of the template.
+_TEMPLATE_ADDRESSES = ("TemplateURL", "LoadTemplateFromURL")
 _STATEMENTS = re.compile(f"({re.escape(REPLACED_WITH_ITS_STATEMENTS)})[0-9a-f]+")
 
 
@@ -68,7 +71,10 @@ class StableNames:
         return cls(by_text, digests)
 
     def replace(self, value: Any) -> Any:
-        """Return a value of a template in which all strings and keys have stable names."""
+        """Return a value of a template in which strings and keys have stable names.
+
+        The addresses of other templates are unchanged.
+        """
         longest_first = sorted(self.by_text, key=len, reverse=True)
         return self._replace(
             value, re.compile("|".join(map(re.escape, longest_first)) or _NO_STRING)
@@ -82,7 +88,9 @@ class StableNames:
                 )
             case dict():
                 return {
-                    self._replace(key, pattern): self._replace(each, pattern)
+                    self._replace(key, pattern): (
+                        each if key in _TEMPLATE_ADDRESSES else self._replace(each, pattern)
+                    )
                     for key, each in value.items()
                 }
             case list():

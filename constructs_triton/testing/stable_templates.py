@@ -86,8 +86,6 @@ def _with_nested(stack: StackInFolder, folder: Path, outer: frozenset[str]) -> d
         shown = template["Resources"][names.replace(logical_id)]
         file = synthesized.nested_template(logical_id)
         if file is None:
-            # Only the address tells whether a template that is not read has changed.
-            shown["Properties"]["TemplateURL"] = resource.properties.get("TemplateURL")
             continue
         if file in outer:
             raise TemplateError(f"{synthesized.name}/{logical_id}: contains itself")
@@ -96,6 +94,8 @@ def _with_nested(stack: StackInFolder, folder: Path, outer: frozenset[str]) -> d
             name=f"{synthesized.name}/{logical_id}",
             template=Template.read(folder / file),
         )
+        # The address has a digest of what is below.
+        shown["Properties"]["TemplateURL"] = names.replace(resource.properties["TemplateURL"])
         shown[NESTED_TEMPLATE] = _with_nested(StackInFolder(nested, folder), folder, outer | {file})
     return template
 

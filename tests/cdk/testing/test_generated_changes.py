@@ -12,6 +12,7 @@ from typing import Any, cast
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_s3_assets as s3_assets
 from aws_cdk import aws_sqs as sqs
 from aws_cdk.assertions import Template
 from cdk_apps import add_ensemble, add_many, make_app, write_repository
@@ -308,6 +309,32 @@ def test_a_resource_whose_condition_becomes_false_is_lost() -> None:
     after = {"Resources": {"Orders": {**queue, "Condition": "IsOn"}}, "Conditions": conditions}
     with pytest.raises(AssertionError, match="its condition IsOn is false"):
         assert_no_replacement(before, after)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"TemplateURL": "{}"},
+        {"ProvisioningArtifactParameters": [{"Info": {"LoadTemplateFromURL": "{}"}}]},
+    ],
+    ids=["stack set", "product"],
+)
+def test_a_template_that_is_not_read_changes_the_snapshot(
+    properties: dict[str, Any], tmp_path: Path
+) -> None:
+    """Of the template of a stack set or a product, the snapshot has the digest."""
+
+    def version(topic: str) -> dict[str, Any]:
+        stack = cdk.Stack(make_app(), "Shop")
+        file = tmp_path / "other.json"
+        file.write_text(json.dumps({"Resources": {topic: {"Type": "AWS::SNS::Topic"}}}))
+        url = s3_assets.Asset(stack, "Other", path=str(file)).http_url
+        text = json.dumps(properties).replace("{}", url)
+        cdk.CfnResource(stack, "Set", type="Acme::Shop::Set", properties=json.loads(text))
+        return stable_template(stack)
+
+    assert version("Orders") == version("Orders")
+    assert version("Orders") != version("Returns")
 
 
 @pytest.mark.parametrize("way", ["parameter", "output", "default"])

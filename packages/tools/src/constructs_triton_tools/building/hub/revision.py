@@ -90,7 +90,7 @@ class HubRevision:
         """Return the files that match a pattern of ``include`` and none of ``exclude``.
 
         Raises:
-            InvalidValueError: there are none, more than 10,000, or one lies outside the folder.
+            InvalidValueError: there are none, more than 10,000, or one is outside the folder.
         """
         utilities = _hub("huggingface_hub.utils")
         with reaching_the_hub(self.repository):
