@@ -23,7 +23,6 @@ gpus = 0
 gpu-memory = 22888
 model-load-gpu-limit = 0.9
 memory = "16g"
-model-load-gpu-limit = 0.9
 server-arguments = "--pinned-memory-pool-byte-size=0"
 onnx-runtime = "fetch"
 instance-type = "ml.g5.xlarge"
