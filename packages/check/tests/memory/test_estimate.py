@@ -7,6 +7,7 @@ disk.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from onnx import TensorProto, helper
@@ -170,7 +171,7 @@ def test_declared_memory_is_a_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("memory", "reported"), [({}, [HOST]), ({"memory_gib": 8}, [])])
-def test_kserve_limit_is_named(memory: dict[str, int], reported: list[str], tmp_path: Path) -> None:
+def test_kserve_limit_is_named(memory: dict[str, Any], reported: list[str], tmp_path: Path) -> None:
     """KServe's runtime has 2 GiB unless the InferenceService has another limit."""
     _onnx(tmp_path / "m", 3, _group("count: 1 kind: KIND_CPU"))
     target = Target.named("kserve", gpu_count=0, **memory)
