@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from weakref import WeakKeyDictionary
 
 from triton_model_check.checks.language_models import memory_of_engines
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
@@ -15,6 +16,8 @@ from triton_model_check.model_files.model_file import ModelFile
 
 _MIB = 2**20
 _AOTI = "torch_aoti"
+_DESCRIBED: WeakKeyDictionary[ModelUnderCheck, LoadedModel] = WeakKeyDictionary()
+"""Several checks ask for the memory of a model, whose files are read once."""
 
 
 def estimates(context: RepositoryContext) -> list[MemoryEstimate]:
@@ -55,7 +58,7 @@ def certain_estimates(context: RepositoryContext) -> list[MemoryEstimate]:
 
 
 def _has_certain_weights(model: ModelUnderCheck) -> bool:
-    engines = model.loaded_model.engines
+    engines = _loaded(model).engines
     if engines is not None:
         return any(use.certain for use in engines.uses)
     return any(map(certain_weight_bytes, model.model_files))
@@ -82,7 +85,7 @@ def _estimate(context: RepositoryContext, names: Iterable[str], gpu_count: int) 
         target.image_version,
         ServerPools.of_arguments(target.server_arguments),
     )
-    return estimate([context.models[name].loaded_model for name in names], server)
+    return estimate([_loaded(context.models[name]) for name in names], server)
 
 
 def _gpu_bytes(target: Target) -> int | None:
@@ -122,8 +125,15 @@ def loaded_together(context: RepositoryContext) -> list[list[str]]:
     return [sorted(context.loaded)]
 
 
-def describe_loaded(model: ModelUnderCheck) -> LoadedModel:
-    """Return what the memory that a model takes is calculated from."""
+def _loaded(model: ModelUnderCheck) -> LoadedModel:
+    """Return what the memory that a model takes is calculated from, described once."""
+    known = _DESCRIBED.get(model)
+    if known is None:
+        known = _DESCRIBED[model] = _describe(model)
+    return known
+
+
+def _describe(model: ModelUnderCheck) -> LoadedModel:
     return LoadedModel(
         model.name,
         model.backend,

@@ -20,7 +20,7 @@ from triton_model_check.model_config.target import ArchiveContent, Target
 from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
 
 if TYPE_CHECKING:
-    from triton_model_check.memory.estimate import DeclaredMemory, LoadedModel
+    from triton_model_check.memory.estimate import DeclaredMemory
     from triton_model_check.model.ensemble_graph import EnsembleGraph
     from triton_model_check.model.packed_files import PackedFiles
     from triton_model_check.model.python_calls import ModelCalls, NamedTensor
@@ -336,13 +336,6 @@ class ModelUnderCheck:
         while depth < len(parts) and os.path.lexists(below / parts[depth]):
             depth, below = depth + 1, below / parts[depth]
         return self.folder.relative(*parts[:depth])
-
-    @cached_property
-    def loaded_model(self) -> LoadedModel:
-        """What the memory that the model takes is calculated from."""
-        from triton_model_check.checks.loaded_memory import describe_loaded
-
-        return describe_loaded(self)
 
     @cached_property
     def completed_configs(self) -> tuple[tuple[ModelFile, Any], ...]:
