@@ -237,7 +237,7 @@ def test_copies_that_reserve_less_than_they_take_are_a_warning(
     stack = make_stack()
     _add_components(stack, models, count, copy_count=copies)
     (message,) = _warnings(stack, "component-memory-exceeds-fleet")
-    assert "set min_memory to at least 6029 MiB for Copy0" in message
+    assert "set min_memory to at least 6045 MiB for Copy0" in message
     stack = make_stack()
     _add_components(stack, models, copy_count=2)
     assert _warnings(stack, "component-memory-exceeds-fleet") == []
@@ -273,3 +273,19 @@ def test_weights_beyond_the_load_limit_are_an_error_with_its_name(tmp_path: Path
     ]
     assert "8.8 GiB of GPU 0, of which model_load_gpu_limit allows 6.7 GiB" in finding.message
     assert finding.hint.startswith("raise model_load_gpu_limit")
+
+
+def test_limit_is_not_to_be_raised_where_that_is_not_enough(tmp_path: Path) -> None:
+    """Models that exceed the GPU itself need a larger one, whatever the limit."""
+    stack = make_stack()
+    constructs_triton.TritonEndpoint(
+        stack,
+        "Served",
+        model_repository=add_repository(stack, _declared(tmp_path, gpu_mib=30_000)),
+        model="model",
+        instance_type=SMALL,
+        environment=TritonEnvironment(model_load_gpu_limit=0.9),
+    )
+    (message,) = _warnings(stack, "target-gpu-memory")
+    assert "use an instance type whose GPUs have more memory" in message
+    assert "raise model_load_gpu_limit" not in message
