@@ -117,8 +117,10 @@ def test_archive_is_named_after_its_ensemble(
     (tmp_path / "pipeline" / "config.pbtxt").write_text(ENSEMBLE)
     options = ("--target", "sagemaker-multi-model", "--instance-type", "ml.g5.xlarge", "--json")
     assert _memory(tmp_path, *options) == 0
-    estimates = json.loads(capsys.readouterr().out)["estimates"]
-    assert [each["models"] for each in estimates] == [["other"], ["pipeline", "a_step"]]
+    answer = json.loads(capsys.readouterr().out)
+    assert [each["models"] for each in answer["estimates"]] == [["other"], ["pipeline", "a_step"]]
+    (room,) = (each for each in answer["loaded_at_once"] if each["place"] == "GPU 0")
+    assert (room["archives"], room["fewest"], room["most"]) == (2, 2, 2)
 
 
 def test_what_is_not_counted_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from constructs_triton_core.untrusted.terminal import print_json, print_note, pr
 from triton_model_check.choosing.settings import Settings
 from triton_model_check.cli.target_check import add_target_arguments, target_of
 from triton_model_check.memory.estimate import MemoryEstimate, in_units
-from triton_model_check.memory.room import models_at_once
+from triton_model_check.memory.room import Room, models_at_once
 from triton_model_check.memory.shared_memory import SHARED_MEMORY
 from triton_model_check.model_config.target import Platform, Target
 from triton_model_check.model_repository import ModelRepository
@@ -47,7 +47,14 @@ def run(arguments: argparse.Namespace) -> int:
         )
     estimates = repository.memory(target)
     if arguments.json:
-        print_json({"target": target.platform, "estimates": [_to_dict(each) for each in estimates]})
+        rooms = _rooms(estimates, target)
+        print_json(
+            {
+                "target": target.platform,
+                "estimates": [_to_dict(each) for each in estimates],
+                "loaded_at_once": [_room_to_dict(room) for room in rooms],
+            }
+        )
     else:
         _print(estimates, target)
     return EXIT_WRONG if any(estimate.exceeded for estimate in estimates) else EXIT_SUCCESS
@@ -78,9 +85,26 @@ def _print(estimates: Sequence[MemoryEstimate], target: Target) -> None:
     if target.gpu_count is None:
         print_note(f"only {SHARED_MEMORY} is counted; add --gpus N for GPUs and host")
     print_note("memory of requests (activations, workspaces) is not counted either")
-    if target.mode == "multi-model":
-        for room in models_at_once(estimates, target.model_load_gpu_limit):
-            print_note(str(room))
+    for room in _rooms(estimates, target):
+        print_note(str(room))
+
+
+def _rooms(estimates: Sequence[MemoryEstimate], target: Target) -> list[Room]:
+    """Return the room for the archives of a multi-model endpoint; none for other targets."""
+    if target.mode != "multi-model":
+        return []
+    return models_at_once(estimates, target.model_load_gpu_limit)
+
+
+def _room_to_dict(room: Room) -> dict[str, Any]:
+    return {
+        "place": room.place,
+        "limit": room.limit,
+        "size": room.size,
+        "archives": len(room.archives),
+        "fewest": room.fewest,
+        "most": room.most,
+    }
 
 
 def _rows(estimate: MemoryEstimate, target: Target) -> list[tuple[str, ...]]:
