@@ -114,7 +114,7 @@ class TritonImage(ABC):
 
     @staticmethod
     def from_registry(uri: str, *, triton_version: str | None = None) -> TritonImage:
-        """An image by its full URI. The execution role gets no permission to pull it.
+        """An image by its full URI. If that is in ECR, the execution role may pull it.
 
         Args:
             uri: Full URI, without white space.
@@ -271,7 +271,11 @@ class _RegistryImage(TritonImage):
     uri: str
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
-        return ContainerImage(self.uri)
+        found = ECR_URI.fullmatch(self.uri)
+        if found is None:
+            return ContainerImage(self.uri)
+        place = f"{found['region']}:{found['account']}:repository/{found['repository']}"
+        return ContainerImage(self.uri, f"arn:{Aws.PARTITION}:ecr:{place}")
 
     def _given_tag(self) -> str | None:
         name = self.uri.rpartition("/")[2]

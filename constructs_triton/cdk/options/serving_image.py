@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 
-from aws_cdk import Aws
 from aws_cdk import aws_ecr as ecr
 from constructs import Construct
 
 from constructs_triton.cdk.options.image import (
-    ECR_URI,
     ContainerImage,
     TritonImage,
     bind_image,
@@ -128,12 +126,7 @@ class _ServingImage(ServingImage):
     uri: str = ""
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
-        bound = bind_image(self.image, scope, instance_type)
-        if bound.ecr_repository_arn is None and (found := ECR_URI.fullmatch(bound.uri)):
-            account, region, name = found["account"], found["region"], found["repository"]
-            arn = f"arn:{Aws.PARTITION}:ecr:{region}:{account}:repository/{name}"
-            return ContainerImage(bound.uri, arn)
-        return bound
+        return bind_image(self.image, scope, instance_type)
 
 
 def image_uri(image: ServingImage) -> str:

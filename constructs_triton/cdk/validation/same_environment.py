@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from aws_cdk import Stack
-from constructs import Construct, IConstruct
+from constructs import Construct, Node
 
 from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
 
-def is_elsewhere(resource: IConstruct, stack: Stack) -> bool:
+class _HasNode(Protocol):
+    @property
+    def node(self) -> Node: ...
+
+
+def is_elsewhere(resource: object, stack: Stack) -> bool:
     """Whether a resource is in another account or Region than a stack; tokens are not."""
     environment = getattr(resource, "env", None)
     if environment is None:
@@ -20,7 +27,7 @@ def is_elsewhere(resource: IConstruct, stack: Stack) -> bool:
     return any(there != own and not is_token(there) and not is_token(own) for there, own in pairs)
 
 
-def check_is_here(scope: Construct, resource: IConstruct, what: str, method: str) -> None:
+def check_is_here(scope: Construct, resource: _HasNode, what: str, method: str) -> None:
     """Check that an imported endpoint is where its alarms and its scaling would be created.
 
     Application Auto Scaling scales what is in its account and Region, and an alarm watches the

@@ -203,3 +203,12 @@ def test_asset_needs_a_dockerfile(tmp_path: Path) -> None:
         InvalidValueError, match=r'^image: must be a folder with a Dockerfile, got ".*nope"'
     ):
         TritonImage.from_asset(tmp_path / "nope")
+
+
+def test_uri_in_ecr_may_be_pulled(tmp_path: Path) -> None:
+    """The address of an image in ECR names the repository, which the role may pull."""
+    stack = in_region("eu-west-1")
+    uri = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/team/triton:1"
+    make_endpoint(stack, tmp_path, TritonImage.from_registry(uri))
+    resource = flat(statements(synthesize(stack))["PullImage"]["Resource"])
+    assert resource.endswith(":ecr:eu-west-1:123456789012:repository/team/triton")
