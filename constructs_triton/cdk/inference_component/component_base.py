@@ -26,6 +26,7 @@ from constructs_triton.cdk.validation.property_types import GRANTEE, check_has
 from constructs_triton.cdk.validation.same_environment import is_elsewhere
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
+from constructs_triton_core.tokens import is_token
 
 
 class InferenceComponentBase(ComponentMetrics, Resource):
@@ -140,9 +141,10 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             min_capacity=min_capacity,
             max_capacity=max_capacity,
         )
-        if isinstance(self.node.default_child, CfnResource):
-            # A name that is written out does not refer to the component.
-            self._scalable.node.add_dependency(self.node.default_child)
+        component = self.node.default_child
+        # A name that is written out does not refer to the component.
+        if isinstance(component, CfnResource) and not is_token(self._metric_component_name()):
+            self._scalable.node.add_dependency(component)
         return self._scalable
 
     def add_alarms(

@@ -61,7 +61,7 @@ def endpoint(path: Path) -> TritonEndpoint:
         ),
         (
             {"target_model_naming": "x"},
-            '^target_model_naming: must be "content" or "plain", got \'x\'',
+            '^target_model_naming: must be "content" or "plain", got "x"',
         ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",

@@ -13,7 +13,7 @@ from cdk_apps import add_endpoint, make_stack, only_variant, synthesize
 from constructs_triton import TritonImage
 from constructs_triton_core.errors import RepositoryError
 
-IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/triton-vllm:26.05"
+IMAGE = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/triton-vllm:26.05"
 
 
 def make_endpoint(directory: Path, arguments: dict[str, Any], **props: Any) -> cdk.Stack:
