@@ -9,7 +9,7 @@ import aws_cdk as cdk
 import boto3
 import pytest
 
-from cdk_rehearse import SimulatedAccount
+from cdk_rehearse import SimulatedAccount, rehearse
 from constructs_triton import (
     InstanceType,
     ModelSource,
@@ -79,6 +79,23 @@ def test_a_deployed_stack_has_its_nested_stacks(
         session = boto3.Session(region_name="us-east-1")
         assert endpoints_of_stack(session, "Shop") == ["Catalog"]
         assert find_prefix(session, "Shop", None).url.endswith("/models/")
+
+
+def test_an_adopted_endpoint_of_a_nested_stack_exists_before(tmp_path: Path) -> None:
+    """A rehearsal creates the endpoints that nested stacks adopt, as it does for other stacks."""
+    app = cdk.App(outdir=str(tmp_path))
+    nested = cdk.NestedStack(cdk.Stack(app, "Shop"), "Vision")
+    source = ModelSource.from_directory(MODELS)
+    TritonMultiModelEndpoint(
+        nested,
+        "Catalog",
+        model_repository=TritonModelRepository(nested, "Models", source=source),
+        instance_type=InstanceType.of("ml.g5.xlarge"),
+        endpoint_name="catalog",
+        adopt_existing=True,
+    )
+    app.synth()
+    assert not rehearse(None, str(tmp_path), failures="none", orders=1).errors
 
 
 def test_the_cause_is_that_of_the_nested_stack(

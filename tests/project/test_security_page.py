@@ -145,6 +145,12 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         "test_environment_contents.py": "test_contents_are_bounded",
         "test_environment_build.py": ("test_a_package_that_exists_only_as_source_is_refused"),
     },
+    "Repositories of Hugging Face that `models copy` copies": {
+        "test_models_copy.py": (
+            "test_a_gated_repository_is_copied_without_links_and_without_the_token "
+            "test_a_damaged_file_leaves_nothing test_a_file_outside_the_folder_is_refused"
+        ),
+    },
     "Packages that `env build` installs": {
         "test_environment_layout.py": (
             "test_row_that_leads_out_of_a_package test_record_that_cannot_be_read "

@@ -12,6 +12,7 @@ from pathlib import Path
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError
 
 from ..account import SimulatedAccount
@@ -208,6 +209,20 @@ def expect_known(fleets: Iterable[str], endpoints: Mapping[str, str]) -> None:
             raise InvalidValueError(f"fleet {name!r}: OLD has no such endpoint; {fix}")
 
 
+def _with_nested(version: StackVersion) -> list[SynthesizedStack]:
+    """Return a stack as its template declares it, then the stacks that are nested in it."""
+    directory = version.directory
+    stack = SynthesizedStack(
+        version.name,
+        version.template,
+        () if directory is None else Assembly(directory).asset_manifests,
+        region=version.region,
+        account=version.account,
+        parameters=version.parameters,
+    )
+    return [stack] if directory is None else [stack, *stack.nested(directory, Template.read)]
+
+
 @contextmanager
 def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
     """Open an account for these versions, whose stacks have the same environment."""
@@ -215,14 +230,8 @@ def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
     with SimulatedAccount(stacks[0].account, stacks[0].region) as simulated:
         trial = Trial(simulated, reads=all(version.has_assets for version in versions))
         simulated.behaviour = behaviour
-        for library, each in product(construct_libraries(), stacks):
-            read = SynthesizedStack(
-                each.name,
-                each.template,
-                region=each.region,
-                account=each.account,
-                parameters=each.parameters,
-            )
+        with_nested = [read for stack in stacks for read in _with_nested(stack)]
+        for library, read in product(construct_libraries(), with_nested):
             library.assume_adopted(
                 read, simulated.api, lambda role: assume_role(simulated.api, role)
             )
