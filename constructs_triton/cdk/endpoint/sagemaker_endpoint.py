@@ -44,7 +44,7 @@ class SageMakerEndpoint(VariantMetrics, Resource):
     """The name; ``None`` for an endpoint that was imported by its ARN alone."""
     _endpoint_arn: str
     _has_arn_of_token = False
-    """Whether the ARN was made from a name that is known only at deployment."""
+    """Whether the ARN contains a name that is known only at deployment."""
 
     @property
     def endpoint_name(self) -> str:

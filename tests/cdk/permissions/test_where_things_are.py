@@ -318,9 +318,9 @@ def test_model_package_of_another_region_is_a_warning() -> None:
     arn = f"arn:aws:sagemaker:{THERE}:{OTHER}:model-package/group/1"
     models = TritonModelRepository(stack, "M", source=ModelSource.from_model_package(arn))
     TritonEndpoint(stack, "E", model_repository=models, model="m", instance_type=GPU)
-    told = " ".join(warnings(stack))
-    assert f"got {THERE}" in told
-    assert f"got {OTHER}" in told
+    found = " ".join(warnings(stack))
+    assert f"got {THERE}" in found
+    assert f"got {OTHER}" in found
 
 
 def test_images_of_aws_are_no_warning(tmp_path: Path) -> None:
