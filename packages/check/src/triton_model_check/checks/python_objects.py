@@ -11,6 +11,7 @@ from functools import partial
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
+from triton_model_check.checks.python_call_faults import faults_of_calls
 from triton_model_check.checks.python_calls import faults_of_answers, faults_of_called_models
 from triton_model_check.checks.python_faults import Fault
 from triton_model_check.checks.python_names import (
@@ -18,7 +19,6 @@ from triton_model_check.checks.python_names import (
     absent_attributes,
     absent_names,
 )
-from triton_model_check.checks.python_requests import faults_of_calls
 from triton_model_check.checks.python_sources import classes_with_real_utils
 from triton_model_check.checks.python_unbound import faults_of_unbound_names
 from triton_model_check.checks.rules import Problem, rule, warning
