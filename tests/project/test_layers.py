@@ -22,6 +22,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "datatypes",
         "bounded_json",
         "concurrency",
+        "schedule_expressions",
         "model_index",
         "aws_reader",
         "untrusted",

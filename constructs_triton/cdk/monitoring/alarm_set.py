@@ -121,7 +121,7 @@ class AlarmSet(Construct):
                 alarm.add_alarm_action(*actions)
         self._roll_back = False
         let_alarms_publish(self, list(self._alarms.values()))
-        warn_at_synthesis(self, self._notifies_nobody)
+        warn_at_synthesis(self, self._sends_nothing)
 
     @property
     def alarms(self) -> MappingProxyType[str, cloudwatch.Alarm]:
@@ -139,7 +139,7 @@ class AlarmSet(Construct):
         self._roll_back = True
         return tuple(alarm for name, alarm in self._alarms.items() if self._rules[name].rolls_back)
 
-    def _notifies_nobody(self) -> Finding | None:
+    def _sends_nothing(self) -> Finding | None:
         """Return a warning if no alarm has an action, and none rolls an update back."""
         if self._roll_back or action_arns(list(self._alarms.values())):
             return None
@@ -147,7 +147,7 @@ class AlarmSet(Construct):
             "alarms-without-actions",
             Severity.WARNING,
             "actions",
-            "the alarms have no actions, so they notify nobody",
+            "the alarms have no actions, so nothing is sent when they go off",
             "set actions=[aws_cloudwatch_actions.SnsAction(topic)], or acknowledge this if you "
             "watch the state of the alarms in another way, such as an EventBridge rule",
         )

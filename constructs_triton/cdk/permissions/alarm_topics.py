@@ -103,7 +103,7 @@ class _Deliveries:
             Severity.WARNING,
             "actions",
             f'the policy of topic "{topic.name}" does not let CloudWatch publish, '
-            "so the alarms notify nobody",
+            "so no notification of these alarms arrives",
             f"add a statement that allows {CLOUDWATCH} sns:Publish to {policies[0].node.path}",
         )
 
@@ -117,7 +117,7 @@ class _Deliveries:
                 Severity.WARNING,
                 "actions",
                 f'topic "{topic.name}" is encrypted with the AWS managed key {_AWS_MANAGED_KEY}, '
-                "which CloudWatch may not use, so the alarms notify nobody",
+                "which CloudWatch may not use, so no notification arrives",
                 "give the topic a key of your own: master_key=kms.Key(self, ...)",
             )
             return
@@ -130,7 +130,7 @@ class _Deliveries:
             Severity.WARNING,
             "actions",
             f'topic "{topic.name}" is encrypted with a KMS key{which} whose policy this app cannot '
-            "change, and the alarms notify nobody unless CloudWatch may use the key",
+            "change, and no notification arrives unless CloudWatch may use the key",
             f"allow {CLOUDWATCH} {' and '.join(SERVICE_ACTIONS)} in the policy of the key, and "
             "acknowledge this then",
         )

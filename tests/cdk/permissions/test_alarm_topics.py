@@ -121,7 +121,7 @@ def test_topic_of_which_nothing_is_known(tmp_path: Path) -> None:
 
 
 def test_alarms_without_actions_are_a_warning(tmp_path: Path) -> None:
-    """Alarms that notify nobody say so, unless they roll updates back or get an action later."""
+    """Alarms that send nothing have a warning; those that roll updates back have none."""
     stack = cdk.Stack(make_app(), "Test")
     endpoint = add_endpoint(stack, tmp_path, endpoint_name="one")
     silent, rolling, later = (
@@ -130,5 +130,5 @@ def test_alarms_without_actions_are_a_warning(tmp_path: Path) -> None:
     endpoint.add_rollback_alarms(*rolling.rollback_alarms)
     next(iter(later.alarms.values())).add_alarm_action(actions.SnsAction(sns.Topic(stack, "Topic")))
     synthesize(stack)
-    assert ["they notify nobody" in each for each in warnings(silent)] == [True]
+    assert ["nothing is sent when" in each for each in warnings(silent)] == [True]
     assert warnings(rolling) == warnings(later) == []
