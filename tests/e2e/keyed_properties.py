@@ -81,9 +81,12 @@ def _evaluated(function: Any) -> dict[str, Any]:
         try:
             return typing.get_type_hints(function, localns=names, include_extras=True)
         except NameError as error:
-            modules = [each for name, each in sys.modules.items() if name.startswith("constructs")]
-            found = [vars(each)[error.name] for each in modules if error.name in vars(each)]
-            names[error.name] = found[0] if found else object  # of a package that is not loaded
+            modules = [
+                each for module, each in sys.modules.items() if module.startswith("constructs")
+            ]
+            name = error.name or ""
+            found = [vars(each)[name] for each in modules if name in vars(each)]
+            names[name] = found[0] if found else object  # of a package that is not loaded
 
 
 def _kinds(hint: Any) -> list[Any]:
@@ -119,7 +122,7 @@ class KeyedStack(cdk.Stack):
         is_list = "Sequence" in str(hint)
         return [made] if is_list else made
 
-    def _option(self, kind: type, name: str) -> Any:
+    def _option(self, kind: Any, name: str) -> Any:
         found = keyed(kind.__init__)
         if kind is library.Deployment:
             return library.Deployment.all_at_once(alarms=[self._IAlarm(f"{name}Alarm")])
@@ -176,7 +179,7 @@ class KeyedStack(cdk.Stack):
             elif method != "__init__":
                 self._call(created, method)
 
-    def _with_keys(self, owner: type) -> Any:
+    def _with_keys(self, owner: Any) -> Any:
         hints = keyed(owner.__init__)
         return self._make(owner, **{name: self.value(hints[name], name) for name in self.wanted})
 
@@ -184,7 +187,7 @@ class KeyedStack(cdk.Stack):
         values = self._required(owner, given)
         return owner(self, owner.__name__, **{**values, **given})
 
-    def _required(self, owner: type, given: dict[str, Any]) -> dict[str, Any]:
+    def _required(self, owner: Any, given: dict[str, Any]) -> dict[str, Any]:
         hints = _hints(owner.__init__)
         needed = set(hints) - given.keys()
         if "copy_count" in needed:

@@ -30,7 +30,7 @@ def warnings(alarms: TritonAlarms) -> list[str]:
     return [str(entry.data) for entry in alarms.node.metadata if entry.type == "aws:cdk:warning"]
 
 
-def allowed(template: dict[str, Any], kind: str, document: str) -> list[list[str]]:
+def allowed(template: dict[str, Any], kind: str, document: str) -> list[Any]:
     """The actions that each policy of a type allows CloudWatch."""
     found = []
     for resource in resources(template, kind).values():

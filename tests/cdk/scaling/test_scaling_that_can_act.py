@@ -135,7 +135,9 @@ def add_policy(scaling: Any, name: str) -> None:
 
 def codes(stack: cdk.Stack) -> set[str]:
     """The codes of the warnings about scaling at synthesis."""
-    cdk.Stage.of(stack).synth(force=True)
+    stage = cdk.Stage.of(stack)
+    assert stage is not None
+    stage.synth(force=True)
     found = {each.rpartition("constructs-triton:")[2].rstrip("]") for each in warnings(stack)}
     return found & {
         "alarms-before-scaling",
@@ -264,7 +266,7 @@ def test_alarms_before_scaling(tmp_path: Path, name: str) -> None:
     assert len(found) == 1
 
 
-def schedule_parameters() -> list[tuple[type, str, str, Any]]:
+def schedule_parameters() -> list[tuple[Any, str, str, Any]]:
     """Each parameter of a public class whose type is a schedule of the CDK."""
     public = [getattr(library, name) for name in library.__all__]
     return [
