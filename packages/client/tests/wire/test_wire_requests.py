@@ -109,7 +109,7 @@ NOT_JSON = "a name, id or parameter cannot be written as JSON"
             {},
             'input "X": must be a NumPy array, got list; use numpy.asarray with a dtype',
         ),
-        ({"X": "hi"}, {}, rX),
+        ({"X": "hi"}, {}, r"got str; use numpy.asarray\(\[VALUE\], dtype=object\), and the"),
         (
             {"X": np.zeros(1, dtype="c8")},
             {},
