@@ -153,10 +153,15 @@ def s3(aws_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("AWS_ENDPOINT_URL", aws_url)
     client = boto3.client("s3")
     client.create_bucket(Bucket="models")
+    _empty_bucket(client)  # other tests write to it too
     yield client
+    _empty_bucket(client)
+    client.close()
+
+
+def _empty_bucket(client: Any) -> None:
     for item in client.list_objects_v2(Bucket="models").get("Contents", ()):
         client.delete_object(Bucket="models", Key=item["Key"])
-    client.close()
 
 
 @pytest.fixture(scope="module")

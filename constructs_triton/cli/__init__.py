@@ -71,7 +71,7 @@ COMMAND_GROUPS = {
         ),
         "models": Command(
             f"{_TOOLS}.models",
-            "change the models of a multi-model endpoint; copy those of Hugging Face",
+            "change the models of a multi-model endpoint",
             "load",
         ),
         "capture": Command(

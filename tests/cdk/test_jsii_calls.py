@@ -9,12 +9,13 @@ from pathlib import Path
 
 from programs import PROJECT
 
-# Its L1s alone make 130: they get dashboards, policies and alarms as finished JSON.
-MOST_CALLS = 500
+# Its L1s alone make 130: they get dashboards, policies and alarms as finished JSON. At the end of
+# the synthesis each alarm is asked for its actions, also for those of later: 114 calls.
+MOST_CALLS = 800
 
 
 def test_the_demo_calls_the_cdk_rarely(tmp_path: Path) -> None:
-    """``python app.py`` makes at most 500 calls through jsii;
+    """``python app.py`` makes at most 800 calls through jsii;
     each takes up to half a millisecond.
     """
     counter, app = PROJECT / "tests" / "jsii_calls.py", PROJECT / "app.py"

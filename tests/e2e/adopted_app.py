@@ -256,7 +256,9 @@ class Notebook:
 def template_of(notebook: Notebook, assembly: Path) -> dict[str, Any]:
     """The template of a state that adopts this endpoint."""
     text = (assembly / f"{STACK}.template.json").read_text()
-    body: dict[str, Any] = json.loads(text.replace(NAME, notebook.name))
+    # ARNs have the name in lower case.
+    text = text.replace(NAME, notebook.name).replace(NAME.lower(), notebook.name.lower())
+    body: dict[str, Any] = json.loads(text)
     return body
 
 

@@ -39,7 +39,7 @@ class CopyOptions(TypedDict, total=False):
                 "Main memory that each copy reserves, at least 128 MiB. It is not the memory of "
                 "GPUs, and not a limit. "
                 "SageMaker can place less than the memory of the instance type.",
-                example="Size.gibibytes(4)",
+                example="Size.mebibytes(4096)",
             ),
         ]
     ]
@@ -48,7 +48,7 @@ class CopyOptions(TypedDict, total=False):
         Value(
             "Main memory that each copy may use.",
             default_text="no limit",
-            example="Size.gibibytes(8)",
+            example="Size.mebibytes(8192)",
         ),
     ]
     number_of_accelerator_devices: Annotated[

@@ -166,6 +166,10 @@ class _Prefix:
     def __init__(self, container: ContainerSpec) -> None:
         self.index = partial(read_index, container)
         self.archive_names = partial(sorted, container.archives)
+        self.archive = Path
+
+    def unpacked(self, target_model: str) -> Path:
+        return self.folder / target_model
 
 
 def _endpoints() -> list[RunningEndpoint]:
@@ -235,9 +239,8 @@ def test_text_shows_how_to_call_every_endpoint(printed: Callable[..., str]) -> N
     assert "the archives below s3://b/p/, downloaded on the first call" in deployed
     for block in (single, only, empty, deployed):
         assert "Body=body)" in block
-    assert (
-        'EndpointName="many", ContentType=content_type, Body=body, TargetModel="a.tar.gz")' in many
-    )
+    target = 'ContentType="application/json", Body=body, TargetModel="a.tar.gz")'
+    assert f'EndpointName="many", {target}' in many
     assert text.endswith("ready (press Ctrl-C to stop)\n")
 
 
@@ -308,4 +311,4 @@ def test_progress_is_printed_on_standard_error(
     """Standard output contains only the endpoints."""
     main(["local", "up"])
     runs[0]["report"]("a line")
-    assert capsys.readouterr() == ("", "a line\n")
+    assert capsys.readouterr() == ("", "stopped\na line\n")

@@ -102,7 +102,7 @@ def test_a_branch_is_refused_with_its_commit(hub: Hub, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "token", [None, "hf_" + "other" * 6], ids=["no token", "token of another account"]
 )
-def test_no_access_says_what_to_do(token: str | None, words: str, hub: Hub, tmp_path: Path) -> None:
+def test_no_access_says_what_to_do(token: str | None, hub: Hub, tmp_path: Path) -> None:
     """Without access, the message names the terms and the variable; a stored login is not used."""
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "token").write_text(TOKEN)
