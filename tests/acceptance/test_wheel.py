@@ -154,9 +154,20 @@ def test_metadata_is_complete(distributions: Path) -> None:
     assert {(each["License-Expression"], each["License-File"]) for each in others} == {
         ("Apache-2.0", "LICENSE")
     }
-    assert [each["Requires-Python"] for each in found.values()] == [">=3.11"] * 4 + ["<3.14,>=3.11"]
+    assert [each["Requires-Python"] for each in found.values()] == [">=3.11"] * 5
     extras = {name: set(metadata.get_all("Provides-Extra", [])) for name, metadata in found.items()}
-    wanted = {"all", "env", "load", "local", "onnx", "plots", "rehearse", "testing"}
+    wanted = {
+        "all",
+        "env",
+        "hub",
+        "load",
+        "local",
+        "server",
+        "onnx",
+        "plots",
+        "rehearse",
+        "testing",
+    }
     assert wanted <= extras["constructs-triton"]
     assert extras["constructs-triton-client"] == {"aws", "bfloat16", "http"}
     # PyPI refuses a license classifier beside a license expression.
