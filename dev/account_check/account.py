@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,9 +86,7 @@ class Account:
             return  # nothing was deployed
         for bucket in resources.get("AWS::S3::Bucket", []):
             self._empty(bucket)
-        endpoints = [
-            arn.rpartition("/")[2] for arn in resources.get("AWS::SageMaker::Endpoint", [])
-        ]
+        endpoints = self._endpoint_names(resources.get("AWS::SageMaker::Endpoint", []))
         done = self._cdk("destroy", "--app", str(self.directory / "1"), "--force", stack)
         components = resources.get("AWS::SageMaker::InferenceComponent", [])
         groups = [f"/aws/sagemaker/Endpoints/{name}" for name in endpoints]
@@ -169,6 +167,12 @@ class Account:
                     each.get("PhysicalResourceId", "")
                 )
         return found
+
+    def _endpoint_names(self, arns: Collection[str]) -> list[str]:
+        """Return the names of endpoints, which their ARNs have in lower case only."""
+        pages = self.client("sagemaker").get_paginator("list_endpoints").paginate()
+        listed = (each for page in pages for each in page["Endpoints"])
+        return [each["EndpointName"] for each in listed if each["EndpointArn"] in arns]
 
     def _empty(self, bucket: str) -> None:
         s3 = self.client("s3")
