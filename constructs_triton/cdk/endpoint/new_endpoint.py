@@ -98,8 +98,7 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         log_retention: logs.RetentionDays | None,
     ) -> None:
         name, policy = resource["endpoint_name"], resource["removal_policy"]
-        if is_lookup_dummy(update["off_switch"]):
-            update = {**update, "off_switch": None}  # the next synthesis has the name
+        update = _without_stand_in(update)
         check_unique_name(scope, id, "endpoint_name", name)
         check_off_switch(scope, id, resource, requests, update)
         if container_metrics:
@@ -389,6 +388,11 @@ def _metrics_name(scope: Construct, id: str, endpoint_name: str | None) -> str:
     from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
 
     return metrics_name(scope, id, endpoint_name)
+
+
+def _without_stand_in(update: UpdateOptions) -> UpdateOptions:
+    """Leave out a switch whose name a lookup brings: the next synthesis has it."""
+    return {**update, "off_switch": None} if is_lookup_dummy(update["off_switch"]) else update
 
 
 def _check_kept(settled: Sequence[SettledVariant], policy: RemovalPolicy | None) -> None:
