@@ -121,7 +121,7 @@ def test_endpoint_refuses(stack: cdk.Stack, options: dict[str, Any], said: str) 
 
 COMPONENT_REFUSALS: list[tuple[dict[str, Any], str]] = [
     # Memory.
-    ({"min_memory": None}, "min_memory: is required; write min_memory=Size.gibibytes"),
+    ({"min_memory": None}, "min_memory: is required; write min_memory=Size.mebibytes"),
     ({"min_memory": Size.mebibytes(127)}, "min_memory: must be at least 128 MiB, got 127"),
     (
         {"min_memory": Size.gibibytes(193)},
