@@ -149,7 +149,8 @@ _IMPORTED: dict[str, Rule] = {}
 
 def rules_of(module: str) -> tuple[Rule, ...]:
     """Return the rules of an imported module, in its order."""
-    return tuple(rule for rule in _IMPORTED.values() if rule.function.__module__ == module)
+    imported = tuple(_IMPORTED.values())  # a copy: another thread may import rules meanwhile
+    return tuple(rule for rule in imported if rule.function.__module__ == module)
 
 
 def rule(

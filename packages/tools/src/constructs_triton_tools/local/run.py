@@ -293,7 +293,7 @@ async def _first_error() -> AsyncIterator[asyncio.TaskGroup]:
     try:
         async with asyncio.TaskGroup() as group:
             yield group
-    except* ConstructsTritonError as errors:
+    except* Exception as errors:
         raise errors.exceptions[0] from None
 
 

@@ -51,10 +51,10 @@ SMI = """#!/bin/sh
 case "$1" in
 --query-gpu=index) printf '0\\n1\\n' ;;
 --query-gpu=index,uuid) printf '0, GPU-aa\\n1, GPU-bb\\n' ;;
-*) sed 's/SELF/{pid}/' <<END
+*) sed -e s/SELF/{own}/ -e s/OTHER/{other}/ <<END
 GPU-aa, SELF, 426
 GPU-bb, SELF, 100
-GPU-aa, 1, 9000
+GPU-aa, OTHER, 9000
 GPU-aa, SELF, [N/A]
 END
 ;;
@@ -69,11 +69,12 @@ def test_gpu_memory_is_that_of_the_sessions_processes(
     and sizes that the driver does not know, are not counted.
     """
     program = tmp_path / "nvidia-smi"
-    program.write_text(SMI.format(pid=os.getpid()))
-    program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    assert gpu_bytes(os.getsid(0)) == {0: 426 * 2**20, 1: 100 * 2**20}
-    assert count_gpus() == 2
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True) as other:
+        program.write_text(SMI.format(own=os.getpid(), other=other.pid))
+        program.chmod(0o755)
+        assert gpu_bytes(os.getsid(0)) == {0: 426 * 2**20, 1: 100 * 2**20}
+        assert count_gpus() == 2
 
 
 def test_machine_without_nvidia_smi_has_no_gpu_memory(
