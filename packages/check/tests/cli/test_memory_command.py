@@ -85,6 +85,31 @@ def test_archives_that_stay_loaded(
 
 
 @pytest.mark.parametrize(
+    ("sizes", "code", "is_loaded"),
+    [
+        ((30_000, 40_000), 1, False),
+        ((8_000, 40_000), 1, True),
+        ((8_000, 8_000, 8_000), 0, True),
+    ],
+)
+def test_call_loads_no_archive_that_fits_nowhere(
+    sizes: tuple[int, ...],
+    code: int,
+    is_loaded: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Where each archive alone exceeds the GPU, a call loads none, and the line says so."""
+    for number, size in enumerate(sizes):
+        _plan(tmp_path, f"m{number}", size)
+    options = ("--target", "sagemaker-multi-model", "--instance-type", "ml.g5.xlarge")
+    assert _memory(tmp_path, *options) == code
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if "archives" in line)
+    assert ("a call of another one loads it" in line) is is_loaded
+    assert ("its load is expected to fail" in line) is not is_loaded
+
+
+@pytest.mark.parametrize(
     ("limit", "code", "said"),
     [
         ("0.9", 0, "2 of 3 archives stay loaded at once"),

@@ -57,7 +57,7 @@ def test_what_a_platform_is_assumed_to_have(
 def test_target_of_an_instance_type() -> None:
     """The instance type determines the hardware; the disk is local NVMe storage if there is any."""
     target = Target.named("sagemaker", instance_type="ml.g4dn.12xlarge")
-    assert (target.gpu_count, target.gpu_memory_mib) == (4, 16384)
+    assert (target.gpu_count, target.gpu_memory_mib) == (4, 15360)
     assert (target.memory_gib, target.storage_gb) == (192, 900)
     assert Target.named("sagemaker", instance_type="ml.g4dn.12xlarge", gpu_count=1).gpu_count == 1
     assert Target.named("sagemaker", instance_type="ml.m5.large").storage_gb is None

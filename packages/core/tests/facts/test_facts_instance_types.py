@@ -21,7 +21,7 @@ def test_table_has_every_published_type_and_no_other() -> None:
 @pytest.mark.parametrize(
     ("name", "hardware"),
     [
-        ("ml.g4dn.12xlarge", (4, "T4", 16384, "7.5", 900)),
+        ("ml.g4dn.12xlarge", (4, "T4", 15360, "7.5", 900)),
         ("ml.g5.xlarge", (1, "A10G", 22888, "8.6", 250)),
         ("ml.g6e.48xlarge", (8, "L40S", 45776, "8.9", 7600)),
         ("ml.p5.48xlarge", (8, "H100", 81920, "9.0", 30400)),

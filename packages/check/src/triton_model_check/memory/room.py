@@ -73,6 +73,8 @@ class Room:
 
     def _next_load(self) -> str:
         """Say what happens when one more archive is called."""
+        if self.load_limit is None and self.most == 0:
+            return "each needs more than is free alone, so its load is expected to fail"
         if self.load_limit is None:
             return "a call of another one loads it and unloads what was not called for longest"
         return (
