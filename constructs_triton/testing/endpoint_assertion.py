@@ -6,6 +6,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from constructs_triton.testing.argument_types import (
+    check_by_name,
+    check_name,
+    check_names,
+    check_numbers_by_name,
+)
 from constructs_triton.testing.differences import differing_names, differing_values, listed
 from constructs_triton.testing.synthesized_stack import Source, synthesized_source
 from constructs_triton_core.cloud_assembly.endpoints import (
@@ -59,13 +65,19 @@ def assert_endpoint(
     Raises:
         AssertionError: no endpoint is as described. The message lists the differences of the
             nearest one.
-        InvalidValueError: the stack is in no app, the template cannot be read, ``image_version`` is
-            not a string, ``variants`` is a mapping, or a ``Template`` does not have what is
-            compared.
+        InvalidValueError: the stack is in no app, the template cannot be read, an argument has the
+            wrong type, or a ``Template`` does not have what is compared.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
     _check_version(image_version)
     _check_variants(variants)
+    check_name("name", name, "digits")
+    check_names("instance_types", instance_types, "ml.g5.xlarge")
+    check_names("variants", variants, "AllTraffic")
+    check_names("models", models, "digits")
+    check_by_name("environment", environment, "SAGEMAKER_TRITON_LOG_VERBOSE", "true")
+    check_numbers_by_name("initial_variant_weights", initial_variant_weights, "AllTraffic")
+    check_numbers_by_name("initial_instance_counts", initial_instance_counts, "AllTraffic")
     source = synthesized_source(stack)
     endpoints = _endpoints_called(name, source.name, source.all_stacks())
     expected = _Expected(

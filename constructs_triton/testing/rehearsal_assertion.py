@@ -10,6 +10,11 @@ from aws_cdk import Stack, Stage
 from aws_cdk.assertions import Template
 from constructs import IConstruct
 
+from constructs_triton.testing.argument_types import (
+    check_by_name,
+    check_numbers_by_name,
+    listed_names,
+)
 from constructs_triton.testing.optional_packages import optional_package
 from constructs_triton.testing.synthesized_stack import stack_of, synthesized
 from constructs_triton_core.errors import InvalidValueError
@@ -54,9 +59,12 @@ def rehearse(
 
     Raises:
         TemplateError: a version cannot be read, or ``old`` cannot be deployed.
-        InvalidValueError: a stack is in no app, a code does not exist, or a parameter has no value.
+        InvalidValueError: a stack is in no app, a code does not exist, an argument has the wrong
+            type, or a parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
+    check_numbers_by_name("fleets", fleets, "digits")
+    check_by_name("parameters", parameters, "Stage", "prod")
     found: Rehearsal = optional_package("cdk_rehearse", "rehearse").rehearse(
         _version(old),
         _version(new),
@@ -64,8 +72,8 @@ def rehearse(
         failures=failures,
         orders=orders,
         parameters=parameters,
-        meanwhile=meanwhile,
-        acknowledge=acknowledge,
+        meanwhile=listed_names("meanwhile", meanwhile, "key-disabled=Key"),
+        acknowledge=listed_names("acknowledge", acknowledge, "rehearse-leftover"),
     )
     return found
 
@@ -102,7 +110,8 @@ def assert_update_keeps_serving(
     Raises:
         AssertionError: the rehearsal found errors. The message has each with its fix.
         TemplateError: a version cannot be read, or ``old`` cannot be deployed.
-        InvalidValueError: a stack is in no app, a code does not exist, or a parameter has no value.
+        InvalidValueError: a stack is in no app, a code does not exist, an argument has the wrong
+            type, or a parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
     __tracebackhide__ = True  # pytest shows the line of the test

@@ -11,6 +11,7 @@ from typing import Any
 
 from aws_cdk.assertions import Template
 
+from constructs_triton.testing.argument_types import listed_names
 from constructs_triton.testing.flat_resources import FlatResources
 from constructs_triton.testing.stable_templates import stable_template
 from constructs_triton.testing.synthesized_stack import Source, synthesized_source
@@ -56,9 +57,11 @@ def assert_no_replacement(
         AssertionError: a resource would be replaced or deleted. The message names the properties.
         MissingDependencyError: cfn-lint is not installed.
         InvalidValueError: a stack is in no app, a template cannot be read, the template of a nested
-            stack that has changed is not known, or one side is an app and the other is not.
+            stack that has changed is not known, an argument has the wrong type, or one side is an
+            app and the other is not.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
+    allowed = listed_names("allowed", allowed, "AWS::S3::Bucket")
     old_template, new_template = _template(before), _template(after)
     if _is_app(old_template) != _is_app(new_template):
         raise InvalidValueError(
@@ -87,12 +90,19 @@ def _resources(template: StableTemplate) -> FlatResources:
 
 def _is_app(template: StableTemplate) -> bool:
     """Return whether these are the stable templates of an app, by the IDs of its stacks."""
-    return bool(template) and all("Resources" in each for each in template.values())
+    return bool(template) and all(
+        isinstance(each, Mapping) and "Resources" in each for each in template.values()
+    )
 
 
 def _template(source: Source | StableTemplate) -> StableTemplate:
     """Return the stable template of a stack, or those of an app by the stacks' IDs."""
     if isinstance(source, Mapping):
+        if source and "Resources" not in source and not _is_app(source):
+            raise InvalidValueError(
+                "before, after: must be stable templates, got a mapping without Resources; "
+                "write stable_template(stack)"
+            )
         return source
     if isinstance(source, Template):
         # It has no names for its assets. Their digests are in properties that replace nothing, or

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from constructs_triton.testing.argument_types import check_name
+from constructs_triton_core.errors import InvalidValueError
+
 if TYPE_CHECKING:
     from constructs_triton_client.recorded_requests import RecordedRequests
     from constructs_triton_client.triton_client import TritonClient
@@ -31,12 +34,24 @@ def assert_responses(
     Raises:
         AssertionError: a response differs, or the endpoint returned an error. The message has a
             line for each difference.
-        InvalidValueError: the file cannot be read, or a request in it is malformed.
+        InvalidValueError: the file cannot be read, a request in it is malformed, or an argument has
+            the wrong type.
     """
     from constructs_triton_client.recorded_requests import RecordedRequests
     from constructs_triton_tools.operations.verification import verify_requests
 
     __tracebackhide__ = True  # pytest shows the line of the test
+    check_name("target_model", target_model, "resnet")
+    if not hasattr(client, "archive_of"):
+        raise InvalidValueError(
+            f"client: must be a TritonClient, got {type(client).__name__}; "
+            'write TritonClient.for_endpoint("...")'
+        )
+    if not isinstance(recorded, RecordedRequests | Path | str):
+        raise InvalidValueError(
+            f"recorded: must be the path of a file, got {type(recorded).__name__}; write it with "
+            "`constructs-triton invoke --record`"
+        )
     requests = (
         recorded if isinstance(recorded, RecordedRequests) else RecordedRequests.from_file(recorded)
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from constructs_triton.testing.argument_types import check_bounds, check_name, check_number
 from constructs_triton.testing.differences import differing, listed
 from constructs_triton.testing.synthesized_stack import Source, synthesized_source
 from constructs_triton_core.cloud_assembly.scaling import DeclaredPolicy, scaling_policies
@@ -42,10 +43,14 @@ def assert_scales(
     Raises:
         AssertionError: no policy is as described. The message lists the differences of the nearest
             one.
-        InvalidValueError: ``on`` is missing, the stack is in no app, or the template cannot be
-            read.
+        InvalidValueError: ``on`` is missing, an argument has the wrong type, the stack is in no
+            app, or the template cannot be read.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
+    check_name("on", on, "InvocationsPerInstance")
+    check_name("of", of, "AllTraffic")
+    check_number("target", target, 60)
+    check_bounds("between", between)
     source = synthesized_source(stack)
     policies = [
         _Policy.of(policy) for each in source.all_stacks() for policy in scaling_policies(each)

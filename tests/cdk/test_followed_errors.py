@@ -289,6 +289,16 @@ MISTAKES: dict[str, Mistake] = {
         '"123456789012.dkr.ecr.eu-west-1.amazonaws.com/triton:1"',
         more='image="123456789012.dkr.ecr.eu-west-1.amazonaws.com/triton:1"',
     ),
+    "image of another server of AWS": mistake(
+        ENSEMBLE,
+        ', image=TritonImage.from_registry("763104351884.dkr.ecr.eu-west-1.amazonaws.com/vllm:1")',
+        "",
+        more="image=TritonImage.from_registry("
+        '"763104351884.dkr.ecr.eu-west-1.amazonaws.com/vllm:1")',
+    ),
+    "small number as interval": mistake(
+        ENSEMBLE, "10", more="deployment=Deployment.blue_green_canary(wait_interval=10)"
+    ),
     "seconds as objective": mistake(
         ENSEMBLE.format("") + ".add_alarms(model_latency_objective=0.25)", "0.25"
     ),
@@ -404,6 +414,8 @@ def test_followed_hint_lets_the_app_run(name: str, path: Path) -> None:
             "instance type of EC2",
             r'write InstanceType\.of\("ml\.c6i\.large"\), with .* not of aws_ec2$',
         ),
+        ("small number as interval", r"write Duration\.seconds\(10\) or Duration\.minutes\(10\)$"),
+        ("number as timeout", r"write Duration\.seconds\(600\)$"),
         ("mapping of CloudFormation as variant", r"variant_name='a', initial_variant_weight=9\)$"),
         ("archive without its digest", r'did you mean "other"\?$'),
         ("list of rollback alarms", r"^alarms: .*; write \* before it"),
@@ -417,3 +429,22 @@ def test_hint_has_the_values_of_the_user(name: str, message: str, path: Path) ->
     """
     with pytest.raises((TypeError, ValueError), match=message):
         run(MISTAKES[name].app, path)
+
+
+def test_string_of_another_server_of_aws_is_an_image_of_a_component(path: Path) -> None:
+    """The error about a string shows the image of the construct that serves it."""
+    uri = "763104351884.dkr.ecr.eu-west-1.amazonaws.com/vllm:1"
+    with pytest.raises(ValueError, match=r"AWS's image .vllm. has no Triton$") as error:
+        run(ENSEMBLE.replace("{}", f', image="{uri}"'), path)
+    image, _, place = hint_of(str(error.value)).partition(" and give it to ")
+    assert image == f'ServingImage.from_registry("{uri}")'
+    assert place.startswith("ContainerInferenceComponent, ")
+    cpu = 'InstanceType.of("ml.c6i.large")'
+    bounds = "min_instance_count=1, max_instance_count=1"
+    host = f'TritonComponentEndpoint(self, "H", instance_type={cpu}, {bounds})'
+    options = 'number_of_cpu_cores=1, environment={"SM_VLLM_MODEL": "Qwen/Qwen3-0.6B"}'
+    run(
+        f'ContainerInferenceComponent(self, "C", endpoint={host}, image={image}, '
+        f"min_memory=Size.gibibytes(1), {options})",
+        path,
+    )

@@ -68,6 +68,10 @@ class TritonImage(ABC):
         """
         return None
 
+    def _given_place(self) -> str:
+        """The URI of an image of your own, or the ARN of its repository; ``""`` for others."""
+        return ""
+
     @staticmethod
     def dlc(version: str = images.DEFAULT_VERSION) -> TritonImage:
         """The prebuilt Triton image of AWS. The instance type decides between GPU and CPU image.
@@ -156,7 +160,18 @@ class TritonImage(ABC):
 
 
 def check_image(image: TritonImage, scope: Construct) -> None:
-    """Check an image before the endpoint is added to the stack of ``scope``."""
+    """Check an image before the endpoint is added to the stack of ``scope``.
+
+    Raises:
+        InvalidValueError: it is an image of AWS that has another server than Triton.
+        FactNotFoundError: the Region has no image of the version.
+    """
+    other = images.server_of_aws(image._given_place())
+    if other is not None:
+        raise InvalidValueError(
+            f'image: AWS\'s image "{other}" has no Triton; remove image, or serve it with '
+            "ContainerInferenceComponent and ServingImage.from_registry"
+        )
     if isinstance(image, DlcImage):
         region = environment_of(scope).region
         if not is_token(region):
@@ -261,6 +276,9 @@ class _EcrImage(TritonImage):
         uri = self.repository.repository_uri_for_tag_or_digest(self.tag_or_digest)
         return ContainerImage(uri, self.repository.repository_arn)
 
+    def _given_place(self) -> str:
+        return self.repository.repository_arn
+
     def _given_tag(self) -> str | None:
         return None if self.tag_or_digest.startswith("sha256:") else self.tag_or_digest
 
@@ -276,6 +294,9 @@ class _RegistryImage(TritonImage):
             return ContainerImage(self.uri)
         place = f"{found['region']}:{found['account']}:repository/{found['repository']}"
         return ContainerImage(self.uri, f"arn:{Aws.PARTITION}:ecr:{place}")
+
+    def _given_place(self) -> str:
+        return self.uri
 
     def _given_tag(self) -> str | None:
         name = self.uri.rpartition("/")[2]

@@ -10,7 +10,10 @@ from aws_cdk import aws_ec2 as ec2
 
 from constructs_triton_core.schedule_expressions import cron_fields, schedule_problem
 from constructs_triton_core.tokens import is_token
+from triton_model_check.facts.images import server_of_aws
 
+# The API has seconds, and people who write a small number may mean minutes.
+_FEW_MINUTES = 60
 _STRING = re.compile(r'"[^"]*"')
 _NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
 _KEY, _ROLE, _BUCKET = (
@@ -78,6 +81,8 @@ def with_value(example: str, value: object) -> str:
     if isinstance(value, str):
         return _with_text(example, value)
     if isinstance(value, int | float) and not isinstance(value, bool):
+        if example.startswith("Duration.seconds(") and 0 < value <= _FEW_MINUTES:
+            return f"Duration.seconds({value}) or Duration.minutes({value})"
         is_seconds = 0 < value < 1 and "millis(" in example
         return _with_literal(example, _NUMBER, repr(round(value * 1000) if is_seconds else value))
     return example
@@ -86,6 +91,11 @@ def with_value(example: str, value: object) -> str:
 def _with_text(example: str, value: str) -> str:
     if ".cron(" in example:
         return _schedule(example, value)
+    if "TritonImage.dlc" in example and (other := server_of_aws(value)) is not None:
+        return (
+            f'ServingImage.from_registry("{value}") and give it to ContainerInferenceComponent, '
+            f'because AWS\'s image "{other}" has no Triton'
+        )
     for call, pattern, meaning in _MEANINGS:
         if call in example and (match := re.fullmatch(pattern, value)):
             return match.expand(meaning)

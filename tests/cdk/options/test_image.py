@@ -212,3 +212,35 @@ def test_uri_in_ecr_may_be_pulled(tmp_path: Path) -> None:
     make_endpoint(stack, tmp_path, TritonImage.from_registry(uri))
     resource = flat(statements(synthesize(stack))["PullImage"]["Resource"])
     assert resource.endswith(":ecr:eu-west-1:123456789012:repository/team/triton")
+
+
+@pytest.mark.parametrize("repository", ["vllm", "djl-inference", "huggingface-pytorch-inference"])
+@pytest.mark.parametrize("is_by_uri", [True, False])
+def test_other_server_of_aws_is_refused(repository: str, is_by_uri: bool, tmp_path: Path) -> None:
+    """A prebuilt image of AWS with another server loads no model, so it is an error."""
+    stack = in_region("eu-west-1")
+    if is_by_uri:
+        uri = f"763104351884.dkr.ecr.eu-west-1.amazonaws.com/{repository}:0.11-gpu"
+        image = TritonImage.from_registry(uri)
+    else:
+        arn = f"arn:aws:ecr:eu-west-1:763104351884:repository/{repository}"
+        image = TritonImage.from_ecr_repository(
+            ecr.Repository.from_repository_arn(stack, "Images", arn), "0.11"
+        )
+    with pytest.raises(
+        InvalidValueError, match=f'^image: AWS\'s image "{repository}" has no Triton'
+    ):
+        make_endpoint(stack, tmp_path, image)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "763104351884.dkr.ecr.eu-west-1.amazonaws.com/sagemaker-tritonserver:26.05-py3",
+        "111122223333.dkr.ecr.eu-west-1.amazonaws.com/vllm:26.05",
+        "nvcr.io/nvidia/tritonserver:26.05-vllm-python-py3",
+    ],
+)
+def test_image_that_may_be_triton_passes(uri: str, tmp_path: Path) -> None:
+    """The content of an image of your own is not known by its name."""
+    make_endpoint(in_region("eu-west-1"), tmp_path, TritonImage.from_registry(uri))

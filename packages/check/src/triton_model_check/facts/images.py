@@ -28,6 +28,7 @@ __all__ = [
     "published_versions",
     "python_version",
     "release_of_server",
+    "server_of_aws",
     "version_of_image",
 ]
 
@@ -36,6 +37,13 @@ DEFAULT_VERSION = "26.05"
 
 _TAG_VERSION = re.compile(r":(\d\d\.\d\d)-")
 # GovCloud, the isolated partitions and the European Sovereign Cloud.
+_REPOSITORY = r"(?P<repository>[a-z0-9._/-]+)"
+_IMAGE_IN_ECR = re.compile(
+    rf"(?P<account>\d{{12}})\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(?:\.cn)?/{_REPOSITORY}"
+)
+_REPOSITORY_ARN = re.compile(
+    rf"arn:[a-z-]+:ecr:[^:]*:(?P<account>\d{{12}}):repository/{_REPOSITORY}"
+)
 _WITHOUT_IMAGES = ("us-gov-", "us-iso", "eu-iso", "eusc-")
 
 
@@ -314,6 +322,22 @@ def dns_suffix(region: str) -> str:
         if re.fullmatch(partition["region_regex"], region):
             return str(partition["dns_suffix"])
     raise _unknown_region(region)
+
+
+def server_of_aws(uri_or_arn: str) -> str | None:
+    """Return the repository of a prebuilt image of AWS that has another server than Triton.
+
+    ``uri_or_arn`` is the URI of an image, or the ARN of its repository in ECR. ``None`` is an image
+    of Triton, or of anyone else, whose content is not known. AWS names the repository by the
+    server, in the same accounts: ``vllm``, ``djl-inference``, ``pytorch-inference``
+    (https://aws.github.io/deep-learning-containers/reference/available_images/).
+    """
+    found = _IMAGE_IN_ECR.match(uri_or_arn) or _REPOSITORY_ARN.match(uri_or_arn)
+    facts = load("images")
+    accounts = {*facts["accounts"].values(), *facts["legacy_accounts"].values()}
+    if found is None or found["account"] not in accounts or "triton" in found["repository"]:
+        return None
+    return found["repository"]
 
 
 def _accounts(image: ImageVersion) -> dict[str, str]:
