@@ -13,7 +13,11 @@ from constructs import Construct
 
 from constructs_triton.cdk.metrics.metric_values import Metric
 from constructs_triton.cdk.options.rollback_alarms import note_alarm
-from constructs_triton.cdk.permissions.alarm_topics import action_arns, let_alarms_publish
+from constructs_triton.cdk.permissions.alarm_topics import (
+    NotedAlarm,
+    have_actions,
+    let_alarms_publish,
+)
 from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
 from constructs_triton.cdk.scaling.targets import microseconds, product
 from constructs_triton.cdk.validation.property_types import check_has, check_type
@@ -77,7 +81,7 @@ class AlarmRule:
         """Create the alarm. ``whose`` ends its description,
         which is all that an email or a pager shows.
         """
-        return cloudwatch.Alarm(
+        return NotedAlarm(
             scope,
             id,
             metric=self.metric.to_cdk(),
@@ -141,7 +145,7 @@ class AlarmSet(Construct):
 
     def _sends_nothing(self) -> Finding | None:
         """Return a warning if no alarm has an action, and none rolls an update back."""
-        if self._roll_back or action_arns(list(self._alarms.values())):
+        if self._roll_back or have_actions(list(self._alarms.values())):
             return None
         return Finding(
             "alarms-without-actions",

@@ -12,18 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
-import jsii
-from aws_cdk import Annotations, Reference, Tokenization
+from aws_cdk import Reference, Stack, Tokenization
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
-from constructs import Construct, IConstruct, IValidation
+from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.permissions.statements import listed
 from constructs_triton.cdk.validation.read_once import environment_of, stack_of
+from constructs_triton.cdk.validation.synthesis_warning import add_warning, at_synthesis
 from constructs_triton_core.facts.encrypted_data import CLOUDWATCH, SERVICE_ACTIONS
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
@@ -33,13 +35,74 @@ _PUBLISHING = ("*", "sns:*", "sns:publish")
 _ACTION_LISTS = ("_alarm_action_arns", "_ok_action_arns", "_insufficient_data_action_arns")
 
 
+_alarms_of: WeakKeyDictionary[Stack, list[tuple[Construct, cloudwatch.IAlarm]]] = (
+    WeakKeyDictionary()
+)
+
+
+class NotedAlarm(cloudwatch.Alarm):
+    """An alarm that notes which kinds of actions it has, so that only these are read later.
+
+    Reading a list of the CDK that is empty is a call to its process too.
+    """
+
+    action_lists: tuple[str, ...] = ()
+    """The attributes with the ARNs of the actions that were added."""
+
+    def add_alarm_action(self, *actions: cloudwatch.IAlarmAction) -> None:
+        """Add actions for the state ALARM."""
+        self._note("_alarm_action_arns")
+        super().add_alarm_action(*actions)
+
+    def add_ok_action(self, *actions: cloudwatch.IAlarmAction) -> None:
+        """Add actions for the state OK."""
+        self._note("_ok_action_arns")
+        super().add_ok_action(*actions)
+
+    def add_insufficient_data_action(self, *actions: cloudwatch.IAlarmAction) -> None:
+        """Add actions for the state INSUFFICIENT_DATA."""
+        self._note("_insufficient_data_action_arns")
+        super().add_insufficient_data_action(*actions)
+
+    def _note(self, name: str) -> None:
+        if name not in self.action_lists:
+            self.action_lists = (*self.action_lists, name)
+
+
 def let_alarms_publish(scope: Construct, alarms: Sequence[cloudwatch.IAlarm]) -> None:
     """Let CloudWatch notify the topics that the alarms have at the end of the synthesis.
 
     What cannot be changed from this app, such as the policy of an imported key, becomes a warning
     of ``scope``.
     """
-    scope.node.add_validation(_Deliveries(scope, alarms))
+    stack = stack_of(scope)
+    if stack not in _alarms_of:
+        _alarms_of[stack] = []
+        at_synthesis(scope, partial(_let_publish, stack))
+    _alarms_of[stack].extend((scope, alarm) for alarm in alarms)
+
+
+def _let_publish(stack: Stack) -> None:
+    """Add the permissions for each topic of a stack's alarms, and warn about those that cannot be
+    added.
+    """
+    arns_of: dict[cloudwatch.IAlarm, list[str]] = {}
+    scopes_of: dict[str, list[Construct]] = {}
+    for scope, alarm in _alarms_of[stack]:
+        if alarm not in arns_of:
+            arns_of[alarm] = list(_action_arns(alarm))
+        for arn in arns_of[alarm]:
+            scopes = scopes_of.setdefault(arn, [])
+            if scope not in scopes:
+                scopes.append(scope)
+
+    for arn, scopes in scopes_of.items():
+        topic = _find_topic(stack, arn)
+        if topic is None:
+            continue
+        for finding in (*_allow_publishing(stack, topic), *_allow_key(stack, topic)):
+            for scope in scopes:
+                add_warning(scope, finding)
 
 
 @dataclass(frozen=True)
@@ -67,94 +130,79 @@ class _KnownTopic:
         return "" if self.key is None else self.key.key_arn
 
 
-@jsii.implements(IValidation)
-class _Deliveries:
-    """Changes policies when all alarms, actions and policies exist: after the aspects."""
+def _allow_publishing(stack: Stack, topic: _KnownTopic) -> Iterator[Finding]:
+    if topic.cfn is None:
+        return  # The policies of a topic outside of this app are not known.
+    policies = [*_policies_of(topic.cfn)]
+    if not policies or any(map(_lets_cloudwatch_publish, policies)):
+        return
+    policy = policies[0].node.scope
+    if isinstance(policy, sns.TopicPolicy):
+        statement = _statement(stack, "PublishAlarms", ["sns:Publish"], topic.cfn.ref)
+        policy.document.add_statements(statement)
+        return
+    yield Finding(
+        "alarm-topic-policy",
+        Severity.WARNING,
+        "actions",
+        f'the policy of topic "{topic.name}" does not let CloudWatch publish, '
+        "so no notification of these alarms arrives",
+        f"add a statement that allows {CLOUDWATCH} sns:Publish to {policies[0].node.path}",
+    )
 
-    def __init__(self, scope: Construct, alarms: Sequence[cloudwatch.IAlarm]) -> None:
-        self._scope = scope
-        self._alarms = tuple(alarms)
 
-    def validate(self) -> list[str]:
-        """Add the permissions, and warn about those that cannot be added."""
-        for arn in action_arns(self._alarms):
-            topic = _find_topic(self._scope, arn)
-            if topic is None:
-                continue
-            for finding in (*self._allow_publishing(topic), *self._allow_key(topic)):
-                Annotations.of(self._scope).add_warning_v2(
-                    f"constructs-triton:{finding.code}", finding.one_line
-                )
-        return []
-
-    def _allow_publishing(self, topic: _KnownTopic) -> Iterator[Finding]:
-        if topic.cfn is None:
-            return  # The policies of a topic outside of this app are not known.
-        policies = [*_policies_of(topic.cfn)]
-        if not policies or any(map(_lets_cloudwatch_publish, policies)):
-            return
-        policy = policies[0].node.scope
-        if isinstance(policy, sns.TopicPolicy):
-            statement = self._statement("PublishAlarms", ["sns:Publish"], topic.cfn.ref)
-            policy.document.add_statements(statement)
-            return
-        yield Finding(
-            "alarm-topic-policy",
-            Severity.WARNING,
-            "actions",
-            f'the policy of topic "{topic.name}" does not let CloudWatch publish, '
-            "so no notification of these alarms arrives",
-            f"add a statement that allows {CLOUDWATCH} sns:Publish to {policies[0].node.path}",
-        )
-
-    def _allow_key(self, topic: _KnownTopic) -> Iterator[Finding]:
-        key = topic.key
-        if not topic.key_id:
-            return
-        if topic.key_id.endswith(_AWS_MANAGED_KEY):
-            yield Finding(
-                "alarm-topic-key",
-                Severity.WARNING,
-                "actions",
-                f'topic "{topic.name}" is encrypted with the AWS managed key {_AWS_MANAGED_KEY}, '
-                "which CloudWatch may not use, so no notification arrives",
-                "give the topic a key of your own: master_key=kms.Key(self, ...)",
-            )
-            return
-        statement = self._statement("EncryptAlarms", SERVICE_ACTIONS, "*")
-        if key is not None and _add_to_policy(key, statement):
-            return
-        which = "" if is_token(topic.key_id) else f" {topic.key_id}"
+def _allow_key(stack: Stack, topic: _KnownTopic) -> Iterator[Finding]:
+    key = topic.key
+    if not topic.key_id:
+        return
+    if topic.key_id.endswith(_AWS_MANAGED_KEY):
         yield Finding(
             "alarm-topic-key",
             Severity.WARNING,
             "actions",
-            f'topic "{topic.name}" is encrypted with a KMS key{which} whose policy this app cannot '
-            "change, and no notification arrives unless CloudWatch may use the key",
-            f"allow {CLOUDWATCH} {' and '.join(SERVICE_ACTIONS)} in the policy of the key, and "
-            "acknowledge this then",
+            f'topic "{topic.name}" is encrypted with the AWS managed key {_AWS_MANAGED_KEY}, '
+            "which CloudWatch may not use, so no notification arrives",
+            "give the topic a key of your own: master_key=kms.Key(self, ...)",
         )
+        return
+    statement = _statement(stack, "EncryptAlarms", SERVICE_ACTIONS, "*")
+    if key is not None and _add_to_policy(key, statement):
+        return
+    which = "" if is_token(topic.key_id) else f" {topic.key_id}"
+    yield Finding(
+        "alarm-topic-key",
+        Severity.WARNING,
+        "actions",
+        f'topic "{topic.name}" is encrypted with a KMS key{which} whose policy this app cannot '
+        "change, and no notification arrives unless CloudWatch may use the key",
+        f"allow {CLOUDWATCH} {' and '.join(SERVICE_ACTIONS)} in the policy of the key, and "
+        "acknowledge this then",
+    )
 
-    def _statement(self, sid: str, actions: Sequence[str], resource: str) -> iam.PolicyStatement:
-        account = environment_of(self._scope).account
-        return iam.PolicyStatement(
-            sid=sid,
-            principals=[iam.ServicePrincipal(CLOUDWATCH)],
-            actions=list(actions),
-            resources=[resource],
-            conditions={"StringEquals": {"aws:SourceAccount": account}},
-        )
+
+def _statement(
+    stack: Stack, sid: str, actions: Sequence[str], resource: str
+) -> iam.PolicyStatement:
+    account = environment_of(stack).account
+    return iam.PolicyStatement(
+        sid=sid,
+        principals=[iam.ServicePrincipal(CLOUDWATCH)],
+        actions=list(actions),
+        resources=[resource],
+        conditions={"StringEquals": {"aws:SourceAccount": account}},
+    )
 
 
-def action_arns(alarms: Sequence[cloudwatch.IAlarm]) -> list[str]:
-    """Return the ARNs of the actions of the alarms, each once."""
-    arns = [
-        arn
-        for alarm in alarms
-        for name in _ACTION_LISTS
-        for arn in getattr(alarm, name, None) or ()
-    ]
-    return list(dict.fromkeys(arns))
+def have_actions(alarms: Sequence[cloudwatch.IAlarm]) -> bool:
+    """Whether any of the alarms has an action."""
+    return any(any(_action_arns(alarm)) for alarm in alarms)
+
+
+def _action_arns(alarm: cloudwatch.IAlarm) -> Iterator[str]:
+    """Yield the ARNs of the actions of an alarm."""
+    lists = alarm.action_lists if isinstance(alarm, NotedAlarm) else _ACTION_LISTS
+    for name in lists:
+        yield from getattr(alarm, name, None) or ()
 
 
 def _add_to_policy(key: kms.IKey, statement: iam.PolicyStatement) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from aws_cdk import aws_applicationautoscaling as appscaling
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.validation.read_once import stack_of
@@ -30,7 +31,7 @@ _OF_INSTANCES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScalingAtSynthesis:
     """What a scalable target has when everything is added.
 
@@ -54,7 +55,7 @@ class ScalingAtSynthesis:
     def without_policy(self) -> Finding | None:
         """Return a warning if neither a policy nor a schedule changes the count."""
         is_fixed = self.bounds[0] == self.bounds[1]
-        if is_fixed or self._actions() or self._policies() > self.automatic_policies:
+        if is_fixed or self._actions or self._policies() > self.automatic_policies:
             return None
         return Finding(
             "scaling-without-policy",
@@ -71,7 +72,7 @@ class ScalingAtSynthesis:
         Source: SageMaker developer guide, "Autoscale an asynchronous endpoint": only a step policy
         on a metric of the queue scales out from zero.
         """
-        actions = self._actions()
+        actions = self._actions
         is_started = any(_is_above_zero(each.get("minCapacity")) for each in actions)
         is_raised = is_started or any(_is_above_zero(each.get("maxCapacity")) for each in actions)
         if not is_raised and any(each.get("maxCapacity") == 0 for each in actions):
@@ -103,18 +104,22 @@ class ScalingAtSynthesis:
             "raise it by hand",
         )
 
-    def _policies(self) -> int:
-        """The number of policies of the target, also of those that are added with the CDK."""
-        return sum(
-            isinstance(construct, appscaling.CfnScalingPolicy)
-            for construct in self.scope.node.find_all()
-        )
+    @cached_property
+    def _constructs(self) -> Sequence[IConstruct]:
+        """What the target has, also what is added with the CDK."""
+        return self.scope.node.find_all()
 
-    def _actions(self) -> list[Mapping[str, Any]]:
+    def _policies(self) -> int:
+        """The number of policies of the target."""
+        return sum(isinstance(each, appscaling.CfnScalingPolicy) for each in self._constructs)
+
+    @cached_property
+    def _actions(self) -> Sequence[Mapping[str, Any]]:
         """The new bounds of each schedule."""
-        target = self.scope.node.find_child("Resource").node.default_child
-        assert isinstance(target, appscaling.CfnScalableTarget)
-        schedules = stack_of(self.scope).resolve(target.scheduled_actions) or []
+        schedules: list[Mapping[str, Any]] = []
+        for construct in self._constructs:
+            if isinstance(construct, appscaling.CfnScalableTarget):
+                schedules += stack_of(self.scope).resolve(construct.scheduled_actions) or []
         return [each.get("scalableTargetAction") or {} for each in schedules]
 
 

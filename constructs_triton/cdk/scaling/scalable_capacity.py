@@ -24,9 +24,8 @@ from constructs_triton.cdk.scaling.target_tracking import (
 )
 from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton.cdk.validation.read_once import environment_of
-from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
+from constructs_triton.cdk.validation.synthesis_warning import add_warning, at_synthesis
 from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.findings import Finding
 
 
 class ScalableCapacity(Construct):
@@ -70,8 +69,7 @@ class ScalableCapacity(Construct):
         self._metric = metric
         self._tracking = TargetTracking(self, self.scalable_target, metric)
         self._may_reach_zero = may_be_zero(min_capacity)
-        warn_at_synthesis(self, lambda: self._at_synthesis().without_policy())
-        warn_at_synthesis(self, self._without_way_back)
+        at_synthesis(self, self._warn_of_scaling)
 
     @property
     def _cfn_target(self) -> appscaling.CfnScalableTarget:
@@ -150,8 +148,12 @@ class ScalableCapacity(Construct):
         """Return what the target has when everything is added."""
         raise NotImplementedError
 
-    def _without_way_back(self) -> Finding | None:
-        return self._at_synthesis().without_way_back(can_reach_zero=self._may_reach_zero)
+    def _warn_of_scaling(self) -> None:
+        scaling = self._at_synthesis()
+        way_back = scaling.without_way_back(can_reach_zero=self._may_reach_zero)
+        for finding in (scaling.without_policy(), way_back):
+            if finding is not None:
+                add_warning(self, finding)
 
     def _after_schedule(self, min_capacity: float | None, max_capacity: float | None) -> None:
         """Add what a schedule with these bounds needs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Protocol
 
 from aws_cdk import Stack
@@ -19,12 +20,19 @@ class _HasNode(Protocol):
 
 def is_elsewhere(resource: object, stack: Stack) -> bool:
     """Whether a resource is in another account or Region than a stack; tokens are not."""
-    environment = getattr(resource, "env", None)
-    if environment is None:
+    place = _place_of(resource)
+    if place is None:
         return False
     here = environment_of(stack)
-    pairs = ((environment.account, here.account), (environment.region, here.region))
+    pairs = zip(place, (here.account, here.region), strict=True)
     return any(there != own and not is_token(there) and not is_token(own) for there, own in pairs)
+
+
+@cache
+def _place_of(resource: object) -> tuple[str, str] | None:
+    """Return the account and the Region of a resource; they never change."""
+    environment = getattr(resource, "env", None)
+    return None if environment is None else (environment.account, environment.region)
 
 
 def check_is_here(scope: Construct, resource: _HasNode, what: str, method: str) -> None:
