@@ -15,6 +15,10 @@ import pytest
 from hub_server import COMMIT, FILES, REPOSITORY, TOKEN, Hub, served_hub
 from moto.server import ThreadedMotoServer
 
+from constructs_triton_core.errors import ArchiveError
+from constructs_triton_tools.building.hub.copying import copy_to_prefix
+from constructs_triton_tools.building.hub.revision import HubRevision
+
 BUCKET = "weights"
 
 
@@ -190,3 +194,30 @@ def test_a_prefix_of_s3_gets_all_files_or_none(
     assert done.returncode == 2
     assert "must be empty" in done.stderr
     assert copy(hub, tmp_path, f"s3://{BUCKET}", "--revision", COMMIT, **aws).returncode == 2
+
+
+def test_an_object_that_differs_from_its_file_leaves_an_empty_prefix(
+    hub: Hub, aws: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each object is compared after its upload; if one differs, all are deleted."""
+    for name, value in {**aws, "HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    boto3.client("s3").create_bucket(Bucket=BUCKET)
+    session = boto3.Session()
+
+    def damage(params: Any, **_: object) -> None:
+        if params["url_path"].endswith("model.safetensors"):
+            boto3.client("s3").put_object(
+                Bucket=BUCKET, Key="other/model.safetensors", Body=b"", ChecksumAlgorithm="SHA256"
+            )
+
+    session.events.register("before-call.s3.HeadObject", damage)
+    revision = HubRevision.of(REPOSITORY, COMMIT)
+    notes: list[str] = []
+    with pytest.raises(
+        ArchiveError, match=r"other/model\.safetensors: must have 70000 bytes, got 0"
+    ):
+        copy_to_prefix(revision, revision.files([], []), (BUCKET, "other/"), session, notes.append)
+    assert any("upload model.safetensors" in note for note in notes)
+    assert [key for key in objects(boto3.client("s3")) if key.startswith("other/")] == []

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.aws_reader import reaching_aws
+from constructs_triton_core.aws_reader import AwsError, reaching_aws
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.aws.s3_client import s3_client
+from constructs_triton_tools.aws.verified_upload import upload_verified
 from constructs_triton_tools.building.hub.revision import HubFile, HubRevision
 
 if TYPE_CHECKING:
@@ -56,12 +57,12 @@ def copy_to_prefix(
 ) -> None:
     """Copy files below a prefix of S3 that has no objects. ``place`` are bucket and prefix.
 
-    If an upload fails, what was uploaded is deleted.
+    Each object is compared with its file. If an upload fails, what was uploaded is deleted.
 
     Raises:
         AwsError: S3 cannot be reached, or refuses a call.
         InvalidValueError: the prefix has objects; the hub refuses a file.
-        ArchiveError: a file is not that of the repository.
+        ArchiveError: a file is not that of the repository, or an object not that of the file.
     """
     bucket, prefix = place
     client = s3_client(session)
@@ -74,12 +75,22 @@ def copy_to_prefix(
                 key = f"{prefix}{file.path}"
                 note(f"upload {file.path} ({file.size_bytes / 1e6:.1f} MB)")
                 uploaded.append(key)
-                with reaching_aws("s3"):
-                    client.upload_file(str(complete / file.path), bucket, key)
+                why_not = upload_verified(client, complete / file.path, bucket, key)
+                if why_not:
+                    note(f"{file.path}: {why_not}")
         except BaseException:
-            for key in uploaded:
-                client.delete_object(Bucket=bucket, Key=key)
+            _delete(client, bucket, uploaded, note)
             raise
+
+
+def _delete(client: Any, bucket: str, keys: Sequence[str], note: Note) -> None:
+    """Delete the objects of a copy that failed, and name those that S3 does not delete."""
+    for key in keys:
+        try:
+            with reaching_aws("s3"):
+                client.delete_object(Bucket=bucket, Key=key)
+        except AwsError as error:
+            note(f"s3://{bucket}/{key}: cannot be deleted ({error.reason}); delete it yourself")
 
 
 def _check_folder(folder: Path) -> None:
