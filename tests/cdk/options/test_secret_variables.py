@@ -22,6 +22,7 @@ from constructs_triton import (
     TritonModel,
     TritonModelRepository,
 )
+from constructs_triton.testing import assert_no_replacement
 from constructs_triton_core.errors import InvalidValueError
 
 TOKEN = "hf_" + "abcdefghijklmnopqrstuvwxyz"
@@ -124,6 +125,20 @@ def test_a_secret_reaches_the_container_as_a_reference(name: str, path: Path) ->
     assert '"HF_TOKEN": "{{resolve:secretsmanager:hub:SecretString:token::v1}}"' in text
     assert '"API_KEY": {"Fn::Join": ["", ["{{resolve:secretsmanager:", {"Ref": "Secret' in text
     assert [each for each in warnings(stack) if "secret" in each] == []
+
+
+def test_a_new_version_of_a_secret_replaces_the_model(path: Path) -> None:
+    """A rotated secret needs a new ``version_id``: without a change the template is the same."""
+
+    def version(version_id: str) -> cdk.Stack:
+        stack = make_stack()
+        secret = cdk.SecretValue.secrets_manager("hub", version_id=version_id)
+        add_endpoint(stack, path, environment={"HF_TOKEN": secret})
+        return stack
+
+    assert_no_replacement(version("v1"), version("v1"), allowed=())
+    with pytest.raises(AssertionError, match="hub:SecretString:::v2"):
+        assert_no_replacement(version("v1"), version("v2"), allowed=())
 
 
 @pytest.mark.parametrize("name", CONSTRUCTS)

@@ -14,17 +14,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget, Evaluator
+from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget, Evaluator, text_of
 from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import TemplateError
 
-__all__ = ["PLACEHOLDER_ACCOUNT", "PLACEHOLDER_REGION", "Placeholders"]
+__all__ = ["NO_ECHO", "PLACEHOLDER_ACCOUNT", "PLACEHOLDER_REGION", "Placeholders"]
 
 #: Region and account of an environment-agnostic stack; the account is the example of AWS
 #: documentation.
 PLACEHOLDER_REGION = "us-east-1"
 PLACEHOLDER_ACCOUNT = "123456789012"
+#: How the value of a parameter with ``NoEcho`` begins, which the template does not have: a secret,
+#: like those that a dynamic reference names.
+NO_ECHO = "{{no-echo:"
 
 #: The property with the name of a resource, for types that other resources refer to.
 _BUCKET = "AWS::S3::Bucket"
@@ -144,6 +147,8 @@ class Placeholders:
     def _parameter(self, name: str) -> Any:
         declared = self.template.parameters.get(name, {})
         if name not in self.parameters and "Default" not in declared:
+            if text_of(declared.get("NoEcho", False)) == "true":
+                return f"{NO_ECHO}{name}}}}}"
             raise TemplateError(
                 f"Ref refers to a parameter without a default value, got {name!r}; "
                 "set the parameter's default"

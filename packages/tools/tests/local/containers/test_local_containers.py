@@ -72,6 +72,33 @@ def test_the_front_end_with_statistics_is_that_of_the_template_if_it_has_one() -
     assert f"{name}=--log-verbose=1 --allow-http=true --http-address=127.0.0.1 image" in other
 
 
+def test_no_secret_is_an_argument_of_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other users see the arguments of a process, so secrets are in the engine's environment: those
+    of the template, and what looks like one in a deployed endpoint.
+    """
+    token = "hf_" + "abcdefghijklmnopqrstuvwxyz"
+    script = f"""
+case "$1" in
+  info) echo 8589934592 ;;
+  run) printenv PIN HF_TOKEN >> {tmp_path}/seen; printenv MODE >> {tmp_path}/seen; exit 1 ;;
+esac
+"""
+    engine = FakeEngine(tmp_path, monkeypatch, script)
+    monkeypatch.delenv("MODE", raising=False)
+    secret = replace(
+        MULTI,
+        environment={"PIN": "line\nof a pin", "HF_TOKEN": token, "MODE": "fast"},
+        secrets=frozenset({"PIN"}),
+    )
+    with pytest.raises(LocalEndpointError, match="podman run: failed"):
+        asyncio.run(create(secret).start())
+    (call,) = [call for call in engine.calls if call.startswith("run ")]
+    assert "--env PIN --env HF_TOKEN --env MODE=fast" in call
+    assert (tmp_path / "seen").read_text() == f"line\nof a pin\n{token}\n"
+
+
 def test_an_isolated_container_has_no_network() -> None:
     """It publishes no port either."""
     isolated = words(replace(SINGLE, is_isolated=True))

@@ -111,18 +111,28 @@ def test_multi_model_archives_come_from_the_custom_resource_of_their_prefix(tmp_
     assert container.archives == {"a.tar.gz": tmp_path / "asset.abc.tar.gz"}
 
 
-REFERENCE = "{{resolve:secretsmanager:hub:SecretString:token::}}"
+SECRETS: dict[str, Any] = {
+    "of Secrets Manager": "{{resolve:secretsmanager:hub:SecretString:token::}}",
+    "parameter": {"Ref": "HfToken"},
+    "part": {"Fn::Join": ["", ["Bearer ", {"Ref": "HfToken"}]]},
+}
+HIDDEN = {"HfToken": {"Type": "String", "NoEcho": True}}
 
 
+@pytest.mark.parametrize("name", SECRETS)
 def test_the_caller_gives_the_value_of_a_secret(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dynamic reference has the value of the caller's variable, or what the terminal asks for."""
-    _write(tmp_path, _template(Environment={"HF_TOKEN": REFERENCE, "MODE": "fast"}))
+    """A dynamic reference and a hidden parameter have the value of the caller's variable, or what
+    the terminal asks for.
+    """
+    template = _template(Environment={"HF_TOKEN": SECRETS[name], "MODE": "fast"})
+    _write(tmp_path, {**template, "Parameters": HIDDEN})
 
     monkeypatch.setenv("HF_TOKEN", "given")
     container = read_endpoints(tmp_path)[0].variants[0].container
     assert container.environment == {"HF_TOKEN": "given", "MODE": "fast"}
+    assert container.secrets == {"HF_TOKEN"}
 
     monkeypatch.delenv("HF_TOKEN")
     with Path(os.devnull).open() as nothing:
@@ -138,6 +148,28 @@ def test_the_caller_gives_the_value_of_a_secret(
         monkeypatch.undo()
     os.close(terminal)
     assert container.environment["HF_TOKEN"] == "answer to Demo/Model: value of HF_TOKEN: "
+
+
+def test_a_hidden_parameter_reaches_a_nested_stack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The CDK passes it as a parameter that is not hidden; a default is what the template says."""
+    nested = _template(Environment={"HF_TOKEN": {"Ref": "Passed"}, "API_KEY": {"Ref": "Open"}})
+    nested["Parameters"] = {
+        "Passed": {"Type": "String"},
+        "Open": {"Type": "String", "NoEcho": True, "Default": "none"},
+    }
+    (tmp_path / "nested.json").write_text(json.dumps(nested))
+    resource = {
+        "Type": "AWS::CloudFormation::Stack",
+        "Metadata": {"aws:asset:path": "nested.json"},
+        "Properties": {"Parameters": {"Passed": {"Ref": "HfToken"}}},
+    }
+    _write(tmp_path, {"Parameters": HIDDEN, "Resources": {"Nested": resource}})
+    monkeypatch.setenv("HF_TOKEN", "given")
+    monkeypatch.setenv("API_KEY", "of another program")
+    container = read_endpoints(tmp_path)[0].variants[0].container
+    assert container.environment == {"HF_TOKEN": "given", "API_KEY": "none"}
 
 
 def test_nested_stacks_and_stages_are_searched(tmp_path: Path) -> None:

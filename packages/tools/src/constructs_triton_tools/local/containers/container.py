@@ -23,6 +23,7 @@ from constructs_triton_tools.local.containers.run_arguments import (
     missing_image,
     refuse_unused,
     run_arguments,
+    secret_environment,
     shared_memory_bytes,
 )
 from constructs_triton_tools.local.http_session import open_session, read_statistics
@@ -209,7 +210,8 @@ class TritonContainer(RunningContainer):
                 *(self.name, self.image, self.container, models),
                 shm_bytes=self.shm_bytes,
                 gpus=engine.gpu_arguments(),
-            )
+            ),
+            environment=secret_environment(self.container),
         )
 
     async def _ping(self) -> None:

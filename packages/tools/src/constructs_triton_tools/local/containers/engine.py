@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from constructs_triton_core.errors import LocalEndpointError, MissingDependencyError
-from constructs_triton_core.processes.children import run_child
+from constructs_triton_core.processes.children import own_environment, run_child
 
 __all__ = ["ENGINES", "ContainerEngine"]
 
@@ -24,15 +24,21 @@ class ContainerEngine:
 
     name: str
 
-    def run(self, *arguments: str) -> str:
+    def run(self, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
         """Run a command of the engine and return its output.
+
+        ``environment`` are variables that it has beside those of this process.
 
         Raises:
             LocalEndpointError: the command fails; the message contains the engine's words.
             MissingDependencyError: the engine is not installed.
         """
         try:
-            done = run_child([self.name, *arguments], seconds=_TIMEOUT_SECONDS)
+            done = run_child(
+                [self.name, *arguments],
+                seconds=_TIMEOUT_SECONDS,
+                environment=own_environment(**(environment or {})),
+            )
         except TimeoutError as error:
             raise LocalEndpointError(
                 f"{self.name} {arguments[0]}: did not finish within {_TIMEOUT_SECONDS:.0f} s; "

@@ -8,11 +8,12 @@ Sources: AWS documentation, "Use Your Own Inference Code with Hosting Services" 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.untrusted.secrets import is_secret
 from constructs_triton_tools.local.sources.specs import (
     ContainerSpec,
     EndpointSpec,
@@ -58,9 +59,29 @@ def run_arguments(
         *("--security-opt", "label=disable"),
         *("--shm-size", str(shm_bytes)),
         *gpus,
-        *(word for pair in _environment(container).items() for word in ("--env", "=".join(pair))),
+        *_environment_arguments(container),
         *(image, "serve"),
     ]
+
+
+def secret_environment(container: ContainerSpec) -> dict[str, str]:
+    """Return the variables that the engine takes from its own environment.
+
+    Other users of the machine see the arguments of a process, and not its environment.
+    """
+    return {
+        name: value
+        for name, value in _environment(container).items()
+        if name in container.secrets or is_secret(name, value)
+    }
+
+
+def _environment_arguments(container: ContainerSpec) -> Iterator[str]:
+    secrets = secret_environment(container)
+    for name, value in _environment(container).items():
+        yield "--env"
+        # Without a value, docker and podman take that of their own environment.
+        yield name if name in secrets else f"{name}={value}"
 
 
 def shared_memory_bytes(instance_types: Iterable[str], machine_bytes: int) -> int:

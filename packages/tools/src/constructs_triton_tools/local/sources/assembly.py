@@ -211,11 +211,14 @@ class _Specs:
                 "set ModelDataUrl, or ModelDataSource with an S3Prefix and CompressionType None"
             )
         url = str(url)  # a number is also a string for CloudFormation
+        where = f"{self.stack.name}/{container.model}"
+        environment, secrets = with_secrets(container.environment, where)
         spec = ContainerSpec(
             model=container.model,
             image=container.image,
             model_data_url=url,
-            environment=with_secrets(container.environment, f"{self.stack.name}/{container.model}"),
+            environment=environment,
+            secrets=secrets,
             model_cache_setting=container.model_cache_setting,
             is_isolated=container.is_isolated,
         )

@@ -1,4 +1,5 @@
-"""The values of variables that a template takes from Secrets Manager.
+"""The values of variables that a template does not contain: of Secrets Manager, and of parameters
+with ``NoEcho``.
 
 A local run does not read them from AWS: it may have no credentials, and a secret of production does
 not belong on a developer's machine without being asked for. So the caller gives them.
@@ -10,15 +11,21 @@ import os
 import sys
 from collections.abc import Mapping
 
+from constructs_triton_core.cloud_assembly.placeholders import NO_ECHO
 from constructs_triton_core.errors import LocalEndpointError
 
 __all__ = ["with_secrets"]
 
-_REFERENCES = ("{{resolve:secretsmanager:", "{{resolve:ssm-secure:", "{{resolve:ssm:")
+_REFERENCES = (
+    "{{resolve:secretsmanager:",
+    "{{resolve:ssm-secure:",
+    "{{resolve:ssm:",
+    NO_ECHO,
+)
 
 
-def with_secrets(variables: Mapping[str, str], where: str) -> dict[str, str]:
-    """Return the variables of a container with the values of its secrets.
+def with_secrets(variables: Mapping[str, str], where: str) -> tuple[dict[str, str], frozenset[str]]:
+    """Return the variables of a container with the values of its secrets, and which these are.
 
     Each value is that of the caller's environment variable of the same name. If it is not set, a
     terminal asks for it without showing what is typed.
@@ -26,18 +33,20 @@ def with_secrets(variables: Mapping[str, str], where: str) -> dict[str, str]:
     Raises:
         LocalEndpointError: a value is not set, and there is no terminal.
     """
-    found = dict(variables)
-    for name, value in variables.items():
-        if any(reference in str(value) for reference in _REFERENCES):
-            found[name] = _given(name, where)
-    return found
+    secrets = frozenset(
+        name
+        for name, value in variables.items()
+        if any(reference in str(value) for reference in _REFERENCES)
+    )
+    given = {name: _given(name, where) for name in variables if name in secrets}
+    return {**variables, **given}, secrets
 
 
 def _given(name: str, where: str) -> str:
     value = os.environ.get(name) or _asked(name, where)
     if not value:
         raise LocalEndpointError(
-            f"{where}: the variable {name} is a secret in AWS, which a local run does not read; "
+            f"{where}: the variable {name} is a secret, whose value a local run does not have; "
             f"set {name} in your environment"
         )
     return value

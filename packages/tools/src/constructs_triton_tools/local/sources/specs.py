@@ -82,6 +82,8 @@ class ContainerSpec:
     is_isolated: bool = False
     #: The user's folder of models that the archives were packed from, if it is known.
     source: Path | None = None
+    #: The variables whose values the template does not contain.
+    secrets: frozenset[str] = frozenset()
 
     @property
     def is_multi_model(self) -> bool:
