@@ -76,6 +76,10 @@ def evaluator() -> Evaluator:
         ({"Fn::Sub": ["${Name}-${Stage}", {"Name": {"Ref": "Bucket"}}]}, "my-bucket-live"),
         ({"Fn::Select": ["1", {"Fn::Split": [":", "a:b:c"]}]}, "b"),
         ({"Fn::Base64": "text"}, "dGV4dA=="),
+        ({"Fn::Cidr": ["10.0.0.0/16", 2, "8"]}, ["10.0.0.0/24", "10.0.1.0/24"]),
+        ({"Fn::Cidr": ["2001:db8::/56", 2, 64]}, ["2001:db8::/64", "2001:db8:0:1::/64"]),
+        ({"Fn::Length": ["a", {"Ref": "AWS::NoValue"}, "b"]}, 2),
+        ({"Fn::ToJsonString": {"a": [1, {"Ref": "Stage"}]}}, '{"a":[1,"live"]}'),
         ({"Fn::FindInMap": ["Accounts", {"Ref": "AWS::Region"}, "account"]}, "763104351884"),
         ({"Fn::FindInMap": ["Accounts", "mars", "account", {"DefaultValue": "2"}]}, "2"),
         ({"Fn::If": ["IsTest", 1, {"Ref": "Stage"}]}, "live"),
@@ -100,8 +104,8 @@ def test_values_are_evaluated(evaluator: Evaluator, value: Any, expected: Any) -
     ("value", "words"),
     [
         (
-            {"Fn::Cidr": ["10.0.0.0/16", 1, 8]},
-            "not supported, got .*Fn::Cidr.*; use a literal value, or one",
+            {"Fn::Transform": {"Name": "AWS::Include"}},
+            "not supported, got .*Fn::Transform.*; use a literal value, or one",
         ),
         ({"Fn::Join": ["", []], "other": 1}, "is not supported, got .*'other': 1"),
         ({"Ref": "Nothing"}, "nothing is called Nothing"),
@@ -116,6 +120,9 @@ def test_values_are_evaluated(evaluator: Evaluator, value: Any, expected: Any) -
             {"Fn::GetStackOutput": {}},
             r"Fn::GetStackOutput: its argument has the wrong form \('StackName'\)",
         ),
+        ({"Fn::Cidr": ["10.0.0.0/24", 2, 8]}, "has no room for 2 blocks with 8 bits"),
+        ({"Fn::Cidr": ["10.0.0.0/24", 1, 16]}, "has no blocks with 16 bits for addresses"),
+        ({"Fn::Cidr": ["10.0.0.0/24", 257, 0]}, "count must be from 1 to 256, got 257"),
         ({"Fn::Join": ["-"]}, r"Fn::Join: its argument has the wrong form .* got \['-'\]; write"),
     ],
 )
@@ -144,7 +151,7 @@ def test_conditions_combine(evaluator: Evaluator) -> None:
     with pytest.raises(
         TemplateError, match=r"condition function is not supported, got .*; use one of"
     ):
-        evaluator.holds({"Fn::EachMemberIn": [[], []]})
+        evaluator.holds({"Fn::ValueOf": ["Stage", "Tags.Owner"]})
 
 
 @pytest.mark.parametrize("text", ["x", "[" * 100_000, "9" * 5000], ids=["word", "nested", "long"])

@@ -3,9 +3,8 @@
 What only a deployment decides comes from a ``Resolver``: placeholders if nothing is deployed, the
 values of a simulated account in a rehearsal.
 
-A template of 3 kB can stand for any amount of work: 50 conditions that each use the one before
-twice, or names that join the name before four times. So everything is evaluated once, and work and
-results are counted.
+A value may be unknown: then so is what is made of it. A condition that compares an unknown value
+is false, so that of two conditions that exclude each other one is true.
 """
 
 from __future__ import annotations
@@ -13,122 +12,33 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import contains, eq
 from typing import Any, Final, Protocol
 
 from constructs_triton_core.bounded_json import parse_bounded_json
+from constructs_triton_core.cloud_assembly.address_blocks import address_blocks
+from constructs_triton_core.cloud_assembly.evaluation_budget import (
+    EvaluationBudget,
+    Results,
+    TemplateBudgetError,
+    too_deep,
+)
 from constructs_triton_core.cloud_assembly.template import Template, substitutions
-from constructs_triton_core.errors import InvalidValueError, TemplateError
+from constructs_triton_core.cloud_assembly.unknown_values import (
+    Unknown,
+    UnknownList,
+    contains_unknown,
+    is_unknown,
+    like,
+    text_of,
+)
+from constructs_triton_core.errors import TemplateError
 
 __all__ = ["EvaluationBudget", "Evaluator", "TemplateBudgetError", "number_of", "text_of"]
 
-_MOST_STEPS = 2_000_000
-_MOST_CHARACTERS = 1_000_000  # those of a whole template in CloudFormation
-_MOST_DEEP = 64
-_STEPS_OF_A_FUNCTION, _CHARACTERS_PER_STEP = 10, 50
-_HINT = "remove references that repeat each other"
-
 _NO_VALUE: Final = object()
 """``AWS::NoValue``, which removes its property or element."""
-
-
-class TemplateBudgetError(InvalidValueError):
-    """Evaluating a template would take too long, or never end.
-
-    It is no ``TemplateError``, which readers ignore where a value may be unknown before a
-    deployment.
-    """
-
-
-class EvaluationBudget:
-    """The steps that evaluating the templates of one assembly, or of one operation, may take.
-
-    A step is a value or a resource that is looked at, a tenth of the call of a function, or 50
-    characters of a result: one or two microseconds.
-    """
-
-    __slots__ = ("_left",)
-
-    def __init__(self) -> None:
-        self._left = _MOST_STEPS
-
-    def spend(self, steps: int) -> None:
-        """Count steps."""
-        self._left -= steps
-        if self._left < 0:
-            raise TemplateBudgetError(
-                f"its references take more than {_MOST_STEPS:,} steps to follow; "
-                f"{_HINT}, or split the stack"
-            )
-
-    def expect_text(self, what: str, characters: int) -> None:
-        """Refuse the text of one function that is too long, before it exists."""
-        if characters > _MOST_CHARACTERS:
-            raise TemplateBudgetError(
-                f"{what}: its value has more than {_MOST_CHARACTERS:,} characters, the limit of "
-                f"CloudFormation for a whole template; {_HINT}"
-            )
-
-
-class _Results:
-    """What the functions and conditions of one template have returned."""
-
-    def __init__(self, budget: EvaluationBudget) -> None:
-        self._budget = budget
-        self._known: dict[Hashable, tuple[Any, int, object]] = {}
-        self._failed: dict[Hashable, tuple[str, object]] = {}
-        self._open: set[Hashable] = set()
-
-    def of(self, what: str, node: object, evaluate: Callable[[], Any]) -> Any:
-        """Return the result of a node of the template, or evaluate it; a condition is its own node.
-
-        A result counts as often as it is used, because a reader of the whole reads it as often.
-        """
-        key = node if isinstance(node, str) else id(node)
-        if key in self._known:
-            result, size, _ = self._known[key]
-            self._budget.spend(size)
-            return result
-        if key in self._failed:
-            raise TemplateError(self._failed[key][0])
-        self._begin(what, key)
-        try:
-            result = evaluate()
-        except TemplateError as error:
-            self._failed[key] = str(error), node
-            raise
-        finally:
-            self._open.remove(key)
-        size = self._size(what, result)
-        self._known[key] = result, size, node  # another node could have the same id after this one
-        return result
-
-    def _begin(self, what: str, key: Hashable) -> None:
-        self._budget.spend(_STEPS_OF_A_FUNCTION)
-        if key in self._open:
-            raise TemplateError(f"{what}: refers to itself; remove the circle")
-        if len(self._open) >= _MOST_DEEP:
-            raise _too_deep(what)
-        self._open.add(key)
-
-    def _size(self, what: str, value: Any) -> int:
-        """Count a result; a list may contain results that others contain too."""
-        size = 1
-        if isinstance(value, str):
-            self._budget.expect_text(what, len(value))
-            size += len(value) // _CHARACTERS_PER_STEP
-        self._budget.spend(size)
-        if isinstance(value, list | dict):
-            parts = value if isinstance(value, list) else value.values()
-            size += sum(self._size(what, each) for each in parts)
-        return size
-
-
-def _too_deep(what: str) -> TemplateBudgetError:
-    """Return the error of a function that needs too many others."""
-    return TemplateBudgetError(f"{what}: is nested more than {_MOST_DEEP} functions deep; {_HINT}")
 
 
 class Resolver(Protocol):
@@ -151,18 +61,30 @@ class Resolver(Protocol):
 
 
 class Evaluator:
-    """Evaluates the values of one template; an unknown intrinsic function is an error.
+    """Evaluates the values of one template.
 
-    The values of ``resolver`` must stay the same. ``budget`` is that of all evaluators of one
-    operation.
+    Args:
+        template: The template.
+        resolver: The values of its names, which must stay the same.
+        budget: That of all evaluators of one operation. Default: one of its own.
+        unknown_function: Returns the value of an intrinsic function that is not supported, by its
+            name. Default: such a function is an error.
     """
 
     def __init__(
-        self, template: Template, resolver: Resolver, budget: EvaluationBudget | None = None
+        self,
+        template: Template,
+        resolver: Resolver,
+        budget: EvaluationBudget | None = None,
+        unknown_function: Callable[[str], Unknown] | None = None,
     ) -> None:
         self.template, self.resolver = template, resolver
+        self.assumed: set[str] = set()
+        """The conditions that compare an unknown value, and are assumed to be false there."""
+        self._comparisons = 0
+        self._unknown_function = unknown_function
         self._budget = budget or EvaluationBudget()
-        self._results = _Results(self._budget)
+        self._results = Results(self._budget)
 
     def evaluate(self, value: Any) -> Any:
         """Return a value without intrinsic functions, and without what ``AWS::NoValue`` removes."""
@@ -178,8 +100,17 @@ class Evaluator:
         """Return whether the condition of this name is true."""
         if name not in self.template.conditions:
             raise TemplateError(f"condition {name}: is not declared; add it to Conditions")
-        expression = self.template.conditions[name]
-        return bool(self._results.of(f"condition {name}", name, lambda: self.holds(expression)))
+        is_true = self._results.of(f"condition {name}", name, lambda: self._declared(name))
+        if name in self.assumed:  # also a condition that was evaluated before
+            self._comparisons += 1
+        return bool(is_true)
+
+    def _declared(self, name: str) -> bool:
+        before = self._comparisons
+        is_true = self.holds(self.template.conditions[name])
+        if self._comparisons > before:
+            self.assumed.add(name)
+        return is_true
 
     def holds(self, expression: Any) -> bool:
         """Return whether a condition function is true."""
@@ -188,10 +119,19 @@ class Evaluator:
             ((name, operand),) = expression.items()
             if name in _CONDITIONS:
                 return self._hold(name, operand)
+            if self._unknown_function is not None:
+                self._unknown_function(name)
+                return self._assume_false()
         raise TemplateError(
             f"condition function is not supported, got {expression!r:.200}; "
             f"use one of {', '.join(_CONDITIONS)}"
         )
+
+    def refutes(self, expression: Any) -> bool:
+        """Return whether a condition function is false, whatever the unknown values are."""
+        before = self._comparisons
+        is_true = self.holds(expression)
+        return not is_true and self._comparisons == before
 
     def _hold(self, name: str, operand: Any) -> bool:
         with _in_form(f"condition function {name}", "operands have", "them", operand):
@@ -201,6 +141,8 @@ class Evaluator:
         return self._walk(value, self._call)
 
     def _walk(self, value: Any, call: Callable[[dict[str, Any]], Any]) -> Any:
+        if is_unknown(value):
+            return value
         if isinstance(value, list):
             self._budget.spend(len(value))
             return [
@@ -216,6 +158,8 @@ class Evaluator:
 
     def _call(self, value: dict[str, Any]) -> Any:
         name, argument = next(iter(value.items()))
+        if len(value) == 1 and name not in _FUNCTIONS and self._unknown_function is not None:
+            return self._unknown_function(name)
         if len(value) > 1 or name not in _FUNCTIONS:
             raise TemplateError(
                 f"intrinsic function is not supported, got {value!r:.200}; "
@@ -246,7 +190,7 @@ class Evaluator:
             length, end = length + len(pieces[-1]), match.end()
             self._budget.spend(1)
             self._budget.expect_text("Fn::Sub", length)
-        return "".join([*pieces, text[end:]])
+        return like(pieces, "".join([*pieces, text[end:]]))
 
     def _substituted(self, match: re.Match[str], variables: Mapping[str, Any]) -> str:
         literal, name = match.groups()
@@ -258,17 +202,28 @@ class Evaluator:
 
     def _join(self, argument: Any) -> str:
         separator, given = argument
-        parts = [text_of(each) for each in self._value(given)]
+        values = self._value(given)
+        if isinstance(values, Unknown):
+            return values
+        parts = [text_of(each) for each in values]
         between = len(str(separator)) * max(0, len(parts) - 1)
         self._budget.expect_text("Fn::Join", sum(map(len, parts)) + between)
-        return str(separator).join(parts)
+        return like(values, str(separator).join(parts))
 
     def _split(self, argument: Any) -> list[str]:
-        separator, text = argument
-        return text_of(self._value(text)).split(separator)
+        separator, given = argument
+        text = text_of(self._value(given))
+        return text.split_at(separator) if isinstance(text, Unknown) else text.split(separator)
 
     def _select(self, argument: Any) -> Any:
-        index, values = int(self._value(argument[0])), self._value(argument[1])
+        given, values = self._value(argument[0]), self._value(argument[1])
+        if isinstance(given, Unknown):
+            return Unknown(given)
+        index = int(given)
+        if isinstance(values, Unknown):
+            values = UnknownList(values, [values])
+        if isinstance(values, UnknownList):
+            return values.element(index)
         if not 0 <= index < len(values):
             raise TemplateError(
                 f"Fn::Select: the list has no element {index}, got {values!r:.200}; "
@@ -278,6 +233,8 @@ class Evaluator:
 
     def _find_in_map(self, argument: Any) -> Any:
         name, first, second = (self._value(each) for each in argument[:3])
+        if contains_unknown([name, first, second]):
+            return Unknown(f"{first}-{second}")
         try:
             return self.template.mappings[name][first][second]
         except KeyError:
@@ -290,7 +247,53 @@ class Evaluator:
 
     def _if(self, argument: Any) -> Any:
         name, then, otherwise = argument
-        return self._value(then if self.condition(name) else otherwise)
+        chosen = self._value(then if self.condition(name) else otherwise)
+        is_certain = name not in self.assumed or then == otherwise
+        return chosen if is_certain or not isinstance(chosen, str) else Unknown(chosen)
+
+    def _cidr(self, argument: Any) -> list[str]:
+        given = [self._value(each) for each in argument]
+        block, count, *bits = given
+        # CloudFormation's reference has no default for the third argument.
+        if contains_unknown(given) or not bits:
+            return UnknownList(str(block), [str(block)])
+        return address_blocks(block, int(count), int(bits[0]))
+
+    def _length(self, argument: Any) -> Any:
+        values = self._value(argument)
+        return Unknown(1) if is_unknown(values) else len(values)
+
+    def _to_json_string(self, argument: Any) -> str:
+        value = self._value(argument)
+        return like(value, json.dumps(value, separators=(",", ":")))
+
+    def _to_base64(self, argument: Any) -> str:
+        text = text_of(self._value(argument))
+        return like(text, b64encode(text.encode()).decode())
+
+    def _equals(self, operands: Any) -> bool:
+        first, second = (text_of(self._value(each)) for each in operands)
+        is_certain = first == second or not contains_unknown([first, second])
+        return first == second if is_certain else self._assume_false()
+
+    def _contains(self, operands: Any) -> bool:
+        values, value = (self._value(each) for each in operands)
+        if not isinstance(values, Unknown) and value in values:
+            return True
+        return self._assume_false() if contains_unknown([values, value]) else False
+
+    def _each_member_in(self, operands: Any) -> bool:
+        members, values = (self._value(each) for each in operands)
+        return all(self._contains([values, each]) for each in members)
+
+    def _each_member_equals(self, operands: Any) -> bool:
+        members, value = (self._value(each) for each in operands)
+        return all(self._equals([each, value]) for each in members)
+
+    def _assume_false(self) -> bool:
+        """Return the assumed result of a comparison with an unknown value, and note it."""
+        self._comparisons += 1
+        return False
 
     def _get_stack_output(self, argument: Any) -> Any:
         given = self._value(argument)
@@ -299,16 +302,16 @@ class Evaluator:
         )
 
     def _get_azs(self, argument: Any) -> list[str]:
-        return list(
-            self.resolver.availability_zones(self._value(argument) or self._ref("AWS::Region"))
-        )
+        region = self._value(argument) or self._ref("AWS::Region")
+        if isinstance(region, Unknown):
+            return UnknownList(region, [region])
+        return list(self.resolver.availability_zones(region))
 
 
 _FUNCTIONS: dict[str, Callable[[Evaluator, Any], Any]] = {
     "Ref": Evaluator._ref,
-    "Fn::Base64": lambda evaluator, text: b64encode(
-        text_of(evaluator._value(text)).encode()
-    ).decode(),
+    "Fn::Base64": Evaluator._to_base64,
+    "Fn::Cidr": Evaluator._cidr,
     "Fn::FindInMap": Evaluator._find_in_map,
     "Fn::GetAtt": Evaluator._get_att,
     "Fn::GetAZs": Evaluator._get_azs,
@@ -318,17 +321,19 @@ _FUNCTIONS: dict[str, Callable[[Evaluator, Any], Any]] = {
         evaluator._value(name)
     ),
     "Fn::Join": Evaluator._join,
+    "Fn::Length": Evaluator._length,
     "Fn::Select": Evaluator._select,
     "Fn::Split": Evaluator._split,
     "Fn::Sub": Evaluator._sub,
+    "Fn::ToJsonString": Evaluator._to_json_string,
 }
 _CONDITIONS: dict[str, Callable[[Evaluator, Any], bool]] = {
     "Condition": Evaluator.condition,
     "Fn::And": lambda evaluator, operands: all(map(evaluator.holds, operands)),
-    "Fn::Contains": lambda evaluator, operands: contains(*map(evaluator._value, operands)),
-    "Fn::Equals": lambda evaluator, operands: eq(
-        *(text_of(evaluator._value(each)) for each in operands)
-    ),
+    "Fn::Contains": Evaluator._contains,
+    "Fn::EachMemberEquals": Evaluator._each_member_equals,
+    "Fn::EachMemberIn": Evaluator._each_member_in,
+    "Fn::Equals": Evaluator._equals,
     "Fn::Not": lambda evaluator, operands: not evaluator.holds(operands[0]),
     "Fn::Or": lambda evaluator, operands: any(map(evaluator.holds, operands)),
 }
@@ -342,18 +347,13 @@ def _in_form(what: str, has: str, them: str, got: object) -> Iterator[None]:
     except (TemplateError, TemplateBudgetError):
         raise
     except RecursionError:
-        raise _too_deep(what) from None
+        raise too_deep(what) from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         functions = "condition functions" if has == "operands have" else "intrinsic functions"
         raise TemplateError(
             f"{what}: its {has} the wrong form ({error}), got {got!r:.200}; "
             f"write {them} as in CloudFormation's reference of {functions}"
         ) from error
-
-
-def text_of(value: Any) -> str:
-    """Return a value as CloudFormation writes it into a string."""
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def number_of(value: Any) -> Any:
