@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from .construct_libraries import construct_libraries
-from .opaque_values import is_opaque
 from .services.service_api import ServiceApi
+from .values.stand_ins import is_opaque
 
 Mention = tuple[str, str]
 """A kind of resource and its name."""

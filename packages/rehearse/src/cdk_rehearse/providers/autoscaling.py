@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import NotSimulatedError, StackError
-from ..opaque_values import is_opaque
+from ..values.stand_ins import is_opaque
 from .provider import Deployed, Physical, Provider, PutProvider, Request, tags_as_map, without
 
 _SERVICE = "application-autoscaling"

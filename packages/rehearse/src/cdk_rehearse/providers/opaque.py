@@ -6,14 +6,46 @@ schemas, and their names are listed in :attr:`ServiceApi.not_simulated`.
 
 from __future__ import annotations
 
-import secrets
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from constructs_triton_core.cloud_assembly.unknown_values import Unknown
 
 from ..errors import NotSimulatedError
-from ..opaque_values import OpaqueAttributes, opaque_value
-from ..services.resource_schemas import resource_schema
+from ..services.resource_schemas import ResourceSchema, resource_schema
 from ..services.service_api import ServiceApi
+from ..values.stand_ins import Origin, StandIns
 from .provider import Deployed, Physical, Provider, Request, without
+
+
+@dataclass(frozen=True)
+class UnknownAttributes(Mapping[str, Any]):
+    """The attributes of a resource that is not simulated: those of its type's schema.
+
+    A type without a schema, such as a custom resource, has each attribute that a template asks for.
+    """
+
+    schema: ResourceSchema
+    origin: Origin
+    stand_ins: StandIns
+    known: Mapping[str, Any] = field(default_factory=dict)
+    """Values that are known, since the template has them."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.known:
+            return self.known[name]
+        names = self.schema.attributes
+        if names is not None and name not in names:
+            raise KeyError(name)
+        kind, like = self.schema.form_of(name)
+        return self.stand_ins.attribute(self.origin, name, kind, like)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self.known.keys() | (self.schema.attributes or frozenset())))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
 class OpaqueResource(Provider):
@@ -23,22 +55,27 @@ class OpaqueResource(Provider):
         super().__init__(api)
         self._schema = resource_schema(resource_type)
         names, _ = self._schema.identifying
+        self._given_name = names[0][0] if names else None
         is_generated = self._schema.generated_identifier or len(names) != 1
-        self.name_property = None if is_generated else names[0][0]
+        self.name_property = None if is_generated else self._given_name
 
     def create(self, request: Request) -> Physical:
         self.api.note_not_simulated(request.type, request.stack_name, request.logical_id)
         self._remember(request)
-        given = request.properties.get(self.name_property or "")
-        tail = f"{request.stack_name}-{request.logical_id}-{secrets.token_hex(4)}"
-        name, api = self._schema.generated_identifier, self.api
-        physical_id = str(given or opaque_value(request.type, name, tail, api.account, api.region))
-        return self._physical(physical_id, request, tail)
+        given = str(request.properties.get(self._given_name or "") or "")
+        stand_ins, place = self.api.stand_ins, (request.stack_name, request.logical_id)
+        origin = stand_ins.origin(request.type, *place, given)
+        named = request.properties.get(self.name_property or "")
+        if named:
+            return self._physical(_as_text(named), request, origin)
+        identifier = stand_ins.attribute(origin, self._schema.generated_identifier)
+        return self._physical(identifier, request, origin)
 
     def update(self, current: Deployed, request: Request) -> Physical:
         self._remember(request)
-        tail = str(getattr(current.physical.attributes, "resource", current.physical.id))
-        return self._physical(current.physical.id, request, tail)
+        attributes = current.physical.attributes
+        assert isinstance(attributes, UnknownAttributes)
+        return self._physical(current.physical.id, request, attributes.origin)
 
     def delete(self, current: Deployed) -> None:
         self.api.opaque.pop((current.request.stack_name, current.request.logical_id), None)
@@ -46,15 +83,32 @@ class OpaqueResource(Provider):
     def _remember(self, request: Request) -> None:
         self.api.opaque[request.stack_name, request.logical_id] = request.type, request.properties
 
-    def _physical(self, physical_id: str, request: Request, tail: str) -> Physical:
-        names, generated = self._schema.attributes, self._schema.generated_identifier
-        known = {name: value for name, value in request.properties.items() if name in (names or ())}
-        if generated:
-            known[generated] = physical_id
-        attributes = OpaqueAttributes(
-            request.type, tail, self.api.account, self.api.region, names, known
-        )
+    def _physical(self, physical_id: str, request: Request, origin: Origin) -> Physical:
+        known = _declared(self._schema, request)
+        if self._schema.generated_identifier:
+            known[self._schema.generated_identifier] = physical_id
+        attributes = UnknownAttributes(self._schema, origin, self.api.stand_ins, known)
         return Physical(physical_id, attributes, is_simulated=False)
+
+
+def other_attributes(deployed: Deployed, api: ServiceApi) -> Mapping[str, Any]:
+    """Return the attributes that the schema of a simulated resource has and its provider lacks."""
+    schema, request = resource_schema(deployed.request.type), deployed.request
+    if schema.attributes is None:
+        return {}
+    label = f"{request.logical_id}-{deployed.physical.id}"
+    origin = api.stand_ins.other_origin(request.type, request.logical_id, label)
+    return UnknownAttributes(schema, origin, api.stand_ins, _declared(schema, request))
+
+
+def _declared(schema: ResourceSchema, request: Request) -> dict[str, Any]:
+    """The attributes that are properties of the template."""
+    names = schema.attributes or ()
+    return {name: value for name, value in request.properties.items() if name in names}
+
+
+def _as_text(name: Any) -> str:
+    return name if isinstance(name, Unknown) else str(name)
 
 
 class Tolerant(Provider):

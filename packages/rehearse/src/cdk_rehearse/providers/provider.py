@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
-import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ..errors import NotSimulatedError, StackError
 from ..services.service_api import ServiceApi
-
-_ALPHABET = string.ascii_uppercase + string.digits
 
 
 @dataclass(frozen=True)
@@ -135,7 +131,8 @@ class Provider:
         given = request.properties.get(self.name_property or "")
         if given:
             return str(given)
-        tail = "-" + "".join(secrets.choice(_ALPHABET) for _ in range(12))
+        end = self.api.stand_ins.token(request.stack_name, request.logical_id, 12)
+        tail = f"-{end.upper()}"
         return f"{request.stack_name}-{request.logical_id}"[: self.name_limit - len(tail)] + tail
 
 

@@ -14,7 +14,7 @@ import botocore.session
 import regex  # type: ignore[import-untyped]
 from botocore.model import ServiceModel, Shape
 
-from ..opaque_values import is_opaque
+from ..values.stand_ins import is_opaque
 
 
 def conform(

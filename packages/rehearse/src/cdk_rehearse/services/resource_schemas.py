@@ -21,7 +21,7 @@ from constructs_triton_core.cloud_assembly.template import value_at
 from constructs_triton_core.errors import MissingDependencyError
 
 from ..errors import TemplateError
-from ..opaque_values import is_opaque
+from ..values.stand_ins import is_opaque
 
 _REGION = "us-east-1"
 #: What the schemas lack.
@@ -78,13 +78,28 @@ class ResourceSchema:
 
     @property
     def generated_identifier(self) -> str:
-        """The attribute that identifies the resource, if the service generates it;
-        otherwise empty.
+        """The attribute that ``Ref`` returns if the service generates it; otherwise empty.
+
+        It is the only part of the primary identifier that a template cannot set, such as the ID of
+        a resource within an API.
         """
         identifier = self._paths("primaryIdentifier")
-        return (
-            identifier[0][0] if len(identifier) == 1 and identifier[0][0] in self.read_only else ""
-        )
+        generated = [path[0] for path in identifier if path[0] in self.read_only]
+        return generated[0] if len(generated) == 1 else ""
+
+    def form_of(self, attribute: str) -> tuple[str, str]:
+        """The type of an attribute and its format, both empty if the schema does not say them.
+
+        The format can be the attribute of another type, such as ``AWS::EC2::SecurityGroup.Id``.
+        """
+        found: Mapping[str, Any] = self.body
+        for name in attribute.split("."):
+            found = (found.get("properties") or {}).get(name) or {}
+            if "$ref" in found:
+                definition = found["$ref"].rpartition("/")[2]
+                found = self.body.get("definitions", {}).get(definition) or {}
+        kind, form = found.get("type", ""), found.get("format", "")
+        return (kind if isinstance(kind, str) else ""), form
 
     @property
     def tag_property(self) -> str:

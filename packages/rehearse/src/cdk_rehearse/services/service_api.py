@@ -20,6 +20,7 @@ from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 from ..behaviour import CALM, Behaviour
 from ..errors import NotSimulatedError, StackError
+from ..values.stand_ins import StandIns
 from .request_shapes import conform
 
 _ABSENT = {
@@ -83,7 +84,12 @@ class ServiceApi:
     """What stacks of other accounts and Regions pass to those of this one."""
     imported: Mapping[Place, str] = field(default_factory=dict)
     """The stacks of other Regions that read a parameter, which may then not change."""
+    stand_ins: StandIns = field(init=False)
+    """What has the place of values that are not known."""
     _clients: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.stand_ins = StandIns(self.account, self.region)
 
     def client(self, service: str) -> Any:
         """A client of the administrator, which the accounts of a process have

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
-from uuid import uuid4
 
-from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget, Evaluator
+from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget, Evaluator, text_of
 from constructs_triton_core.cloud_assembly.template import Resource, Template
 
 from ..behaviour import Behaviour
@@ -68,7 +67,10 @@ class Change:
             given,
             parameters,
         )
-        wanted = wanted_resources(order(self.template, behaviour, "change"), self._evaluator())
+        evaluator = self._evaluator()
+        wanted = wanted_resources(order(self.template, behaviour, "change"), evaluator)
+        for condition in sorted(evaluator.assumed):
+            self.engine.stacks.api.note_not_simulated("condition", self.stack.name, condition)
         for logical_id in wanted:
             self._put(self.template.resources[logical_id])
         for logical_id in self.stack.resources.keys() - set(wanted):
@@ -184,7 +186,7 @@ class Change:
             if "Condition" in each and not evaluator.condition(each["Condition"]):
                 continue
             export = evaluator.evaluate(each["Export"]["Name"]) if "Export" in each else None
-            value = str(evaluator.evaluate(each["Value"]))
+            value = text_of(evaluator.evaluate(each["Value"]))
             outputs.append(Output(key, value, each.get("Description", ""), export))
         return outputs
 
@@ -221,7 +223,8 @@ def _after_failure(provider: Provider, request: Request, *, has_answer: bool) ->
         except StackError as error:
             if isinstance(error, ResourceFailedError):
                 return error.physical
-    return Physical(f"{request.stack_name}-{request.logical_id}-{uuid4().hex[:12].upper()}")
+    end = provider.api.stand_ins.token(request.stack_name, request.logical_id, 12).upper()
+    return Physical(f"{request.stack_name}-{request.logical_id}-{end}")
 
 
 def _check_properties(request: Request) -> None:

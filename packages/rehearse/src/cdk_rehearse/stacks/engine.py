@@ -52,7 +52,7 @@ class Engine:
             if "RuleCondition" in rule and not evaluator.holds(rule["RuleCondition"]):
                 continue
             for assertion in rule["Assertions"]:
-                if not evaluator.holds(assertion["Assert"]):
+                if evaluator.refutes(assertion["Assert"]):
                     raise TemplateError(
                         f"Rule {name}: {assertion.get('AssertDescription', 'does not hold')}"
                     )

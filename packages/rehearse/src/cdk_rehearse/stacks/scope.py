@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from constructs_triton_core.cloud_assembly.unknown_values import is_unknown, like
+
 from ..errors import StackError
-from ..opaque_values import opaque_value
 from ..services.service_api import ServiceApi
 
 _REFERENCE = re.compile(r"\{\{resolve:(ssm|ssm-secure|secretsmanager):([^{}]+)\}\}")
@@ -19,13 +20,19 @@ _BOOTSTRAP = "/cdk-bootstrap/"
 
 def resolve_references(value: Any, api: ServiceApi) -> Any:
     """Replace the references in all strings. What this account does not store is not simulated."""
+    if is_unknown(value):
+        return value
     if isinstance(value, dict):
         return {name: resolve_references(each, api) for name, each in value.items()}
     if isinstance(value, list):
         return [resolve_references(each, api) for each in value]
     if not isinstance(value, str):
         return value
-    return _REFERENCE.sub(lambda found: _value(found[1], found[2], api), value)
+    values = [_value(found[1], found[2], api) for found in _REFERENCE.finditer(value)]
+    if not values:
+        return value
+    remaining = iter(values)
+    return like([value, *values], _REFERENCE.sub(lambda _: next(remaining), value))
 
 
 def stored_parameter(name: str, api: ServiceApi) -> str:
@@ -52,4 +59,4 @@ def _value(service: str, key: str, api: ServiceApi) -> str:
 
 def _opaque(kind: str, key: str, api: ServiceApi) -> str:
     api.note_not_simulated(f"value of {kind}", "", key)
-    return opaque_value(kind, "", key.rpartition(":")[2], api.account, api.region)
+    return api.stand_ins.other(kind, key)

@@ -13,9 +13,9 @@ from typing import Any
 from constructs_triton_core.schedule_expressions import schedule_problem
 
 from ..errors import StackError
-from ..opaque_values import is_opaque
 from ..providers.provider import Deployed, Request, without
 from ..services.resource_schemas import fits_extension
+from ..values.stand_ins import is_opaque
 
 _RULES = json.loads(Path(__file__).with_suffix(".json").read_text())
 _SCHEDULE = "AWS::Scheduler::Schedule"

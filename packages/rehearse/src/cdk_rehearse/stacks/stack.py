@@ -6,14 +6,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from constructs_triton_core.cloud_assembly.assembly import MOST_STACKS
-from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget, Evaluator
+from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget, Evaluator, text_of
 from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.cloud_assembly.unknown_values import Unknown, UnknownList, is_unknown
 
 from ..errors import StackError, TemplateError
-from ..opaque_values import opaque_value
+from ..providers.opaque import other_attributes
 from ..providers.provider import Deployed
 from ..services.service_api import ServiceApi
 from .rules import Identifiers
@@ -80,6 +81,7 @@ class Stack:
         termination_protection: Whether CloudFormation's API refuses to delete the stack.
         roll_back: Resumes a rollback of an update that failed, as ``ContinueUpdateRollback`` does.
             Default: no rollback failed.
+        shown: Replaces the stand-ins of unknown values in a reason. Default: there are none.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Stack:
     created: float = field(default_factory=time.time)
     termination_protection: bool = False
     roll_back: Callable[[], None] | None = None
+    shown: Callable[[str], str] = str
 
     def enter(self, status: str, reason: str = "") -> None:
         """Set the status of the stack and record an event.
@@ -104,8 +107,10 @@ class Stack:
             status: The new status.
             reason: Why the stack has it.
         """
-        self.events.append(Event(self.name, "AWS::CloudFormation::Stack", self.id, status, reason))
-        self.status, self.reason = status, reason
+        self.reason = self.shown(reason)
+        self.status = status
+        kind = "AWS::CloudFormation::Stack"
+        self.events.append(Event(self.name, kind, self.id, status, self.reason))
 
     def record(
         self, logical_id: str, type: str, physical_id: str, status: str, reason: str = ""
@@ -119,7 +124,8 @@ class Stack:
             status: Status of the resource.
             reason: Why the resource has it.
         """
-        self.events.append(Event(logical_id, type, physical_id, status, reason))
+        event = Event(logical_id, type, physical_id, status, self.shown(reason))
+        self.events.append(event)
 
     @property
     def output_values(self) -> dict[str, str]:
@@ -157,8 +163,10 @@ class Stacks:
         """
         if len(self._existing()) >= MOST_STACKS:
             raise StackError(f"Limit for stack has been exceeded: {MOST_STACKS:,} stacks")
-        arn = f"arn:aws:cloudformation:{self.api.region}:{self.api.account}:stack/{name}/{uuid4()}"
-        stack = Stack(name, arn)
+        api = self.api
+        identity = UUID(api.stand_ins.token(name, "", 32))
+        arn = f"arn:aws:cloudformation:{api.region}:{api.account}:stack/{name}/{identity}"
+        stack = Stack(name, arn, shown=api.stand_ins.shown)
         self.all.append(stack)
         return stack
 
@@ -171,7 +179,13 @@ class Stacks:
         budget: EvaluationBudget | None = None,
     ) -> Evaluator:
         """Evaluates the values of a template within a stack, as it is now."""
-        return Evaluator(template, Scope(self, stack, parameters, resources), budget)
+
+        def unknown_function(name: str) -> Unknown:
+            self.api.note_not_simulated("intrinsic function", stack.name, name)
+            return self.api.stand_ins.other("", name)
+
+        scope = Scope(self, stack, parameters, resources)
+        return Evaluator(template, scope, budget, unknown_function)
 
     def read_parameters(self, template: Template, given: Mapping[str, str]) -> dict[str, Any]:
         """The values of the template's parameters: given, default, or from SSM."""
@@ -190,13 +204,14 @@ class Stacks:
     def _parameter(self, declaration: Mapping[str, Any], value: Any) -> Any:
         kind = declaration["Type"]
         allowed = declaration.get("AllowedValues")
-        if allowed is not None and value not in allowed:
+        if allowed is not None and value not in allowed and not is_unknown(value):
             raise TemplateError(f"Parameter value {value!r} must be one of {allowed}")
         if kind.startswith("AWS::SSM::Parameter::Value<"):
             value = stored_parameter(str(value), self.api)
             kind = kind.removeprefix("AWS::SSM::Parameter::Value<").removesuffix(">")
         if kind == "CommaDelimitedList" or kind.startswith("List<"):
-            return str(value).split(",")
+            text = text_of(value)
+            return text.split_at(",") if isinstance(text, Unknown) else text.split(",")
         return value
 
     @property
@@ -230,6 +245,7 @@ class Scope:
             "AWS::URLSuffix": "amazonaws.com",
             "AWS::StackName": stack.name,
             "AWS::StackId": stack.id,
+            "AWS::NotificationARNs": UnknownList("", []),
             **self.parameters,
         }
         if name in values:
@@ -244,17 +260,21 @@ class Scope:
         """Return an attribute of an existing resource."""
         if logical_id not in self.resources:
             raise TemplateError(f"Fn::GetAtt: no resource is called {logical_id}")
-        attributes = self.resources[logical_id].physical.attributes
-        if attribute not in attributes:
-            known = sorted(attributes)
-            raise TemplateError(
-                f"Fn::GetAtt: {logical_id} has no attribute {attribute}, only {known}"
-            )
-        return attributes[attribute]
+        deployed = self.resources[logical_id]
+        attributes = deployed.physical.attributes
+        if attribute in attributes:
+            return attributes[attribute]
+        others = other_attributes(deployed, self.stacks.api)
+        if attribute in others:
+            return others[attribute]
+        known = sorted({*attributes, *others})
+        raise TemplateError(f"Fn::GetAtt: {logical_id} has no attribute {attribute}, only {known}")
 
     def import_value(self, name: str) -> str:
         """Return the value of an export. One that no stack of this account has may exist in AWS."""
         exports = self.stacks.exports
+        if isinstance(name, Unknown) and name not in exports:
+            return Unknown(name)
         if name not in exports and not self.stacks.api.assumes_existing:
             raise TemplateError(f"No export named {name} found")
         return exports[name] if name in exports else self._opaque_export(name)
@@ -275,14 +295,13 @@ class Scope:
     def availability_zones(self, region: str) -> list[str]:
         """Return the Availability Zones of the Region."""
         api = self.stacks.api
-        if region != api.region:
-            raise TemplateError(
-                f"Fn::GetAZs: {region} is not the Region of the stack, {api.region}"
-            )
+        if region != api.region:  # the Zones of other Regions are not simulated
+            zones = api.stand_ins.other("", f"Zones of {region}")
+            return UnknownList(zones, [zones])
         found = api.client("ec2").describe_availability_zones()["AvailabilityZones"]
         return [each["ZoneName"] for each in found]
 
     def _opaque_export(self, name: str) -> str:
         api = self.stacks.api
         api.note_not_simulated("value of an export", "", name)
-        return opaque_value("", "", name.replace(":", "-"), api.account, api.region)
+        return api.stand_ins.other("", name)

@@ -1,0 +1,1 @@
+"""Values that a rehearsal does not know, and their stand-ins."""
