@@ -14,6 +14,7 @@ import pytest
 
 from cdk_rehearse.cli.text import report_lines
 from cdk_rehearse.services.resource_schemas import stateful_types
+from cdk_rehearse.updates.lost_data import LOSES_DATA
 from cdk_rehearse.updates.report import Rehearsal
 from cdk_rehearse.updates.simulation import simulate
 from cdk_rehearse.updates.versions import Failures, Request, StackVersion, Version
@@ -152,9 +153,7 @@ def rehearsal(
 
 def losses(found: Rehearsal) -> dict[str, str]:
     """The message of each problem with data, by logical ID."""
-    return {
-        each.path: each.message for each in found.problems if each.code == "rehearse-data-replaced"
-    }
+    return {each.path: each.message for each in found.problems if each.code in LOSES_DATA}
 
 
 EDITS = {
@@ -232,7 +231,7 @@ REPLACED = {
         shop(),
         edited(Uploads={"BucketName": "new"}),
         "Uploads",
-        "of BucketName; its data is",
+        "of BucketName; its data is deleted",
     ),
     "removed": (
         shop(),
@@ -252,11 +251,17 @@ REPLACED = {
 
 @pytest.mark.parametrize("edit", REPLACED)
 def test_data_that_is_lost_is_reported(edit: str) -> None:
-    """A warning names the resource, the property that replaces it, and what becomes of the data."""
+    """The first problem names the resource, the property that replaces it, and what becomes of the
+    data; data that AWS deletes is an error.
+    """
     old, new, place, message = REPLACED[edit]
-    found = losses(rehearsal(old, new))
+    report = rehearsal(old, new)
+    found = losses(report)
     assert list(found) == [place]
     assert message in found[place]
+    assert report.problems[0].path == place
+    is_deleted = "deleted" in message or "never" in message
+    assert [each.path for each in report.errors] == ([place] if is_deleted else [])
 
 
 def test_protected_data_stays() -> None:
@@ -274,7 +279,10 @@ def test_protected_data_stays() -> None:
     assert created.errors == []
     assert any("deleting NEW later fails: DELETE_FAILED" in line for line in report_lines(created))
     assert {each.status for each in created.failures} == {"ROLLBACK_FAILED"}
-    assert [each.code for each in rehearsal(protected, None).errors] == ["rehearse-update-fails"]
+    refused = rehearsal(protected, None).errors
+    assert [each.code for each in refused if each.code not in LOSES_DATA] == [
+        "rehearse-update-fails"
+    ]
 
 
 def test_transform_is_not_simulated() -> None:

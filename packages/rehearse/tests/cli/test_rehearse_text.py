@@ -5,12 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cdk_rehearse.cli.text import report_lines
-from cdk_rehearse.updates.report import Failure, Instances, Leftover, Rehearsal, RehearsedStep
-from constructs_triton_core.findings import Finding, Severity
+from cdk_rehearse.updates.report import (
+    Failure,
+    Instances,
+    Leftover,
+    Problem,
+    Rehearsal,
+    RehearsedStep,
+)
+from constructs_triton_core.findings import Severity
 
 MODEL = "EndpointModel0F230181"
 ARN = f"arn:aws:sagemaker:us-east-1:123456789012:model/Shop-{MODEL}-7T5M0LKXXV08"
-WARNING = Finding(
+WARNING = Problem(
     "rehearse-leftover",
     Severity.WARNING,
     MODEL,
@@ -30,11 +37,12 @@ def test_constructs_have_their_paths_and_arns_stay() -> None:
     but not inside an ARN.
     """
     left = Leftover(MODEL, "AWS::SageMaker::Model", ARN)
+    other = Leftover("Key", "AWS::KMS::Key", "1234")
     lines = _text(
         Rehearsal(
             {"Shop": "UPDATE_COMPLETE"},
             steps=(RehearsedStep(1, "Shop", "replace", MODEL, "AWS::SageMaker::Model"),),
-            failures=(Failure(1, MODEL, "reverts", "UPDATE_COMPLETE", leftovers=(left, left)),),
+            failures=(Failure(1, MODEL, "reverts", "UPDATE_COMPLETE", leftovers=(left, other)),),
             leftovers=(left,),
             problems=(WARNING,),
             construct_paths={MODEL: "Endpoint/Model"},
@@ -61,7 +69,7 @@ def test_rollback_is_no_cleanup() -> None:
 
 def test_reason_of_a_problem_is_printed_once() -> None:
     """A reason that no problem has is printed; one that a problem has is not repeated."""
-    problem = Finding(
+    problem = Problem(
         "rehearse-update-fails", Severity.ERROR, "Shop", "the update ends: no room", "wait"
     )
     for problems, count in (((), 1), ((problem,), 1)):

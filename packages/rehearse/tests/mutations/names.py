@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from cdk_rehearse.providers.provider import Provider
-from cdk_rehearse.services.resource_schemas import resource_schema, stateful_types
+from cdk_rehearse.services.resource_schemas import resource_schema
+from cdk_rehearse.updates.data_types import data_types
 
 from .mutant import COLLISION, Mutant, Rule, template
 from .named import BESIDE, SIMULATED, named
@@ -19,7 +20,9 @@ _FREE = Rule(
     "the stack that has the name is deployed first and deletes it, so that the name is free",
 )
 _DATA_LOST = Rule(
-    "wrong", "AWS lists the type as one that contains data", ("rehearse-data-replaced",)
+    "wrong",
+    "AWS lists the type as one that contains data",
+    ("rehearse-data-lost", "rehearse-data-replaced"),
 )
 OPAQUE = (
     "AWS::ApiGateway::DomainName",
@@ -99,11 +102,7 @@ def moved_names() -> Iterator[Mutant]:
     for kind_of, name_property in NOT_UNIQUE.items():
         resource, _ = named(kind_of, name_property)
         old, new = ({"S": template({name: resource})} for name in ("Old", "New"))
-        rule = (
-            _DATA_LOST
-            if kind_of in stateful_types()
-            else Rule("harmless", "the name is not unique")
-        )
+        rule = _DATA_LOST if kind_of in data_types() else Rule("harmless", "the name is not unique")
         yield Mutant(_kind(rule, "name: may be used twice"), kind_of, old, new, *rule)
 
 
@@ -136,7 +135,7 @@ def _to_another_stack(type: str, resource: Any, beside: Any) -> Iterator[Mutant]
         "a retained resource has the name",
         (COLLISION,),
     )
-    rule = _DATA_LOST if type in stateful_types() else _FREE
+    rule = _DATA_LOST if type in data_types() else _FREE
     yield Mutant(
         _kind(rule, "name: free again"), f"{type}, deployed after", {"S": with_it}, after, *rule
     )

@@ -162,7 +162,9 @@ _CONNECTIONS: Mapping[str, Mapping[str, Rule]] = {
         "Latency": _OFF,
         "Notices": _OFF,
         "Dashboard": _OFF,
-        "Logs": Rule("wrong", "the log events are deleted", ("rehearse-data-replaced",)),
+        "Logs": Rule(
+            "wrong", "the log events are deleted", ("rehearse-data-lost", "rehearse-data-replaced")
+        ),
     },
     "queue": {
         "Policy": _LOST,

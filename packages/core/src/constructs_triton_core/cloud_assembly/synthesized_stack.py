@@ -176,6 +176,11 @@ class SynthesizedStack:
             if self._exists(each)
         ]
 
+    def existing(self) -> dict[str, Resource]:
+        """Return the resources without those of a false condition, in the declared order."""
+        self.budget.spend(len(self.template.resources))
+        return {name: each for name, each in self.template.resources.items() if self._exists(each)}
+
     @cached_property
     def _placeholders(self) -> Placeholders:
         return Placeholders(

@@ -170,7 +170,8 @@ def value_at(value: Any, path: Sequence[str]) -> Any:
     if not path or value is None:
         return value
     if path[0] == "*":
-        return [value_at(each, path[1:]) for each in value]
+        # In place of a list, there may be a function whose value only a deployment decides.
+        return [value_at(each, path[1:]) for each in value] if isinstance(value, list) else None
     return value_at(value.get(path[0]), path[1:]) if isinstance(value, Mapping) else None
 
 

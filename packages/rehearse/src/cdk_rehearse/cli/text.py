@@ -6,11 +6,14 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from cdk_rehearse.updates.lost_data import DATA_CODES, LOSES_DATA
+
 if TYPE_CHECKING:
-    from cdk_rehearse.updates.report import Failure, Leftover, Operation, Rehearsal
+    from cdk_rehearse.updates.report import Failure, Leftover, Operation, Problem, Rehearsal
 
 _READS = {None: "-", True: "yes", False: "NO"}
 _CLEANUP = "cleanup: CloudFormation does not undo what follows"
@@ -18,6 +21,8 @@ _NO_CALLER = "nothing changes: the same endpoints, the same names"
 _ROLLBACK = "the next step fails; CloudFormation rolls back"
 _EVENTS = {"reverts": " (SageMaker reverts)", "answers FAILED": " (its function answers FAILED)"}
 _WIDTH = 84
+#: Of more names than these, only the first are printed.
+_MANY = 6
 _TYPE = re.compile(r"AWS::(\w+)::\w+ ")
 """The beginning of a note about resources of one type, with its service."""
 Named = Callable[[str], str]
@@ -25,17 +30,16 @@ Named = Callable[[str], str]
 
 
 def report_lines(found: Rehearsal) -> Iterator[str]:
-    """Yield the lines of a rehearsal."""
+    """Yield the lines of a rehearsal: first what it knows, then what becomes of data."""
     named = found.named
+    yield from _coverage(found)
     yield from _summary(found, named)
     yield from _listed("meanwhile", map(named, found.meanwhile))
+    yield from _problems(found, [each for each in found.problems if each.code in DATA_CODES])
     if found.steps:
         yield ""
         yield from _steps(found, named)
-    for problem in found.problems:
-        yield ""
-        for line in str(problem).split("\n"):
-            yield from _wrapped(named(line))
+    yield from _problems(found, [each for each in found.problems if each.code not in DATA_CODES])
     if found.failures:
         yield ""
         yield from _failures(found.failures, named)
@@ -46,6 +50,22 @@ def report_lines(found: Rehearsal) -> Iterator[str]:
     yield f"{_counted(len(found.errors), 'error')}, {_counted(warnings, 'warning')}{known}."
 
 
+def coverage_sentence(found: Rehearsal) -> str:
+    """Return how many resources are simulated, and how many are only compared."""
+    simulated, others = found.simulated, found.resources - found.simulated
+    verb = "is" if simulated == 1 else "are"
+    others_verb = "is" if others == 1 else "are"
+    return (
+        f"{simulated} of {_counted(found.resources, 'resource')} {verb} simulated, "
+        f"{others} {others_verb} compared by their schema"
+    )
+
+
+def _coverage(found: Rehearsal) -> Iterator[str]:
+    if found.resources:
+        yield f"{coverage_sentence(found)}."
+
+
 def _summary(found: Rehearsal, named: Named) -> Iterator[str]:
     changed = len({(step.stack, step.logical_id) for step in found.steps})
     counts = f"{_counted(changed, 'resource')} changed, {len(found.replaced)} replaced"
@@ -53,6 +73,26 @@ def _summary(found: Rehearsal, named: Named) -> Iterator[str]:
     yield f"{stacks or 'nothing to do'}: {counts}. Simulated, not AWS."
     if found.reason and not any(found.reason in each.message for each in found.problems):
         yield from _wrapped(f"reason: {named(found.reason)}")
+
+
+def _problems(found: Rehearsal, problems: Iterable[Problem]) -> Iterator[str]:
+    """Yield the problems; those that differ only in their places are one, with all places."""
+    groups: dict[tuple[str, ...], list[Problem]] = {}
+    for problem in problems:
+        same = (problem.severity, problem.code, problem.message, problem.hint)
+        groups.setdefault(same, []).append(problem)
+    for group in groups.values():
+        yield ""
+        places = _some([found.place_of(each) for each in group])
+        for line in str(replace(group[0], path=places)).split("\n"):
+            yield from _wrapped(found.named(line))
+
+
+def _some(names: Sequence[str]) -> str:
+    """The names, of many only the first and the number of the others."""
+    if len(names) <= _MANY:
+        return ", ".join(names)
+    return f"{', '.join(names[: _MANY - 1])} and {len(names) - _MANY + 1} more"
 
 
 def _steps(found: Rehearsal, named: Named) -> Iterator[str]:
@@ -115,7 +155,10 @@ def _end(failure: Failure) -> tuple[object, ...]:
 
 
 def _list_of(leftovers: Iterable[Leftover], named: Named) -> str:
-    return ", ".join(f"{named(each.logical_id)} ({_short(each.type)})" for each in leftovers)
+    counts = Counter(f"{named(each.logical_id)} ({_short(each.type)})" for each in leftovers)
+    return ", ".join(
+        name if count == 1 else f"{name} in {count} stacks" for name, count in counts.items()
+    )
 
 
 def _event(failure: Failure, named: Named) -> str:
@@ -125,12 +168,15 @@ def _event(failure: Failure, named: Named) -> str:
 def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
     endpoints = found.instances or [step for step in found.steps if step.serving]
     yield from _listed("callers", map(named, found.callers or ((_NO_CALLER,) if endpoints else ())))
+    yield from _listed("may be replaced", map(named, found.may_be_replaced))
     yield from _listed("left behind", [_list_of(found.leftovers, named)] if found.leftovers else [])
     yield from _listed("instances", map(named, _instances(found)))
     yield from _listed("way back", _operations(found, named))
     yield from _listed("depends on AWS", map(named, found.depends_on_aws))
     yield from _listed("not simulated", map(named, _shortened(found.not_simulated)))
-    known = (f"{each.path} ({each.severity}[{each.code}])" for each in found.acknowledged)
+    known = (
+        f"{found.place_of(each)} ({each.severity}[{each.code}])" for each in found.acknowledged
+    )
     unused = (f"{each} matches no problem; remove it" for each in found.unused_acknowledgements)
     yield from _listed("acknowledged", [*map(named, known), *unused])
 
@@ -158,7 +204,7 @@ def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
     if boundary is not None and boundary > 1 and found.way_back is not None:
         yield f"until step {boundary - 1}, CloudFormation rolls back by itself"
     if found.way_back is not None:
-        is_lost = any(each.code == "rehearse-data-replaced" for each in found.problems)
+        is_lost = any(each.code in LOSES_DATA for each in (*found.problems, *found.acknowledged))
         end = ", but brings no data back" if is_lost and found.way_back.succeeds else ""
         yield f"deploying OLD again afterwards {_result(found.way_back, named)}{end}"
     if found.deletion is not None:
@@ -183,7 +229,10 @@ def _shortened(notes: Sequence[str]) -> Iterator[str]:
     if len(services) > 4:
         names = ", ".join(dict.fromkeys(services))
         yield f"what resources of {len(services)} types do ({names}); --json lists them"
-    yield from (each for each in notes if len(services) < 5 or not _TYPE.match(each))
+    for note in notes:
+        if len(services) < 5 or not _TYPE.match(note):
+            names = note.split(", ")
+            yield note if len(names) <= _MANY else f"{_some(names)}; --json lists them"
 
 
 def _short(type: str) -> str:

@@ -134,6 +134,20 @@ class ResourceSchema:
         ]
         return {path[0] for path in paths if value_at(old, path) != value_at(new, path)}
 
+    def possibly_replacing_changes(
+        self, old: Mapping[str, Any], new: Mapping[str, Any]
+    ) -> set[str]:
+        """The properties that differ and replace a resource only in some cases."""
+        paths = self._paths("conditionalCreateOnlyProperties")
+        changed = {path[0] for path in paths if value_at(old, path) != value_at(new, path)}
+        return changed - self.replacing_changes(old, new)
+
+    @property
+    def create_only(self) -> set[str]:
+        """Properties that can only be given at creation, as a whole or in a part."""
+        replacing = _REPLACING.get(self.type, ())
+        return {path[0] for path in self._paths("createOnlyProperties")}.union(replacing)
+
     def recreation(self, name: str) -> str:
         """A change set's word for a change of this property: Never, Conditionally or Always."""
         depths = [len(path) for path in self._paths("createOnlyProperties") if path[0] == name]

@@ -1,8 +1,8 @@
 """Acknowledgements: problems that the user knows of, which then do not count.
 
 An acknowledgement is ``CODE`` or ``CODE@PLACE``. The place is what the problem has before its text:
-a construct or one above it, a logical ID, a stack, or an endpoint with or without the word before
-its name.
+a construct or one above it, a logical ID, each also after the name of its stack, a stack, or an
+endpoint with or without the word before its name.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from dataclasses import replace
 from itertools import chain, compress
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.findings import Finding
 from constructs_triton_core.spelling import quoted
 
 from .codes import CODES
-from .report import GENERATED, Rehearsal
+from .report import GENERATED, Problem, Rehearsal
 
 
 def expect_codes(acknowledgements: Iterable[str]) -> None:
@@ -49,9 +48,11 @@ def acknowledged(found: Rehearsal, acknowledgements: tuple[str, ...]) -> Rehears
     )
 
 
-def _fits(found: Rehearsal, problem: Finding, acknowledgement: str) -> bool:
+def _fits(found: Rehearsal, problem: Problem, acknowledgement: str) -> bool:
     code, _, place = acknowledgement.partition("@")
     wanted = re.escape(GENERATED.sub("", place))
-    places = [GENERATED.sub("", each) for each in (problem.path, found.named(problem.path))]
+    inner = [problem.path, found.named(problem.path)]
+    outer = [f"{problem.stack}/{each}" for each in inner] if problem.stack else []
+    places = [GENERATED.sub("", each) for each in (*inner, *outer)]
     pattern = rf"(endpoint |inference component )?{wanted}($|[/,]| \()" if place else ""
     return code == problem.code and any(re.match(pattern, each) for each in places)

@@ -15,12 +15,12 @@ from typing import Any
 from moto.s3.models import FakeKey
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.findings import Severity
 from constructs_triton_core.model_index import INDEX_FILE, ModelIndex, is_archive, some_of
 
 from ..account import SimulatedAccount
 from .problems import problem
-from .report import GENERATED
+from .report import GENERATED, Problem
 
 _ENDPOINT, _OPERATION = "", "operation"
 _noticed = partial(problem, "rehearse-callers-fail")
@@ -74,7 +74,7 @@ def _models(account: SimulatedAccount, url: str) -> list[str]:
         ]
 
 
-def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Finding]:
+def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Problem]:
     """Yield what callers notice, the endpoints first; one whose path is empty is no problem.
 
     It is an error if every call fails, and a warning if those fail that name something. Calls that

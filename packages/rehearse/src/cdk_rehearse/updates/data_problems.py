@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA
-from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.findings import Severity
 
 from ..endpoints.data_uses import ALARMS, NOTICES, SCHEDULES
 from ..endpoints.encrypted_data import DataReading, Use
 from .analysis import CHANGES, RESTORE, Sequence, since
 from .recording import Moment
+from .report import Problem
 
 _CODE = "rehearse-data-loses-access"
 _PREVIOUS_CODE = "rehearse-previous-key-removed"
@@ -34,7 +35,7 @@ class _Loss:
     lasts: bool = True
 
 
-def data_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
+def data_problems(sequence: Sequence, when: str = "") -> Iterator[Problem]:
     """Yield a problem for each role that can no longer use data; the worst of each kind of data
     first.
 
@@ -54,7 +55,7 @@ def data_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
             "kms:"
         )  # others may be meant to lose it
         is_error = loss.lasts and is_sure and not is_previous and place not in before
-        yield Finding(
+        yield Problem(
             _PREVIOUS_CODE if is_previous else _CODE,
             Severity.ERROR if is_error else Severity.WARNING,
             _where(use),

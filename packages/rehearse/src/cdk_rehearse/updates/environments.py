@@ -20,6 +20,7 @@ from constructs_triton_core.cloud_assembly.assembly import Assembly
 from ..account import REGION
 from ..providers.cdk import ExportReader
 from ..services.service_api import Place
+from .lost_data import DATA_CODES
 from .report import Operation, Rehearsal
 from .versions import NONE, Request, StackVersion, Version
 
@@ -98,23 +99,34 @@ def _is_guarded(version: Version) -> bool:
     return any(_GUARD in each.read_bytes() for each in codes if each.is_file())
 
 
-def joined(parts: Mapping[str, Request], found: list[Rehearsal]) -> Rehearsal:
-    """Return the rehearsals of the environments that were reached as one.
+def joined(
+    parts: Mapping[str, Request], found: list[Rehearsal], unreached: list[Rehearsal]
+) -> Rehearsal:
+    """Return the rehearsals of the environments as one; of those that were not reached,
+    what is known without a rehearsal.
 
     The environment is added to the places of problems, and to names that several environments have.
     """
     if len(parts) == 1:
         return found[0]
-    names = Counter(chain.from_iterable(map(_names, parts.values(), found)))
+    every = [*found, *unreached]
+    names = Counter(chain.from_iterable(map(_names, parts.values(), every)))
     several = {name for name, count in names.items() if count > 1}
     first, named = 0, []
-    for environment, each in zip(parts, found, strict=False):
+    for environment, each in zip(parts, every, strict=True):
         named.append(_of_environment(each, environment, several, first))
         first += len(each.steps)
     values = {each.name: [getattr(one, each.name) for one in named] for each in fields(Rehearsal)}
     whole = Rehearsal(**{name: _sum(each) for name, each in values.items()})
     missed = (f"{each}, since the update fails before" for each in list(parts)[len(found) :])
-    return replace(whole, not_simulated=(*missed, *whole.not_simulated))
+    # Lost data comes first, whichever environment it is in.
+    problems = sorted(whole.problems, key=lambda each: each.code not in DATA_CODES)
+    return replace(
+        whole,
+        reason=found[-1].reason,
+        not_simulated=(*missed, *whole.not_simulated),
+        problems=tuple(problems),
+    )
 
 
 def _names(part: Request, found: Rehearsal) -> set[str]:
@@ -172,6 +184,8 @@ def _sum(values: list[Any]) -> Any:
             return tuple(dict.fromkeys(joined) if joined and isinstance(joined[0], str) else joined)
         case str():
             return values[-1]
+        case int():
+            return sum(values)
     ends: list[Operation] = [each for each in values if each is not None and each.status]
     if not ends:
         return None

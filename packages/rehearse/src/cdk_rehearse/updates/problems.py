@@ -7,15 +7,16 @@ from collections.abc import Container, Iterator
 from dataclasses import replace
 
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
-from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.findings import Severity
 
 from .analysis import CHANGES, RESTORE, Sequence, since
 from .codes import CODES, PAID_BY_HOUR, refusal_of
 from .data_problems import data_problems
-from .replaced_data import replaced_data_problems
-from .report import GENERATED
+from .report import GENERATED, Problem
 from .trial import Outcome
 
+_FAILED_AT = re.compile(r"(?:The following resource\(s\) failed to delete: \[)?(\w+)(?::|\])")
+"""The beginning of a reason that names the resource."""
 _COLLISION = re.compile(r"already (exist|export|own)|custom-named resource", re.I)
 _DATA = {
     "AWS::KMS::Key": (
@@ -34,9 +35,11 @@ _NOT_STATED = "; no document of AWS states this, so AWS may accept the change"
 
 
 def update_problems(
-    sequence: Sequence, *, is_deletion: bool, fleets: Container[str]
-) -> Iterator[Finding]:
-    """The problems of an update without failures. The user has given the sizes of ``fleets``."""
+    sequence: Sequence, declared: Container[str], *, is_deletion: bool, fleets: Container[str]
+) -> Iterator[Problem]:
+    """The problems of an update without failures. The user has given the sizes of ``fleets``;
+    ``declared`` are the logical IDs of both versions.
+    """
     outcome = sequence.outcome
     if not outcome.is_complete:
         code = (
@@ -45,10 +48,9 @@ def update_problems(
             else "rehearse-update-fails"
         )
         message = f"the update ends as {outcome.last_status}: {outcome.reason}"
-        yield _refused(code, list(outcome.status)[-1], message)
+        yield _refused(code, _place_of(outcome, declared), message, list(outcome.status)[-1])
     yield from reader_problems(sequence)
     yield from data_problems(sequence)
-    yield from replaced_data_problems(outcome)
     yield from _shrinking(sequence, fleets)
     yield from late_log_problems(outcome)
     if outcome.is_complete:
@@ -60,7 +62,7 @@ def update_problems(
             yield from _stopping(sequence)
 
 
-def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
+def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Problem]:
     """One problem for each endpoint and version whose models can no longer be read."""
     before = sequence.before.readings if sequence.before else ()
     known = {(each.endpoint, each.object) for each in before if each.refusal}
@@ -82,7 +84,7 @@ def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Finding]:
             )
 
 
-def _shrinking(sequence: Sequence, fleets: Container[str]) -> Iterator[Finding]:
+def _shrinking(sequence: Sequence, fleets: Container[str]) -> Iterator[Problem]:
     """Fleets that lose instances: a warning if scaling removes those that
     are only assumed to run.
     """
@@ -111,7 +113,7 @@ def _names_of(sequence: Sequence, endpoint: str) -> tuple[str, ...]:
     return endpoint, *(name for (_, name), (_, each) in resources if _is_arn_of(each, endpoint))
 
 
-def _stopping(sequence: Sequence) -> Iterator[Finding]:
+def _stopping(sequence: Sequence) -> Iterator[Problem]:
     first = {} if sequence.before is None else sequence.before.serving
     moments = sequence.outcome.moments
     last = moments[-1].serving if moments else first
@@ -160,7 +162,7 @@ def _endpoint_name(sequence: Sequence, arn: str) -> str:
     return served[0] if served else arn.rpartition("/")[2]
 
 
-def failure_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
+def failure_problems(sequence: Sequence, logical_id: str, stack: str) -> Iterator[Problem]:
     """The problems after a failure of one step."""
     outcome = sequence.outcome
     status = outcome.last_status
@@ -169,7 +171,7 @@ def failure_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
         and not refusal_of(outcome.reason).is_wanted
     ):
         message = f"if the step fails, the rollback ends as {status}: {outcome.reason}"
-        found = _refused("rehearse-rollback-fails", logical_id, message)
+        found = _refused("rehearse-rollback-fails", logical_id, message, stack)
         fix = refusal_of(message).rollback_fix or CODES[found.code].fix
         yield replace(found, hint=fix)
     yield from reader_problems(sequence, "if the step fails, after its rollback")
@@ -177,7 +179,7 @@ def failure_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
     yield from leftover_problems("if a step fails", outcome, _PAID)
 
 
-def revert_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
+def revert_problems(sequence: Sequence, logical_id: str, stack: str) -> Iterator[Problem]:
     """A warning if the stack does not notice that SageMaker returned to the old configuration."""
     if sequence.outcome.is_complete:
         lost = any(each.refusal for each in sequence.outcome.moments[-1].readings)
@@ -191,25 +193,29 @@ def revert_problems(sequence: Sequence, logical_id: str) -> Iterator[Finding]:
             "the stack reports success"
         )
         yield problem(
-            "rehearse-revert-unnoticed", logical_id, f"{message}, the old version serves{text}"
+            "rehearse-revert-unnoticed",
+            logical_id,
+            f"{message}, the old version serves{text}",
+            stack=stack,
         )
 
 
-def leftover_problems(when: str, outcome: Outcome, types: Container[str]) -> Iterator[Finding]:
+def leftover_problems(when: str, outcome: Outcome, types: Container[str]) -> Iterator[Problem]:
     """A warning for each resource of these types, which cost money."""
     for each in outcome.leftovers:
         if each.type in types:
             message = f"{when}, this {each.type} remains without a stack and costs money"
-            yield problem("rehearse-leftover", each.logical_id, message, _DATA.get(each.type, ""))
+            fix = _DATA.get(each.type, "")
+            yield problem("rehearse-leftover", each.logical_id, message, fix, stack=each.stack)
 
 
-def late_log_problems(outcome: Outcome) -> Iterator[Finding]:
+def late_log_problems(outcome: Outcome) -> Iterator[Problem]:
     """A warning for each log group that the operation deletes and that
     SageMaker may create again.
     """
     kept = {name for _, name in outcome.after.resources.values()}
     kept |= {each.physical_id for each in outcome.leftovers}
-    for (_, logical_id), (kind, name) in outcome.before.resources.items():
+    for (stack, logical_id), (kind, name) in outcome.before.resources.items():
         is_late = name in outcome.late_log_groups - kept and not GENERATED.search(name)
         if kind == "AWS::Logs::LogGroup" and is_late:
             yield problem(
@@ -217,15 +223,17 @@ def late_log_problems(outcome: Outcome) -> Iterator[Finding]:
                 logical_id,
                 f"SageMaker may create {name} again, for events that arrive after the deletion; "
                 "the next deployment then fails because the log group exists",
+                stack=stack,
             )
 
 
-def deletion_problems(sequence: Sequence) -> Iterator[Finding]:
+def deletion_problems(sequence: Sequence, declared: Container[str]) -> Iterator[Problem]:
     """The problems of deleting the new version later."""
     outcome = sequence.outcome
     if not outcome.is_complete and not refusal_of(outcome.reason).is_wanted:
         message = f"`cdk destroy` ends as {outcome.last_status}: {outcome.reason}"
-        yield _refused("rehearse-deletion-fails", list(outcome.status)[-1], message)
+        place, stack = _place_of(outcome, declared), list(outcome.status)[-1]
+        yield _refused("rehearse-deletion-fails", place, message, stack)
     yield from late_log_problems(outcome)
     seen: set[str] = set()
     for reading in outcome.moments[-1].readings if outcome.moments else ():
@@ -237,17 +245,23 @@ def deletion_problems(sequence: Sequence) -> Iterator[Finding]:
             )
 
 
-def problem(code: str, place: str, message: str, fix: str = "") -> Finding:
+def _place_of(outcome: Outcome, declared: Container[str]) -> str:
+    """The resource that the last operation failed at; the stack if it is about the whole stack."""
+    found = _FAILED_AT.match(outcome.reason)
+    logical_id = "" if found is None else found[1]
+    return logical_id if logical_id in declared else list(outcome.status)[-1]
+
+
+def problem(code: str, place: str, message: str, fix: str = "", *, stack: str = "") -> Problem:
     """Return a problem with the severity of its code, and by default with its fix."""
     known = CODES[code]
-    return Finding(code, known.severity, place, message, fix or known.fix)
+    return Problem(code, known.severity, place, message, fix or known.fix, stack=stack)
 
 
-def _refused(code: str, place: str, message: str) -> Finding:
+def _refused(code: str, place: str, message: str, stack: str) -> Problem:
     """The problem of a refusal; a warning if it is only inferred."""
     refusal = refusal_of(message)
     if refusal.basis != "inferred":
-        return problem(code, place, message, refusal.fix)
-    return replace(
-        problem(code, place, message + _NOT_STATED, refusal.fix), severity=Severity.WARNING
-    )
+        return problem(code, place, message, refusal.fix, stack=stack)
+    found = problem(code, place, message + _NOT_STATED, refusal.fix, stack=stack)
+    return replace(found, severity=Severity.WARNING)

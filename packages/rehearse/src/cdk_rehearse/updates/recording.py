@@ -97,8 +97,11 @@ class Recorder:
         return {name: endpoint.endpoint_config_name for name, endpoint in list(endpoints.items())}
 
 
-def leftovers(stack: Stack, since: int) -> tuple[Leftover, ...]:
-    """What the operation that began at an event has left without a stack."""
+def leftovers(stack: Stack, since: int, name: str) -> tuple[Leftover, ...]:
+    """What the operation that began at an event has left without a stack.
+
+    ``name`` is that of the stack, or of the one that it is nested in.
+    """
     remaining: dict[str, Event] = {}
     for event in stack.events[since:]:
         if event.status in _REMAINS and event.physical_id != stack.id:
@@ -109,5 +112,5 @@ def leftovers(stack: Stack, since: int) -> tuple[Leftover, ...]:
         remaining.pop(deployed.physical.id, None)
     found = remaining.values()
     return tuple(
-        Leftover(each.logical_id, each.type, each.physical_id, each.reason) for each in found
+        Leftover(each.logical_id, each.type, each.physical_id, each.reason, name) for each in found
     )

@@ -25,11 +25,23 @@ __all__ = [
     "Instances",
     "Leftover",
     "Operation",
+    "Problem",
     "Rehearsal",
     "RehearsedStep",
 ]
 
 FailureEvent = Literal["fails", "answers FAILED", "reverts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem(Finding):
+    """An error or a warning of a rehearsal.
+
+    Args:
+        stack: Name of the stack that it is in. Default: none, as of an endpoint.
+    """
+
+    stack: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,12 +84,14 @@ class Leftover:
         type: Resource type.
         physical_id: Name or ARN in AWS.
         reason: Why it was not deleted; empty if the template retains it.
+        stack: Name of the stack that it was in.
     """
 
     logical_id: str
     type: str
     physical_id: str
     reason: str = ""
+    stack: str = ""
 
 
 @dataclass(frozen=True)
@@ -160,6 +174,7 @@ class Rehearsal:
         reason: Why the update failed; empty after a success.
         steps: All steps, in order.
         replaced: Logical IDs of the resources that are replaced, in order.
+        may_be_replaced: What CloudFormation may replace, each with the properties that decide it.
         failures: What happens if a step fails; empty with ``failures="none"``.
         instances: Instances before, during and after the update.
         callers: What callers of the endpoints notice; empty if nothing changes for them.
@@ -169,7 +184,10 @@ class Rehearsal:
         deletion: The result of deleting the stacks after the update; ``None`` if there is no NEW.
         depends_on_aws: What differs if AWS behaves differently where it documents nothing.
         not_simulated: What the rehearsal makes no statement about.
-        problems: Errors and warnings, each with code, message and hint.
+        problems: Errors and warnings, each with code, message and hint. Those of data come first;
+            they are known from the two versions alone.
+        resources: Number of resources of NEW, or of OLD before a deletion.
+        simulated: How many of these are simulated. The others are compared by their schema.
         acknowledged: The errors and warnings that the user has acknowledged.
         unused_acknowledgements: Acknowledgements of the user that no error and no warning matches.
         construct_paths: Path of the construct below its stack, by logical ID; a resource that the
@@ -181,6 +199,7 @@ class Rehearsal:
     reason: str = ""
     steps: tuple[RehearsedStep, ...] = ()
     replaced: tuple[str, ...] = ()
+    may_be_replaced: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
     instances: tuple[Instances, ...] = ()
     callers: tuple[str, ...] = ()
@@ -189,16 +208,30 @@ class Rehearsal:
     deletion: Operation | None = None
     depends_on_aws: tuple[str, ...] = ()
     not_simulated: tuple[str, ...] = ()
-    problems: tuple[Finding, ...] = ()
-    acknowledged: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    resources: int = 0
+    simulated: int = 0
+    acknowledged: tuple[Problem, ...] = ()
     unused_acknowledgements: tuple[str, ...] = ()
     construct_paths: Mapping[str, str] = field(default_factory=dict)
     meanwhile: tuple[str, ...] = ()
 
     @property
-    def errors(self) -> list[Finding]:
+    def errors(self) -> list[Problem]:
         """The problems that are errors."""
         return [each for each in self.problems if each.severity is Severity.ERROR]
+
+    def place_of(self, problem: Problem) -> str:
+        """Return the place of a problem: with its stack, if the rehearsal has several.
+
+        Args:
+            problem: A problem of the rehearsal.
+        """
+        stacks = {*self.status, *(each.stack.partition("/")[0] for each in self.problems)} - {""}
+        stack = problem.stack.partition("/")[0]
+        if len(stacks) < 2 or not stack or problem.path in (stack, problem.stack):
+            return problem.path
+        return f"{stack}/{problem.path}"
 
     def named(self, text: str) -> str:
         """Write the paths of constructs in place of logical IDs.

@@ -12,7 +12,7 @@ from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.template import Resource
 from constructs_triton_core.errors import InvalidValueError, TemplateError
-from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.findings import Severity
 
 from ..behaviour import CALM, Behaviour
 from ..providers import is_custom
@@ -20,11 +20,14 @@ from ..providers.provider import without
 from ..steps import When
 from .analysis import Sequence
 from .callers import caller_problems, calls
+from .coverage import coverage
+from .data_changes import DataChanges, data_changes
 from .environments import by_environment, joined
+from .lost_data import lost_data_problems
 from .meanwhile import Meanwhile
 from .problems import deletion_problems, failure_problems, revert_problems, update_problems
 from .recording import Moment
-from .report import GENERATED, Failure, FailureEvent, Operation, Rehearsal, RehearsedStep
+from .report import GENERATED, Failure, FailureEvent, Operation, Problem, Rehearsal, RehearsedStep
 from .trial import Trial, expect_known, opened
 from .versions import NONE, Request, Version, construct_paths
 
@@ -52,7 +55,24 @@ def simulate(request: Request) -> Rehearsal:
         found.append(_rehearsed(each))
         if found[-1].reason:
             break
-    return joined(parts, found)
+    unreached = [_compared_only(each) for each in list(parts.values())[len(found) :]]
+    return joined(parts, found, unreached)
+
+
+def _compared_only(request: Request) -> Rehearsal:
+    """What is known of an environment that the update does not reach."""
+    changes = data_changes(request.old, request.new)
+    return Rehearsal(
+        status={},
+        problems=tuple(lost_data_problems(changes)),
+        may_be_replaced=tuple(_may_be_replaced(changes)),
+        construct_paths=construct_paths(request.old, request.new),
+    )
+
+
+def _may_be_replaced(found: DataChanges) -> Iterator[str]:
+    for stack, logical_id, causes in found.may_be_replaced:
+        yield f"{stack}/{logical_id}, because of {' and '.join(causes)}"
 
 
 def _with_subjects(parts: dict[str, Request]) -> dict[str, Request]:
@@ -132,11 +152,11 @@ def _declared(version: Version) -> dict[tuple[str, str], Resource]:
     }
 
 
-def _place(problem: Finding) -> tuple[str, str]:
-    """Code and place without the random end of a generated name,
+def _place(problem: Problem) -> tuple[str, str, str]:
+    """Code, stack and place without the random end of a generated name,
     which differs from account to account.
     """
-    return problem.code, GENERATED.sub("", problem.path)
+    return problem.code, GENERATED.sub("", problem.stack), GENERATED.sub("", problem.path)
 
 
 @dataclass
@@ -162,11 +182,15 @@ class _Pass:
                 for what, names in trial.account.not_simulated.items()
             ]
         failures, problems = self._failures(steps)
+        changes = data_changes(old, new)
+        resources, simulated = coverage(old if new == NONE else new, trial.account.not_simulated)
+        declared = {name for _, name in (*_declared(old), *_declared(new))}
         return Rehearsal(
             status=calm.outcome.status,
             reason=calm.outcome.reason,
             steps=steps,
             replaced=calm.replaced(),
+            may_be_replaced=tuple(_may_be_replaced(changes)),
             failures=tuple(failures),
             instances=calm.instances(),
             callers=tuple(each.message for each in noticed),
@@ -175,11 +199,16 @@ class _Pass:
             deletion=_operation(deletion),
             not_simulated=(*opaque, *_not_simulated(self.request, calm)),
             problems=_unique(
-                *update_problems(calm, is_deletion=new == NONE, fleets=self.request.fleets),
+                *lost_data_problems(changes),
+                *update_problems(
+                    calm, declared, is_deletion=new == NONE, fleets=self.request.fleets
+                ),
                 *(each for each in noticed if each.path),
                 *problems,
-                *(() if deletion is None else deletion_problems(deletion)),
+                *(() if deletion is None else deletion_problems(deletion, declared)),
             ),
+            resources=resources,
+            simulated=simulated,
             construct_paths=construct_paths(old, new),
             meanwhile=tuple(each.step.subject for each in meanwhile.moments),
         )
@@ -222,8 +251,8 @@ class _Pass:
                 return way_back, None
         return way_back, Sequence(trial.deploy(NONE, new), _last(calm))
 
-    def _failures(self, steps: tuple[RehearsedStep, ...]) -> tuple[list[Failure], list[Finding]]:
-        failures, problems = list[Failure](), list[Finding]()
+    def _failures(self, steps: tuple[RehearsedStep, ...]) -> tuple[list[Failure], list[Problem]]:
+        failures, problems = list[Failure](), list[Problem]()
         if self.request.failures == "none":
             return failures, problems
         waiting = list(_events(steps, answers=self.behaviour == CALM))
@@ -238,7 +267,7 @@ class _Pass:
                     sequence = Sequence(outcome, meanwhile.last)
                     failures.append(_failure(step, sequence, event))
                     find = revert_problems if event == "reverts" else failure_problems
-                    problems += find(sequence, step.logical_id)
+                    problems += find(sequence, step.logical_id, step.stack)
                     is_clean = outcome.restored and event != "reverts" and not meanwhile.moments
         return sorted(failures, key=lambda each: (each.step, each.event)), problems
 
@@ -308,9 +337,9 @@ def _not_simulated(request: Request, calm: Sequence) -> Iterator[str]:
     yield f"{of_endpoints}the time that steps take"
 
 
-def _unique(*problems: Finding) -> tuple[Finding, ...]:
+def _unique(*problems: Problem) -> tuple[Problem, ...]:
     """One problem for each code and place."""
-    found: dict[tuple[str, str], Finding] = {}
+    found: dict[tuple[str, str, str], Problem] = {}
     for each in problems:
-        found.setdefault((each.code, each.path), each)
+        found.setdefault((each.code, each.stack, each.path), each)
     return tuple(found.values())

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
-from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError
 
 from ..account import SimulatedAccount
@@ -116,7 +114,7 @@ class Trial:
             reason = reason or stack.reason
             status[name] = stack.status
             for each in self.account.stacks.all:  # nested stacks too
-                remaining += leftovers(each, events.get(each.id, 0))
+                remaining += leftovers(each, events.get(each.id, 0), name)
             if "ROLLBACK" in stack.status or "FAILED" in stack.status or reason:
                 break
         moments_seen = tuple(self._recorder.moments[moments:])
@@ -209,20 +207,6 @@ def expect_known(fleets: Iterable[str], endpoints: Mapping[str, str]) -> None:
             raise InvalidValueError(f"fleet {name!r}: OLD has no such endpoint; {fix}")
 
 
-def _with_nested(version: StackVersion) -> list[SynthesizedStack]:
-    """Return a stack as its template declares it, then the stacks that are nested in it."""
-    directory = version.directory
-    stack = SynthesizedStack(
-        version.name,
-        version.template,
-        () if directory is None else Assembly(directory).asset_manifests,
-        region=version.region,
-        account=version.account,
-        parameters=version.parameters,
-    )
-    return [stack] if directory is None else [stack, *stack.nested(directory, Template.read)]
-
-
 @contextmanager
 def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
     """Open an account for these versions, whose stacks have the same environment."""
@@ -230,7 +214,7 @@ def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
     with SimulatedAccount(stacks[0].account, stacks[0].region) as simulated:
         trial = Trial(simulated, reads=all(version.has_assets for version in versions))
         simulated.behaviour = behaviour
-        with_nested = [read for stack in stacks for read in _with_nested(stack)]
+        with_nested = [read for stack in stacks for read in stack.synthesized()]
         for library, read in product(construct_libraries(), with_nested):
             library.assume_adopted(
                 read, simulated.api, lambda role: assume_role(simulated.api, role)

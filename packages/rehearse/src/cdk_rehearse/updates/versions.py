@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError, TemplateError
 
@@ -70,6 +71,21 @@ class StackVersion:
     def environment(self) -> str:
         """Account and Region, as ``aws://<account>/<Region>``."""
         return f"aws://{self.account}/{self.region}"
+
+    def synthesized(self) -> list[SynthesizedStack]:
+        """Return the stack as its template declares it, then the stacks that are nested in it."""
+        manifests = () if self.directory is None else Assembly(self.directory).asset_manifests
+        stack = SynthesizedStack(
+            self.name,
+            self.template,
+            manifests,
+            region=self.region,
+            account=self.account,
+            parameters=self.parameters,
+        )
+        if self.directory is None:
+            return [stack]
+        return [stack, *stack.nested(self.directory, Template.read)]
 
     def with_parameters(self, values: Mapping[str, str]) -> StackVersion:
         """Return the stack with the values of the parameters that its template has.
