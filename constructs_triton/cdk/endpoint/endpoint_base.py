@@ -25,9 +25,12 @@ from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.targets import CapacityPlan
+from constructs_triton.cdk.validation.arguments import check_string
+from constructs_triton.cdk.validation.property_types import check_names, shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.limit_checks import check_name
+from constructs_triton_core.tokens import is_token
 
 if TYPE_CHECKING:
     from constructs_triton.cdk.monitoring.alarms import AlarmThresholds, TritonAlarms
@@ -94,9 +97,10 @@ class EndpointBase(SageMakerEndpoint):
         for each in self._variants:
             if each.variant_name == variant_name:
                 return each
-        names = ", ".join(f'"{each.variant_name}"' for each in self._variants)
+        names = ", ".join(shown(each.variant_name) for each in self._variants)
         raise InvalidValueError(
-            f'{self.node.path}: has no variant "{variant_name}"; use one of {names}'
+            f"variant_name: {self.node.path} has no such variant, got {shown(variant_name)}; "
+            f"use one of {names}"
         )
 
     # Permissions.
@@ -182,17 +186,20 @@ class EndpointBase(SageMakerEndpoint):
     ) -> dict[str, dict[str, object]] | None:
         if target_models is None:
             return None
-        if isinstance(target_models, str) or not target_models:
-            fix = (
-                f'write ["{target_models}"]' if target_models else "remove it to allow all of them"
-            )
-            raise InvalidValueError(
-                f"target_models: must be a list of models, got {target_models!r}; {fix}"
-            )
         if self._serves_many is False:
             raise InvalidValueError(
                 "target_models: only multi-model endpoints support it, "
-                f'got "{target_models[0]}"; remove it'
+                f"got {shown(target_models)}; remove it"
+            )
+        if isinstance(target_models, str) and not is_token(target_models):
+            raise InvalidValueError(
+                f"target_models: must be a list of models, got {shown(target_models)}; "
+                f'write ["{target_models}"]'
+            )
+        check_names("target_models", target_models)
+        if not target_models:
+            raise InvalidValueError(
+                "target_models: must be a list of models, got []; remove it to allow all of them"
             )
         for name in target_models:
             check_name("target_models", name, limits.TARGET_MODEL)
@@ -296,6 +303,7 @@ class EndpointBase(SageMakerEndpoint):
             export_name_prefix: Other stacks can import the outputs as ``<prefix>-endpoint-name``
                 and ``<prefix>-endpoint-arn``. Default: they are not exported.
         """
+        check_string("export_name_prefix", export_name_prefix)
         values = {"name": self.endpoint_name, "arn": self._endpoint_arn}
         for what, value in values.items():
             export = None if export_name_prefix is None else f"{export_name_prefix}-endpoint-{what}"

@@ -62,6 +62,7 @@ from constructs_triton.cdk.scaling.endpoint_variant import (
     sequence_warning,
 )
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
+from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton_core.facts import limits
@@ -210,6 +211,8 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         Args:
             statement: The permissions.
         """
+        example = 'iam.PolicyStatement(actions=["s3:GetObject"], resources=["..."])'
+        check_type("statement", statement, (iam.PolicyStatement, example))
         result = self._role.add_to_principal_policy(statement)
         if result.policy_dependable is not None:
             for model in self._all_models:

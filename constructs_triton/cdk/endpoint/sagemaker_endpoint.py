@@ -24,6 +24,7 @@ from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
 from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.repository.model_repository import annotate
+from constructs_triton.cdk.validation.arguments import check_string
 from constructs_triton.cdk.validation.endpoint_names import known_endpoint_name
 from constructs_triton.cdk.validation.property_types import GRANTEE, check_has
 from constructs_triton_core.errors import InvalidValueError
@@ -73,6 +74,8 @@ class SageMakerEndpoint(VariantMetrics, Resource):
             grantee: Who gets the permission.
             *actions: IAM actions, such as ``"sagemaker:DescribeEndpoint"``.
         """
+        for action in actions:
+            check_string("actions", action)
         return self._grant(grantee, actions)
 
     def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:

@@ -22,6 +22,7 @@ from constructs_triton.cdk.monitoring.component_alarms import (
 from constructs_triton.cdk.monitoring.dashboard import TritonComponentDashboard
 from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
 from constructs_triton.cdk.scaling.targets import check_capacity, check_initial
+from constructs_triton.cdk.validation.arguments import check_string
 from constructs_triton.cdk.validation.property_types import GRANTEE, check_has
 from constructs_triton.cdk.validation.same_environment import is_elsewhere
 from constructs_triton_core.errors import InvalidValueError
@@ -76,6 +77,8 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             grantee: Who gets the permission.
             *actions: IAM actions, such as ``"sagemaker:DescribeInferenceComponent"``.
         """
+        for action in actions:
+            check_string("actions", action)
         return self._grant_on(grantee, actions, self._arns)
 
     def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:

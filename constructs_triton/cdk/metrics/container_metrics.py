@@ -10,6 +10,11 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.metrics.metric_values import ExpressionValue, MetricValue
+from constructs_triton.cdk.validation.arguments import (
+    check_known_string,
+    check_period,
+    check_string,
+)
 from constructs_triton.cdk.validation.read_once import duration_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
@@ -116,6 +121,10 @@ class ContainerMetrics:
     def _metric(
         self, name: str, model: str, *, statistic: str = "Sum", period: Duration | None = None
     ) -> MetricValue:
+        check_known_string("model", model, self.models[0])
+        check_known_string("name", name, _NAMES[0])
+        check_string("statistic", statistic)
+        check_period(period)
         if model not in self.models:
             hint = did_you_mean(model, self.models, f"its models are {quoted(self.models)}")
             raise InvalidValueError(f'model: must be a model of the archive, got "{model}"; {hint}')
@@ -140,6 +149,7 @@ class ContainerMetrics:
         Args:
             period: Time over which values are aggregated. Default: 5 minutes.
         """
+        check_period(period)
         period = duration_of(300) if period is None else period
         published = self._metric("Requests", self.models[0], statistic="SampleCount", period=period)
         return ExpressionValue(

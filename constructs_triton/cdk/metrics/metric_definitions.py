@@ -14,6 +14,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.metrics.metric_values import ExpressionValue, MetricValue
+from constructs_triton.cdk.validation.arguments import check_period, check_string
 from constructs_triton_core.facts import facts_of
 
 _load = facts_of(__package__)
@@ -49,6 +50,7 @@ def metric_definition(metric_name: str) -> MetricDefinition:
     """Return the definition of a metric; a metric that is not in the table is
     a sum over invocations.
     """
+    check_string("metric_name", metric_name)
     return _definitions().get(metric_name, MetricDefinition("AWS/SageMaker", "Sum"))
 
 
@@ -79,6 +81,9 @@ def published_metric(
     metric_name: str, dimensions: dict[str, str], options: MetricOptions
 ) -> MetricValue:
     """Return a metric of SageMaker with its usual statistic and unit, published each minute."""
+    for name in ("statistic", "label", "color", "instance_type"):
+        check_string(name, options.get(name))
+    check_period(options.get("period"))
     definition = metric_definition(metric_name)
     statistic, period = options.get("statistic"), options.get("period")
     if (instance_type := options.get("instance_type")) is not None:

@@ -16,8 +16,10 @@ from constructs_triton.cdk.metrics.metric_definitions import (
     published_metric,
 )
 from constructs_triton.cdk.metrics.metric_values import ExpressionValue, MetricValue, converted
+from constructs_triton.cdk.validation.arguments import check_flag
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
 
 _MICROSECONDS_IN = {"MICROSECONDS": 1, "MILLISECONDS": 1_000, "SECONDS": 1_000_000}
 
@@ -49,6 +51,7 @@ def instance_count_metric(
     total, share = "Invocations", "InvocationsPerInstance"
     if from_queue:
         total, share = "ApproximateBacklogSize", "ApproximateBacklogSizePerInstance"
+    check_flag("from_queue", from_queue)
     metrics = {
         part: variant_metric(
             name, endpoint_name=endpoint_name, variant_name=variant_name, period=period
@@ -315,6 +318,8 @@ def _in_unit(
             "unit: must be MICROSECONDS, MILLISECONDS or SECONDS, "
             f"got {unit.name}; choose one of them"
         )
-    name = re.sub(r"\W", "_", f"m_{metric.metric_name}_{metric.statistic}")
+    # The id is in the template, so it must not have the number of a token.
+    statistic = "statistic" if is_token(metric.statistic) else metric.statistic
+    name = re.sub(r"\W", "_", f"m_{metric.metric_name}_{statistic}")
     label = f"{metric.metric_name} ({unit.name.lower()})" if metric.label is None else metric.label
     return converted(metric, name, f"/ {_MICROSECONDS_IN[unit.name]}", label).to_cdk()

@@ -16,6 +16,7 @@ from constructs_triton.cdk.monitoring import dashboard_widgets as widgets
 from constructs_triton.cdk.monitoring.dashboard_widgets import bounds, graph
 from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent, ITritonEndpoint
 from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
+from constructs_triton.cdk.validation.arguments import check_known_duration, check_string
 from constructs_triton.cdk.validation.property_types import check_has, check_type, shown
 from constructs_triton.cdk.validation.read_once import duration_of, milliseconds_of
 from constructs_triton_core.errors import InvalidValueError
@@ -55,6 +56,8 @@ class _Dashboard(Construct):
         dashboard_name: str | None,
         default_interval: Duration | None,
     ) -> None:
+        check_string("dashboard_name", dashboard_name)
+        check_known_duration("default_interval", default_interval, "Duration.hours(3)")
         super().__init__(scope, id)
         self._dashboard = cloudwatch.Dashboard(
             self,
@@ -116,8 +119,8 @@ class TritonDashboard(_Dashboard):
                 "endpoint_name",
                 'TritonEndpoint.from_endpoint_name(self, "Endpoint", "...")',
             )
-        check_type(
-            "model_latency_objective", model_latency_objective, (Duration, "Duration.millis(300)")
+        check_known_duration(
+            "model_latency_objective", model_latency_objective, "Duration.millis(300)"
         )
         objective = (
             None if model_latency_objective is None else milliseconds_of(model_latency_objective)

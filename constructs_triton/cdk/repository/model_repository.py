@@ -29,6 +29,7 @@ from constructs_triton.cdk.repository.properties import (
     TargetModelNaming,
     check_source,
 )
+from constructs_triton.cdk.validation.arguments import check_known_string
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton.cdk.validation.unique_names import check_id
 from constructs_triton_core.errors import InvalidValueError
@@ -164,6 +165,7 @@ class TritonModelRepository(Construct):
                 programs fill the prefix, or a multi-model endpoint serves the repository already.
             RepositoryError: the checks found errors; it has all of them.
         """
+        check_known_string("name", name, "resnet")
         contents = self._contents
         if contents.prefix.is_filled_by_others:
             raise InvalidValueError(
@@ -211,6 +213,7 @@ class TritonModelRepository(Construct):
         Raises:
             InvalidValueError: there is no such model.
         """
+        check_known_string("model_name", model_name, "ensemble")
         return self._contents.called_models(model_name)
 
     # For multi-model endpoints.

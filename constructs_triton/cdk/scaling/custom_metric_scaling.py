@@ -13,6 +13,7 @@ from constructs_triton.cdk.metrics.metric_values import ExpressionValue
 from constructs_triton.cdk.scaling import targets
 from constructs_triton.cdk.scaling.stepped_scaling import SteppedScaling
 from constructs_triton.cdk.scaling.target_tracking import ScalingPolicyOptions, check_policy
+from constructs_triton.cdk.validation.arguments import check_known_string
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
@@ -63,6 +64,8 @@ class CustomMetricScaling(SteppedScaling):
             InvalidValueError: the variant publishes no metrics of Triton, the model has no queue or
                 must be named, or the time is not a duration above 0.
         """
+        if model is not None:
+            check_known_string("model", model, "detector")
         metrics = self._published_metrics(id)
         target = targets.microseconds("target_queue_time", target_queue_time)
         options: ScalingPolicyOptions = {

@@ -16,6 +16,7 @@ from constructs_triton.cdk.metrics.metric_values import ExpressionValue
 from constructs_triton.cdk.permissions.alarm_topics import let_alarms_publish
 from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
 from constructs_triton.cdk.scaling.targets import check_positive, not_multiplied
+from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_token
@@ -37,6 +38,7 @@ def check_loads(
             f'one type, "{names[0]}"; use a policy without them, such as '
             "scale_on_concurrent_requests"
         )
+    check_type(property, loads, (Mapping, f'{{"{names[0]}": 8, ...}}'))
     for name in names:
         if name not in loads:
             raise InvalidValueError(

@@ -14,7 +14,9 @@ from constructs import Construct
 from constructs_triton.cdk.metrics.metric_values import MetricValue
 from constructs_triton.cdk.scaling import checks
 from constructs_triton.cdk.scaling.simulated_scaling import SimulatedScaling
+from constructs_triton.cdk.validation.arguments import check_flag
 from constructs_triton.cdk.validation.property_types import check_has
+from constructs_triton_core.errors import InvalidValueError
 
 
 class SteppedScaling(SimulatedScaling):
@@ -63,6 +65,10 @@ class SteppedScaling(SimulatedScaling):
         }
         checks.check_steps(scaling_steps)
         checks.check_types(id, options, checks.STEP_TYPES)
+        if datapoints_to_alarm is not None and evaluation_periods is None:
+            raise InvalidValueError(
+                f"{id}.datapoints_to_alarm: needs evaluation_periods; set evaluation_periods too"
+            )
         check_has(f"{id}.metric", metric, "to_metric_config", "endpoint.metric_model_latency()")
         checks.check_unguarded(id, is_guarded=self._is_guarded)
         return self.scalable_target.scale_on_metric(
@@ -83,6 +89,14 @@ class SteppedScaling(SimulatedScaling):
             dynamic_scaling_out: Whether policies no longer add instances.
             scheduled_scaling: Whether scheduled actions no longer run.
         """
+        flags = {
+            "dynamic_scaling_in": dynamic_scaling_in,
+            "dynamic_scaling_out": dynamic_scaling_out,
+            "scheduled_scaling": scheduled_scaling,
+        }
+        for name, value in flags.items():
+            if not hasattr(value, "resolve"):  # a token that CloudFormation replaces
+                check_flag(name, value)
         self._cfn_target.suspended_state = appscaling.CfnScalableTarget.SuspendedStateProperty(
             dynamic_scaling_in_suspended=dynamic_scaling_in,
             dynamic_scaling_out_suspended=dynamic_scaling_out,

@@ -150,6 +150,8 @@ def _units(
 ) -> float:
     if given is not None:
         check_range(property, given, RangeLimit(1, None, units))
+        if is_token(given):
+            raise not_multiplied(property)
         return given
     if is_lookup_dummy(instance_type.name):
         return 1  # the next synthesis has the type

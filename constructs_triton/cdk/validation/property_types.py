@@ -43,7 +43,8 @@ def shown(value: object) -> str:
     """Return a value for a message: the type of an object that would print
     its address in memory.
     """
-    if is_token(value):
+    # The entry of a list token is no token by itself.
+    if is_token(value) or is_token([value]):
         return "a value that is known only at deployment"
     if isinstance(value, str):
         return f'"{value}"'

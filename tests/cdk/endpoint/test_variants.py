@@ -159,7 +159,9 @@ def test_each_variant_has_metrics_scaling_and_model(stack: cdk.Stack, path: Path
             InvalidValueError, match=r'has 2 variants; .* endpoint\.variant\("blue"\)$'
         ):
             ask()
-    with pytest.raises(InvalidValueError, match='has no variant "red"; use one of "blue", "green"'):
+    with pytest.raises(
+        InvalidValueError, match='no such variant, got "red"; use one of "blue", "green"'
+    ):
         endpoint.variant("red")
 
 

@@ -7,6 +7,7 @@ accepted and does not reach the template would be ignored in silence.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,8 @@ KINDS: dict[str, Callable[[cdk.Stack], Any]] = {
     "mebibytes": lambda stack: cdk.Size.mebibytes(KINDS["number"](stack)),
     "gibibytes": lambda stack: cdk.Size.gibibytes(KINDS["number"](stack)),
 }
+# How tokens and objects look in a message that prints them.
+SHOWN = re.compile(r"[$#]\{Token|e\+289| object at 0x")
 Use = Callable[[cdk.Stack, dict[str, Any]], object]
 MODELS: list[Path] = []
 
@@ -254,7 +257,7 @@ def outcome(use: Use, name: str, kind: str) -> str:
         use(stack, {name: token})
     except InvalidValueError as error:
         said = str(error)
-        is_good = name in said.partition(":")[0] and ";" in said and "${Token" not in said
+        is_good = name in said.partition(":")[0] and ";" in said and not SHOWN.search(said)
         return "" if is_good else f"{kind}: refused with {said}"
     except Exception as error:  # the error of another program says nothing about the property
         return f"{kind}: {type(error).__name__}: {error}"

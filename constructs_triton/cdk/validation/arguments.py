@@ -1,0 +1,65 @@
+"""Checks of the arguments of methods, for which jsii raises an error without advice, or none."""
+
+from __future__ import annotations
+
+from aws_cdk import Duration
+
+from constructs_triton.cdk.validation.property_types import check_type, shown
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_token
+
+# aws-cdk-lib, aws_cloudwatch.Metric: "'period' must be 1, 5, 10, 30, or a multiple of 60 seconds".
+_SHORT_PERIODS = (1, 5, 10, 30)
+
+
+def check_string(argument: str, value: object) -> None:
+    """Check that an argument is a string, which may be known only at deployment.
+
+    ``None`` passes.
+    """
+    if value is None or isinstance(value, str):
+        return
+    fix = "cdk.Token.as_string(value)" if is_token(value) else "a string"
+    raise InvalidValueError(f"{argument}: must be a string, got {shown(value)}; write {fix}")
+
+
+def check_known_string(argument: str, value: object, example: str) -> None:
+    """Check that an argument is a string that is known at synth."""
+    if not isinstance(value, str) or is_token(value):
+        raise InvalidValueError(
+            f"{argument}: must be a string that is known at synth, got {shown(value)}; "
+            f'write for example "{example}"'
+        )
+
+
+def check_flag(argument: str, value: object) -> None:
+    """Check that an argument is a boolean: another value that Python takes as true is a mistake."""
+    if not isinstance(value, bool):
+        raise InvalidValueError(
+            f"{argument}: must be a boolean that is known at synth, got {shown(value)}; "
+            "write True or False"
+        )
+
+
+def check_known_duration(argument: str, value: object, example: str) -> None:
+    """Check that an argument is a duration that is known at synth. ``None`` passes."""
+    check_type(argument, value, (Duration, example))
+    if isinstance(value, Duration) and value.is_unresolved():
+        raise InvalidValueError(
+            f"{argument}: must be known at synth, because it is converted to another unit, got "
+            f"{shown(value)}; write {example}"
+        )
+
+
+def check_period(value: object) -> None:
+    """Check the period of a metric. ``None`` passes."""
+    example = "Duration.minutes(5)"
+    check_known_duration("period", value, example)
+    if not isinstance(value, Duration):
+        return
+    period = value.to_seconds(integral=False)
+    if period not in _SHORT_PERIODS and (period < 60 or period % 60):
+        raise InvalidValueError(
+            f"period: must be 1, 5, 10 or 30 seconds, or a multiple of 60, got {period:g}; "
+            f"write {example}"
+        )

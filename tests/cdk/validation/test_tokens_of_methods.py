@@ -1,0 +1,271 @@
+"""Each argument of each public method and function with each kind of token.
+
+The methods come from the classes, so a new one is asked too. As for properties, a token reaches the
+template, or an error names the argument and what to write.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
+from cdk_apps import write_repository
+from constructs import Construct
+from test_tokens_everywhere import (
+    GPU,
+    KINDS,
+    MODELS,
+    bucket,
+    capacity,
+    component,
+    container,
+    endpoint,
+    host,
+    metric,
+    outcome,
+    repository,
+)
+
+import constructs_triton as library
+from constructs_triton import (
+    AsyncInferenceConfig,
+    ContainerInferenceComponent,
+    EndpointVariant,
+    InstancePool,
+    InstanceType,
+    ModelSource,
+    TritonComponentEndpoint,
+    TritonEndpoint,
+    TritonInferenceComponent,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+    TritonScalableCopyCount,
+    TritonScalableInstanceCount,
+)
+from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
+from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
+from constructs_triton.cdk.metrics.metric_definitions import MetricOptions
+from constructs_triton.cdk.scaling.target_tracking import ScalingPolicyOptions
+
+Create = Callable[[cdk.Stack], Any]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def models(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The models of all endpoints, written once."""
+    MODELS[:] = [write_repository(tmp_path_factory.mktemp("tokens") / "models")]
+
+
+def many(stack: cdk.Stack) -> TritonMultiModelEndpoint:
+    return TritonMultiModelEndpoint(
+        stack, "E", model_repository=repository(stack), instance_type=GPU
+    )
+
+
+def asynchronous(stack: cdk.Stack) -> TritonEndpoint:
+    return endpoint(stack, async_inference=AsyncInferenceConfig(bucket=bucket(stack)))
+
+
+def measured(stack: cdk.Stack) -> TritonEndpoint:
+    return endpoint(stack, container_metrics=True, endpoint_name="digits")
+
+
+def pooled(stack: cdk.Stack) -> Any:
+    pools = [InstancePool(GPU), InstancePool(InstanceType.of("ml.g6.xlarge"))]
+    created = TritonEndpoint(
+        stack, "E", model_repository=repository(stack), model="other", instance_pools=pools
+    )
+    return created.auto_scale_instance_count(min_capacity=1, max_capacity=3)
+
+
+def scaled(created: Any) -> Any:
+    return created.auto_scale_instance_count(min_capacity=1, max_capacity=3)
+
+
+OBJECTS: dict[type, Create] = {
+    TritonEndpoint: endpoint,
+    ImportedTritonEndpoint: lambda stack: TritonEndpoint.from_endpoint_name(stack, "I", "digits"),
+    EndpointVariant: lambda stack: endpoint(stack).variants[0],
+    ContainerMetrics: lambda stack: measured(stack).container_metrics,
+    TritonScalableInstanceCount: capacity,
+    TritonScalableCopyCount: lambda stack: component(stack).auto_scale_copy_count(
+        min_capacity=1, max_capacity=3
+    ),
+    TritonInferenceComponent: component,
+    ContainerInferenceComponent: container,
+    TritonComponentEndpoint: host,
+    TritonModelRepository: repository,
+}
+"""The classes with methods, and how an object of each is created."""
+
+OWNERS: dict[str, Create] = {
+    "grant_invoke": many,
+    "grant_invoke_async": asynchronous,
+    "scale_on_backlog": lambda stack: asynchronous(stack).auto_scale_instance_count(
+        min_capacity=0, max_capacity=3
+    ),
+    "scale_on_concurrent_requests_by_type": pooled,
+    "scale_out_on_queue_time": lambda stack: scaled(measured(stack)),
+}
+"""The object of a method that not every object of its class takes."""
+
+
+def caller(stack: cdk.Stack) -> iam.Role:
+    return iam.Role(stack, "Caller", assumed_by=iam.AccountRootPrincipal())
+
+
+def steps(stack: cdk.Stack) -> list[appscaling.ScalingInterval]:
+    return [
+        appscaling.ScalingInterval(change=1, lower=9),
+        appscaling.ScalingInterval(change=-1, upper=1),
+    ]
+
+
+ARGUMENTS: dict[str, Any] = {
+    "actions": "sagemaker:DescribeEndpoint",
+    "grantee": caller,
+    "max_capacity": 3,
+    "max_concurrent_requests": {"ml.g5.xlarge": 4, "ml.g6.xlarge": 8},
+    "metric": lambda _: metric(),
+    "metric_name": "Invocations",
+    "min_capacity": 1,
+    "model": "other",
+    "name": "Requests",
+    "schedule": lambda _: appscaling.Schedule.cron(hour="8"),
+    "scaling_steps": steps,
+    "source": lambda _: ModelSource.from_directory(MODELS[0] / "other"),
+    "target_backlog_per_instance": 4,
+    "target_concurrent_requests": 3,
+    "target_latency": lambda _: cdk.Duration.millis(300),
+    "target_queue_time": lambda _: cdk.Duration.millis(300),
+    "target_value": 3,
+}
+"""What required arguments are, where they are not asked."""
+
+TOGETHER: dict[str, dict[str, Any]] = {
+    "datapoints_to_alarm": {"evaluation_periods": 3},
+    "safety_factor": {"max_requests_per_second": 1},
+}
+"""What an argument has an effect with."""
+
+REQUESTS = {"target_invocations_per_minute", "max_requests_per_second"}
+TARGETED = ("scale_on_invocations_per_instance", "scale_on_invocations_per_copy")
+NOT_ASKED = {
+    "simulate": "takes objects of another package, and adds nothing",
+    "apply_plan": "takes an object of another package",
+    "add_alarms": "has the arguments of TritonAlarms and TritonComponentAlarms",
+}
+OPTIONS = {each.__name__: each for each in (MetricOptions, ScalingPolicyOptions)}
+
+
+def arguments(function: Callable[..., Any]) -> Iterator[tuple[str, bool]]:
+    """Yield each argument, and whether it is one of options that other methods have too."""
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in ("self", "cls", "id", "scope"):
+            continue
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            yield name, False
+            continue
+        options = str(parameter.annotation).removeprefix("Unpack[").removesuffix("]")
+        for option in OPTIONS[options].__annotations__ if options in OPTIONS else ():
+            yield option, True
+
+
+def called(function: Callable[..., Any], target: Any, given: Mapping[str, Any], stack: Any) -> Any:
+    """Call a method or a function with one argument, and with those that it needs besides."""
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    parameters = inspect.signature(function).parameters
+    for name, parameter in parameters.items():
+        if name in ("self", "cls") or parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        if name in given:
+            value = given[name]
+        elif parameter.default is not parameter.empty:
+            continue
+        elif name == "id":
+            value = "Id"
+        elif name == "scope":
+            value = stack
+        else:
+            value = ARGUMENTS.get(name)
+            value = value(stack) if callable(value) else value
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            named[name] = value
+        else:
+            positional.append(value)
+    named |= {name: value for name, value in given.items() if name not in parameters}
+    return target(*positional, **named)
+
+
+def show(stack: cdk.Stack, result: object) -> None:
+    """Put a metric into the template."""
+    if isinstance(result, cloudwatch.Metric | cloudwatch.MathExpression):
+        widget = cloudwatch.GraphWidget(left=[result])
+        cloudwatch.Dashboard(stack, "Board").add_widgets(widget)
+
+
+def methods(owner: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield the public methods of the library that the objects of a class have."""
+    for name, function in inspect.getmembers(owner, inspect.isfunction):
+        static = inspect.getattr_static(owner, name)
+        is_own = str(function.__module__).startswith("constructs_triton")
+        if is_own and inspect.isfunction(static) and not name.startswith("_"):
+            yield name, inspect.unwrap(function)
+
+
+def method_cases() -> Iterator[Any]:
+    """Yield each argument of each method once, and shared options once for each class."""
+    seen = set()
+    for owner in OBJECTS:
+        for method, function in methods(owner):
+            for name, is_shared in arguments(function):
+                family = method.partition("_")[0] if is_shared else method
+                key = (function.__qualname__.partition(".")[0], family, name)
+                if method not in NOT_ASKED and key not in seen:
+                    seen.add(key)
+                    case = f"{owner.__name__}.{method}.{name}"
+                    yield pytest.param(owner, method, name, id=case)
+
+
+@pytest.mark.parametrize(("owner", "method", "name"), list(method_cases()))
+def test_token_of_a_method_is_in_the_template_or_refused(
+    owner: type, method: str, name: str
+) -> None:
+    """A token of any kind reaches the template, or an error names the argument and what to write;
+    the error of another program or silence is wrong.
+    """
+
+    def use(stack: cdk.Stack, given: dict[str, Any]) -> None:
+        target = OWNERS.get(method, OBJECTS[owner])(stack)
+        function = dict(methods(type(target)))[method]
+        needed = {**TOGETHER.get(name, {}), **given}
+        if method in TARGETED and not needed.keys() & REQUESTS:
+            needed["target_invocations_per_minute"] = 600
+        if method == "scale_on_schedule":
+            needed.setdefault("min_capacity", 1)
+        show(stack, called(function, getattr(target, method), needed, stack))
+
+    assert [each for each in (outcome(use, name, kind) for kind in KINDS) if each] == []
+
+
+def test_every_public_class_with_methods_is_asked() -> None:
+    """A class of the library with a public method is here, or its methods are those of a class that
+    is here.
+    """
+    asked = {function for owner in OBJECTS for _, function in methods(owner)}
+    public = [getattr(library, name) for name in library.__all__]
+    missing = {
+        f"{owner.__name__}.{name}"
+        for owner in public
+        if inspect.isclass(owner) and issubclass(owner, Construct)
+        for name, function in methods(owner)
+        if function not in asked
+    }
+    assert missing == set()
