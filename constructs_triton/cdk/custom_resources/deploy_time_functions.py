@@ -109,6 +109,19 @@ def _check(options: DeployTimeFunctionOptions) -> None:
     check_known(options, DeployTimeFunctionOptions.__annotations__, "DeployTimeFunctions.configure")
     if "vpc" not in options and {"vpc_subnets", "security_groups"} & options.keys():
         raise InvalidValueError("vpc: is required with vpc_subnets and security_groups; set vpc")
+    check_has("vpc", options.get("vpc"), "select_subnets", 'ec2.Vpc.from_lookup(self, "Vpc", ...)')
+    check_type(
+        "vpc_subnets",
+        options.get("vpc_subnets"),
+        (ec2.SubnetSelection, "ec2.SubnetSelection(subnet_type=...)"),
+    )
+    _check_security_groups(options.get("security_groups"))
+    check_has(
+        "permissions_boundary",
+        options.get("permissions_boundary"),
+        "managed_policy_arn",
+        'iam.ManagedPolicy.from_managed_policy_name(self, "Boundary", "...")',
+    )
     check_has("log_encryption_key", options.get("log_encryption_key"), *KEY)
     check_type(
         "log_retention",
@@ -119,6 +132,13 @@ def _check(options: DeployTimeFunctionOptions) -> None:
     if reserved is not None:
         # A function without concurrency never responds, and the stack waits for it.
         check_range("reserved_concurrent_executions", reserved, RangeLimit(1, None, "executions"))
+
+
+def _check_security_groups(groups: Sequence[ec2.ISecurityGroup] | None) -> None:
+    example = 'ec2.SecurityGroup.from_security_group_id(self, "Group", "...")'
+    check_type("security_groups", groups, (Sequence, f"[{example}]"))
+    for group in groups or ():
+        check_has("security_groups", group, "security_group_id", example)
 
 
 def _functions(scope: Construct) -> Iterator[str]:

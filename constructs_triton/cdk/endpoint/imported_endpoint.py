@@ -10,6 +10,8 @@ from constructs import Construct
 
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant, VariantOwner
+from constructs_triton.cdk.validation.arguments import check_flag
+from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.limit_checks import check_name
@@ -40,6 +42,9 @@ class ImportedTritonEndpoint(EndpointBase):
         is_asynchronous: bool | None,
     ) -> None:
         variants = _DEFAULT_VARIANTS if variants is None else variants
+        check_type("variants", variants, (Mapping, '{"AllTraffic": None}'))
+        if is_asynchronous is not None:
+            check_flag("is_asynchronous", is_asynchronous)
         for name in variants:
             check_name("variants", name, limits.VARIANT_NAME)
         super().__init__(scope, id, environment_from_arn=endpoint_arn)

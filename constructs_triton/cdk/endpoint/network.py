@@ -13,6 +13,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
+from constructs_triton.cdk.validation.arguments import check_flag
 from constructs_triton.cdk.validation.subnets import selected_subnets, services_without_endpoint
 from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding, Severity
@@ -131,6 +132,7 @@ class TritonVpcEndpoints(Construct):
     def __init__(
         self, scope: Construct, id: str, *, vpc: ec2.IVpc, runtime_access: bool = False
     ) -> None:
+        check_flag("runtime_access", runtime_access)
         super().__init__(scope, id)
         mark_as_own(self)
         self.s3_endpoint = ec2.GatewayVpcEndpoint(

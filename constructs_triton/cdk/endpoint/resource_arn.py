@@ -23,7 +23,7 @@ from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding, Severity
-from constructs_triton_core.limit_checks import check_name
+from constructs_triton_core.limit_checks import check_name, check_string
 from constructs_triton_core.tokens import is_lookup_dummy, is_token
 
 _COMPONENT = "inference-component"
@@ -162,6 +162,8 @@ def _check_string(property: str, name: object) -> None:
 
 
 def _name_in_arn(scope: Construct, resource: str, arn: str) -> str:
+    if is_token(arn):
+        check_string(f"{resource.replace('-', '_')}_arn", arn)
     form = f"arn:[^:]+(:[^:]*){{3}}:{resource}/.+"
     if not is_token(arn) and not (isinstance(arn, str) and re.fullmatch(form, arn)):
         raise InvalidValueError(

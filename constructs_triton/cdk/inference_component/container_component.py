@@ -51,6 +51,7 @@ from constructs_triton.cdk.validation.properties import (
     refuse_properties,
     takes_properties,
 )
+from constructs_triton.cdk.validation.property_types import GRANTEE, check_has
 from constructs_triton_core.cloud_assembly.endpoints import NOT_TRITON
 from constructs_triton_core.declared_values import Value, with_defaults
 from constructs_triton_core.errors import InvalidValueError
@@ -179,6 +180,7 @@ class _OpenAiAccess(InferenceComponentBase):
         Args:
             grantee: Who gets the permissions.
         """
+        check_has("grantee", grantee, *GRANTEE)
         bearer = iam.Grant.add_to_principal(
             grantee=grantee, actions=["sagemaker:CallWithBearerToken"], resource_arns=["*"]
         )

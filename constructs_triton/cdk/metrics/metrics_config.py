@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from aws_cdk import Duration
 from aws_cdk import aws_sagemaker as sagemaker
 
-from constructs_triton.cdk.validation.limit_checks import seconds
+from constructs_triton.cdk.validation.arguments import check_flag
+from constructs_triton.cdk.validation.limit_checks import check_unit, seconds
+from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 
 # botocore sagemaker service model: MetricsConfig.
@@ -42,8 +44,17 @@ class MetricsConfig:
     enable_detailed_observability: bool | None = None
 
     def __post_init__(self) -> None:
+        for name in ("enable_enhanced_metrics", "enable_detailed_observability"):
+            value = getattr(self, name)
+            if value is not None and not hasattr(value, "resolve"):  # a token
+                check_flag(f"metrics_config.{name}", value)
         frequency = self.metric_publish_frequency
-        if frequency is None or frequency.is_unresolved():
+        path = "metrics_config.metric_publish_frequency"
+        check_type(path, frequency, (Duration, "Duration.seconds(60)"))
+        if frequency is None:
+            return
+        if frequency.is_unresolved():
+            check_unit(path, frequency, "seconds")
             return
         if frequency.to_seconds() not in _FREQUENCIES_SECONDS:
             allowed = ", ".join(str(each) for each in _FREQUENCIES_SECONDS)

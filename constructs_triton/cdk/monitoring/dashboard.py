@@ -112,6 +112,7 @@ class TritonDashboard(_Dashboard):
             raise InvalidValueError(
                 f"endpoints: must be a list, got {shown(endpoints)}; write [endpoint]"
             )
+        check_type("endpoints", endpoints, (Sequence, "[endpoint]"))
         for endpoint in endpoints:
             check_has(
                 "endpoints",

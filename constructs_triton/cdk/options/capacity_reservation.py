@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from aws_cdk import aws_sagemaker as sagemaker
 
+from constructs_triton.cdk.validation.arguments import check_string
 from constructs_triton.cdk.validation.limit_checks import check_spelling
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
@@ -39,6 +40,7 @@ class CapacityReservationConfig:
 
     def __post_init__(self) -> None:
         arn = self.ml_reservation_arn
+        check_string("capacity_reservation.ml_reservation_arn", arn)
         if not is_token(arn) and not (isinstance(arn, str) and _ARN.fullmatch(arn)):
             raise InvalidValueError(
                 "capacity_reservation.ml_reservation_arn: must be the ARN of a reservation, got "

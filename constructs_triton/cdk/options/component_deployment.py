@@ -11,6 +11,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sagemaker as sagemaker
 
+from constructs_triton.cdk.options.rollback_alarms import alarm_list
 from constructs_triton.cdk.validation.limit_checks import check_duration, seconds
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
@@ -53,15 +54,6 @@ class CopySize:
             count: The number, at least 1.
         """
         return cls("COPY_COUNT", count)
-
-
-def _listed(alarms: Sequence[cloudwatch.IAlarm]) -> tuple[cloudwatch.IAlarm, ...]:
-    check_type(
-        "deployment.alarms",
-        alarms,
-        (Sequence, '[cloudwatch.Alarm.from_alarm_arn(self, "Alarm", "...")]'),
-    )
-    return tuple(alarms or ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +109,7 @@ class ComponentDeployment:
             rollback_maximum_batch_size=rollback_maximum_batch_size,
             wait_interval=Duration.minutes(1) if wait_interval is None else wait_interval,
             maximum_execution_timeout=maximum_execution_timeout,
-            alarms=_listed(alarms),
+            alarms=alarm_list("deployment.alarms", alarms),
         )
 
     @classmethod

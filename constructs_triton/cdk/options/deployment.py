@@ -11,6 +11,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sagemaker as sagemaker
 
+from constructs_triton.cdk.options.rollback_alarms import alarm_list
 from constructs_triton.cdk.validation.limit_checks import check_duration, seconds
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
@@ -94,7 +95,7 @@ class Deployment:
             strategy="ALL_AT_ONCE",
             termination_wait=termination_wait,
             maximum_execution_timeout=maximum_execution_timeout,
-            alarms=tuple(alarms),
+            alarms=alarm_list("deployment.alarms", alarms),
         )
 
     @classmethod
@@ -119,7 +120,7 @@ class Deployment:
             wait_interval=Duration.minutes(10) if wait_interval is None else wait_interval,
             termination_wait=termination_wait,
             maximum_execution_timeout=maximum_execution_timeout,
-            alarms=tuple(alarms),
+            alarms=alarm_list("deployment.alarms", alarms),
         )
 
     @classmethod
@@ -145,7 +146,7 @@ class Deployment:
             wait_interval=Duration.minutes(10) if wait_interval is None else wait_interval,
             termination_wait=termination_wait,
             maximum_execution_timeout=maximum_execution_timeout,
-            alarms=tuple(alarms),
+            alarms=alarm_list("deployment.alarms", alarms),
         )
 
     @classmethod
@@ -176,7 +177,7 @@ class Deployment:
             rollback_size=rollback_maximum_batch_size,
             wait_interval=Duration.minutes(5) if wait_interval is None else wait_interval,
             maximum_execution_timeout=maximum_execution_timeout,
-            alarms=tuple(alarms),
+            alarms=alarm_list("deployment.alarms", alarms),
         )
 
     def __post_init__(self) -> None:

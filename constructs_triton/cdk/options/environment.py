@@ -26,6 +26,7 @@ from constructs_triton.cdk.options.environment_values import (
     without_effect,
 )
 from constructs_triton.cdk.options.secret_variables import variable_text
+from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.versions import is_at_least
@@ -265,7 +266,7 @@ def check_limits(environment: Mapping[str, str]) -> None:
 def _check_extra(extra: object) -> None:
     if not isinstance(extra, Mapping):
         raise InvalidValueError(
-            f"environment.extra: must be a mapping of names to strings, got {extra!r}; "
+            f"environment.extra: must be a mapping of names to strings, got {shown(extra)}; "
             'write {"NAME": "value"}'
         )
     keywords = {row.name: keyword for keyword, row in variables().items()} | {

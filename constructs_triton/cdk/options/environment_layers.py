@@ -16,6 +16,7 @@ from constructs_triton.cdk.options.environment import (
     check_variables,
 )
 from constructs_triton.cdk.options.secret_variables import variable_text
+from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 from triton_model_check.facts.environment import variables
@@ -120,7 +121,7 @@ def _with_default_model(
     if given is not None and given != default_model:
         raise InvalidValueError(
             f'environment: {_DEFAULT_MODEL} must be the model of this endpoint, "{default_model}", '
-            f'got "{given}"; remove the variable'
+            f"got {shown(given)}; remove the variable"
         )
     return replace(environment, default_model_name=default_model)
 

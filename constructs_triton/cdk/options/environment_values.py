@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
+from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit
 from constructs_triton_core.findings import Finding, Severity
-from constructs_triton_core.limit_checks import check_name, check_range
+from constructs_triton_core.limit_checks import check_name, check_range, check_string
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.tokens import is_token
 from triton_model_check.facts.environment import VariableFacts
@@ -103,7 +104,9 @@ def in_bytes(keyword: str, value: Any) -> float | str | None:
         return value
     path = f"environment.{keyword}"
     if not (hasattr(value, "is_unresolved") and hasattr(value, "to_bytes")):
-        raise InvalidValueError(f"{path}: must be a size, got {value!r}; write Size.mebibytes(64)")
+        raise InvalidValueError(
+            f"{path}: must be a size, got {shown(value)}; write Size.mebibytes(64)"
+        )
     if value.is_unresolved():
         raise InvalidValueError(
             f"{path}: a size token cannot be converted to a string; "
@@ -118,14 +121,21 @@ def is_no_number(value: str) -> bool:
 
 
 def _check_switch(keyword: str, value: object) -> None:
-    if not (value is None or isinstance(value, bool) or is_token(value)):
-        raise InvalidValueError(
-            f"environment.{keyword}: must be True or False, got {value!r}; write True or False"
-        )
+    if value is None or isinstance(value, bool):
+        return
+    if is_token(value):
+        check_string(f"environment.{keyword}", value)
+        return
+    raise InvalidValueError(
+        f"environment.{keyword}: must be True or False, got {value!r}; write True or False"
+    )
 
 
 def _check_choice(keyword: str, value: str | None, allowed: Sequence[str]) -> None:
-    if value is not None and value not in allowed and not is_token(value):
+    if is_token(value):
+        check_string(f"environment.{keyword}", value)
+        return
+    if value is not None and value not in allowed:
         words = ", ".join(f'"{word}"' for word in allowed)
         hint = did_you_mean(value, allowed) or "use one of them, or remove it"
         raise InvalidValueError(
@@ -134,6 +144,11 @@ def _check_choice(keyword: str, value: str | None, allowed: Sequence[str]) -> No
 
 
 def _check_words(keyword: str, words: Sequence[str]) -> None:
+    if is_token(words) or not isinstance(words, Sequence):
+        raise InvalidValueError(
+            f"environment.{keyword}: must be a list that is known at synth, got {shown(words)}; "
+            'write ["..."]'
+        )
     if isinstance(words, str):
         raise InvalidValueError(
             f'environment.{keyword}: must be a list, got "{words}"; write ["{words}"]'

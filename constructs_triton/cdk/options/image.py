@@ -16,6 +16,12 @@ from constructs import Construct
 
 from constructs_triton.cdk.permissions.places import Place
 from constructs_triton.cdk.permissions.statements import Statement, allow
+from constructs_triton.cdk.validation.arguments import (
+    check_known_path,
+    check_known_string,
+    check_string,
+)
+from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
 from constructs_triton_core.facts import limits
@@ -31,6 +37,7 @@ ECR_URI = re.compile(
     rf"(?P<account>\d{{12}}|{_TOKEN})\.dkr\.ecr\.(?P<region>[a-z0-9-]+|{_TOKEN})\."
     rf"(?:amazonaws\.com(?:\.cn)?|{_TOKEN})/(?P<repository>[a-z0-9._/-]+)[:@].+"
 )
+_REPOSITORY = 'ecr.Repository.from_repository_name(self, "Repository", "...")'
 _LATEST = "latest"
 
 
@@ -114,6 +121,8 @@ class TritonImage(ABC):
                 Default: not known.
         """
         triton_version = _known_version(triton_version)
+        check_has("repository", repository, "repository_arn", _REPOSITORY)
+        check_string("tag_or_digest", tag_or_digest)
         return _EcrImage(triton_version, repository, tag_or_digest)
 
     @staticmethod
@@ -147,6 +156,7 @@ class TritonImage(ABC):
             InvalidValueError: the folder contains no ``Dockerfile``.
         """
         triton_version = _known_version(triton_version)
+        check_known_path("directory", directory, "image")
         if not Path(directory, "Dockerfile").is_file():
             raise InvalidValueError(
                 "image: must be a folder with a Dockerfile, "
@@ -332,6 +342,7 @@ def _known_version(version: str | None) -> str | None:
     """Check a version; ``None`` for one that the CDK has not looked up yet."""
     if version is None or is_lookup_dummy(version):
         return None
+    check_known_string("triton_version", version, images.DEFAULT_VERSION)
     images.image_version(version)
     return version
 

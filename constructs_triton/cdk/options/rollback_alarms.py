@@ -16,7 +16,7 @@ from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.metrics.metric_values import Metric
 from constructs_triton.cdk.permissions.statements import Statement, allow, arn_in_stack
-from constructs_triton.cdk.validation.property_types import check_has
+from constructs_triton.cdk.validation.property_types import check_has, check_type, shown
 from constructs_triton.cdk.validation.read_once import stack_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
@@ -111,6 +111,24 @@ def check_alarm(alarm: cloudwatch.IAlarm) -> None:
     check_has(
         "alarms", alarm, "alarm_name", 'cloudwatch.Alarm.from_alarm_arn(self, "Alarm", "...")'
     )
+
+
+def alarm_list(
+    property: str, alarms: Sequence[cloudwatch.IAlarm] | None
+) -> tuple[cloudwatch.IAlarm, ...]:
+    """Return the alarms of a list.
+
+    Raises:
+        InvalidValueError: it is no list, or one that is known only at deployment.
+    """
+    example = 'cloudwatch.Alarm.from_alarm_arn(self, "Alarm", "...")'
+    if is_token(alarms):
+        raise InvalidValueError(
+            f"{property}: must be a list that is known at synth, got {shown(alarms)}; "
+            f"write [{example}]"
+        )
+    check_type(property, alarms, (Sequence, f"[{example}]"))
+    return tuple(alarms or ())
 
 
 def alarm_name(alarm: cloudwatch.IAlarm) -> str:

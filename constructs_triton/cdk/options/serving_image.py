@@ -19,6 +19,7 @@ from constructs_triton.cdk.options.image import (
 )
 from constructs_triton.cdk.options.inference_ami import ami_of_cuda
 from constructs_triton.cdk.permissions.places import Place
+from constructs_triton.cdk.validation.arguments import check_known_string, check_string
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -152,6 +153,10 @@ def _ami(
     cuda_version: str | None, inference_ami_version: InferenceAmi | str | None
 ) -> InferenceAmi | None:
     check_type("cuda_version", cuda_version, (str, '"13.0"'))
+    if not isinstance(inference_ami_version, InferenceAmi):
+        check_string("inference_ami_version", inference_ami_version)
+    if cuda_version is not None and not is_lookup_dummy(cuda_version):
+        check_known_string("cuda_version", cuda_version, "13.0")
     if cuda_version is None:
         return (
             None if inference_ami_version is None else InferenceAmi.of(str(inference_ami_version))

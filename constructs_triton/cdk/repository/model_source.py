@@ -21,6 +21,7 @@ from constructs_triton.cdk.repository.loaded_models import (
     UncompressedModels,
     UploadedArchive,
 )
+from constructs_triton.cdk.validation.arguments import check_known_path
 from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -278,6 +279,7 @@ def stored_models(source: ModelSource) -> StoredModels | None:
 
 def _local_path(path: str | PathLike[str]) -> Path:
     """Return a path, which is not the URL of an object in S3."""
+    check_known_path("path", path, "models")
     if fspath(path).startswith("s3://"):
         raise InvalidValueError(
             f'path: must not be in S3, got "{path}"; '

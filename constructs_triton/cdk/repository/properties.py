@@ -84,6 +84,11 @@ class RepositoryCheck:
         Raises:
             InvalidValueError: an unknown code.
         """
+        if is_token(acknowledge) or not isinstance(acknowledge, Iterable):
+            raise InvalidValueError(
+                f"acknowledge: must be a list that is known at synth, got {shown(acknowledge)}; "
+                'write for example ["unused-file"]'
+            )
         codes = frozenset([acknowledge] if isinstance(acknowledge, str) else acknowledge)
         if codes:
             _refuse_unknown(codes)

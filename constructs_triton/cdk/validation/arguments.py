@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from os import PathLike
+
 from aws_cdk import Duration
 
 from constructs_triton.cdk.validation.property_types import check_type, shown
+from constructs_triton_core import limit_checks
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
@@ -17,10 +20,17 @@ def check_string(argument: str, value: object) -> None:
 
     ``None`` passes.
     """
-    if value is None or isinstance(value, str):
-        return
-    fix = "cdk.Token.as_string(value)" if is_token(value) else "a string"
-    raise InvalidValueError(f"{argument}: must be a string, got {shown(value)}; write {fix}")
+    if value is not None:
+        limit_checks.check_string(argument, value)
+
+
+def check_known_path(argument: str, value: object, example: str) -> None:
+    """Check that an argument is a path that is known at synth."""
+    if not isinstance(value, str | PathLike) or is_token(value):
+        raise InvalidValueError(
+            f"{argument}: must be a path that is known at synth, got {shown(value)}; "
+            f'write for example "{example}"'
+        )
 
 
 def check_known_string(argument: str, value: object, example: str) -> None:

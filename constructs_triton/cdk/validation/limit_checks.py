@@ -11,7 +11,7 @@ from constructs_triton.cdk.validation.property_types import PropertyType, check_
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit, plain_number
 from constructs_triton_core.findings import Finding, Severity
-from constructs_triton_core.limit_checks import check_range
+from constructs_triton_core.limit_checks import check_range, check_string
 from constructs_triton_core.spelling import closest
 from constructs_triton_core.tokens import is_token
 
@@ -91,7 +91,12 @@ def check_spelling(property: str, value: object, known: Sequence[str]) -> None:
 
     CDK tokens and other values pass.
     """
-    if value is None or is_token(value) or value in known:
+    if value is None:
+        return
+    if is_token(value):
+        check_string(property, value)
+        return
+    if isinstance(value, str) and value in known:
         return
     words = ", ".join(f'"{each}"' for each in known)
     if not isinstance(value, str):

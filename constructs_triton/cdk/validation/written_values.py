@@ -74,9 +74,9 @@ def with_value(example: str, value: object) -> str:
     example, which is that of the API. A string may be the name of a role, the alias of a key or the
     URL of a bucket, each of which has its own call.
     """
-    if "SubnetSelection(" in example and isinstance(value, list):
+    if "SubnetSelection(" in example and isinstance(value, list) and not is_token(value):
         return f"ec2.SubnetSelection(subnet_filters=[ec2.SubnetFilter.by_ids({value})])"
-    if is_token(value):
+    if is_token(value) or is_token([value]):  # the entry of a list token
         return _with_token(example, value)
     if isinstance(value, str):
         return _with_text(example, value)

@@ -15,7 +15,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit, TextLimit, plain_number
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["check_count", "check_name", "check_range"]
+__all__ = ["check_count", "check_name", "check_range", "check_string"]
 
 _WRITTEN = re.compile(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 
@@ -27,10 +27,9 @@ def check_name(property: str, value: str, limit: TextLimit) -> None:
         InvalidValueError: not a string, too long or too short, or other characters than ``limit``
             allows.
     """
+    check_string(property, value)
     if is_token(value):
-        _refuse_token_unless(property, value, str)
         return
-    _refuse_other_than_string(property, value)
     if not limit.min_length <= len(value) <= limit.max_length:
         least = f"{limit.min_length} to " if limit.min_length else "at most "
         change = f"shorten it to {limit.max_length}" if len(value) > limit.max_length else "set it"
@@ -42,6 +41,18 @@ def check_name(property: str, value: str, limit: TextLimit) -> None:
         raise InvalidValueError(
             f"{property}: must match {limit.pattern}, got {_shown(value)}; use {limit.allowed}"
         )
+
+
+def check_string(property: str, value: object) -> None:
+    """Check that a value is a string, which may be known only at deployment.
+
+    Raises:
+        InvalidValueError: it is something else.
+    """
+    if is_token(value):
+        _refuse_token_unless(property, value, str)
+    else:
+        _refuse_other_than_string(property, value)
 
 
 def check_range(property: str, value: float, limit: RangeLimit) -> None:

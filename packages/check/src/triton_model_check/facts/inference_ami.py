@@ -17,6 +17,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.limit_checks import check_string
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.tokens import is_token
 from triton_model_check.facts.published import load
@@ -56,6 +57,7 @@ class InferenceAmi:
         Raises:
             InvalidValueError: the string is neither.
         """
+        check_string("inference_ami_version", version)
         row: dict[str, Any] | None = load("inference_ami")["images"].get(version)
         if row is not None:
             return cls(version, is_known=True, **row)

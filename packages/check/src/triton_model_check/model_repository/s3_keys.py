@@ -6,6 +6,7 @@ import json
 import re
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.limit_checks import check_string
 from constructs_triton_core.tokens import is_token
 
 __all__ = ["archive_pattern", "check_folder_prefix", "check_model_name", "pattern_owner"]
@@ -57,11 +58,14 @@ def check_folder_prefix(property: str, prefix: str, example: str = "models/") ->
     Raises:
         InvalidValueError: not a string, or the prefix does not end with "/" or begins with it.
     """
+    if is_token(prefix):
+        check_string(property, prefix)
+        return
     if not isinstance(prefix, str):
         raise InvalidValueError(
             f'{property}: must be of type str, got {prefix!r}; write "{example}"'
         )
-    if is_token(prefix) or (prefix.endswith("/") and not prefix.startswith("/")):
+    if prefix.endswith("/") and not prefix.startswith("/"):
         return
     inner = prefix.strip("/")
     raise InvalidValueError(

@@ -13,6 +13,7 @@ from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import load
+from constructs_triton_core.limit_checks import check_string
 from constructs_triton_core.spelling import closest, did_you_mean
 from constructs_triton_core.tokens import is_token
 
@@ -77,6 +78,7 @@ class InstanceType:
         Raises:
             InvalidValueError: any other string, or a misspelt name of the table.
         """
+        check_string("instance_type", name)
         if is_token(name):
             return cls(name=name, is_known=False)
         if _NAME.fullmatch(name) is None:

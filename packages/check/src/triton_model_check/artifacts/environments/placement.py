@@ -12,6 +12,7 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import quoted
+from constructs_triton_core.tokens import is_token
 from triton_model_check.artifacts.environments.python_environment import PythonEnvironment
 from triton_model_check.facts.images import DEFAULT_VERSION
 from triton_model_check.model.backends import infer_backend
@@ -132,9 +133,11 @@ def _chosen(
     elif isinstance(environments, Mapping):
         chosen = dict(environments)
     else:
+        is_later = is_token(environments)
+        got = "a value that is known only at deployment" if is_later else repr(environments)
         raise InvalidValueError(
             "python_environments: must be a PythonEnvironment or a mapping of them, got "
-            f"{environments!r}; {_USE}"
+            f"{got}; {_USE}"
         )
     for name, environment in chosen.items():
         _refuse(repository, repository.model(name), environment)
