@@ -133,11 +133,9 @@ def _chosen(
     elif isinstance(environments, Mapping):
         chosen = dict(environments)
     else:
-        is_later = is_token(environments)
-        got = "a value that is known only at deployment" if is_later else repr(environments)
         raise InvalidValueError(
             "python_environments: must be a PythonEnvironment or a mapping of them, got "
-            f"{got}; {_USE}"
+            f"{_shown(environments)}; {_USE}"
         )
     for name, environment in chosen.items():
         _refuse(repository, repository.model(name), environment)
@@ -208,3 +206,7 @@ def _set_path(model: ModelFolder, config: Path, place: str) -> None:
     line = f'parameters {{ key: "{_PARAMETER}" value {{ string_value: {path} }} }}\n'
     config.unlink(missing_ok=True)
     config.write_bytes((content and content.rstrip(b"\n") + b"\n") + line.encode())
+
+
+def _shown(value: object) -> str:
+    return "a value that is known only at deployment" if is_token(value) else repr(value)
