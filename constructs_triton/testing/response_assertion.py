@@ -38,19 +38,20 @@ def assert_responses(
             the wrong type.
     """
     from constructs_triton_client.recorded_requests import RecordedRequests
+    from constructs_triton_client.triton_client import TritonClient
     from constructs_triton_tools.operations.verification import verify_requests
 
     __tracebackhide__ = True  # pytest shows the line of the test
     check_name("target_model", target_model, "resnet")
-    if not hasattr(client, "archive_of"):
+    if not isinstance(client, TritonClient):
         raise InvalidValueError(
-            f"client: must be a TritonClient, got {type(client).__name__}; "
-            'write TritonClient.for_endpoint("...")'
+            f"client: must be a TritonClient, got {_name_of(client)}; write "
+            'TritonClient.for_endpoint("ENDPOINT"), or use the fixture triton_client'
         )
     if not isinstance(recorded, RecordedRequests | Path | str):
         raise InvalidValueError(
-            f"recorded: must be the path of a file, got {type(recorded).__name__}; write it with "
-            "`constructs-triton invoke --record`"
+            f"recorded: must be recorded requests or the path of a file, got {_name_of(recorded)}; "
+            "write RecordedRequests([...]), or the path of `constructs-triton invoke --record`"
         )
     requests = (
         recorded if isinstance(recorded, RecordedRequests) else RecordedRequests.from_file(recorded)
@@ -68,3 +69,7 @@ def assert_responses(
         raise AssertionError(
             "\n".join([f"{len(wrong)} of {len(results)} responses differ", *lines])
         )
+
+
+def _name_of(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -50,6 +50,65 @@ def test_different_responses_are_listed() -> None:
     other = TritonClient(InMemoryTransport(lambda inputs: {"y": inputs["x"] * 3}))
     with pytest.raises(AssertionError, match=r"1 of 1 responses differ\n  pair: .*y"):
         assert_responses(other, recording())
+
+
+OUTPUTS: dict[str, NDArray[Any]] = {
+    "number": np.array([[1.5, -2.0, 0.0]], np.float32),
+    "count": np.array([[7, 0]], np.int64),
+    "flag": np.array([[True, False]]),
+    "word": np.array([[b"cat", b""]], np.object_),
+    "empty": np.zeros((1, 0), np.float32),
+}
+
+
+def changed_outputs() -> Iterator[tuple[str, Arrays]]:
+    """Yield each change of one value, type, shape or name of a response."""
+    for name, array in OUTPUTS.items():
+        for index in np.ndindex(array.shape):
+            other = array.copy()
+            value = array[index]
+            if array.dtype == np.object_:
+                other[index] = value + b"~"
+            else:
+                other[index] = not value if array.dtype == np.bool_ else value + 1
+            yield f"{name}{index}", {**OUTPUTS, name: other}
+        yield f"{name}: shape", {**OUTPUTS, name: array.reshape((*array.shape, 1))}
+        yield f"{name}: missing", {each: OUTPUTS[each] for each in OUTPUTS if each != name}
+    for name, dtype in (("number", np.float64), ("count", np.int32), ("empty", np.float64)):
+        yield f"{name}: type", {**OUTPUTS, name: OUTPUTS[name].astype(dtype)}
+    yield "number: not a number", {**OUTPUTS, "number": np.full((1, 3), np.nan, np.float32)}
+
+
+def answering(outputs: Arrays) -> TritonClient:
+    return TritonClient(InMemoryTransport(lambda _: dict(outputs)))
+
+
+def test_each_change_of_a_response_fails() -> None:
+    """A change of one value, type, shape or name of an output fails the assertion."""
+    result = answering(OUTPUTS).infer(INPUTS)
+    recorded = RecordedRequests([RecordedRequest.of("all", INPUTS, result)])
+    assert_responses(answering(OUTPUTS), recorded)
+    blind = []
+    number = 0
+    for what, outputs in changed_outputs():
+        number += 1
+        try:
+            assert_responses(answering(outputs), recorded)
+        except AssertionError:
+            continue
+        blind.append(what)
+    assert number > 20
+    assert blind == []
+
+
+@pytest.mark.parametrize("wrong", [None, 3, {"y": 1}, [], object()], ids=str)
+def test_other_arguments_are_refused(wrong: Any) -> None:
+    """A client or requests of another type are an error that shows what to write."""
+    client = TritonClient(InMemoryTransport(double))
+    with pytest.raises(InvalidValueError, match=r"^client: must be a TritonClient, got .*; write"):
+        assert_responses(wrong, recording())
+    with pytest.raises(InvalidValueError, match=r"^recorded: must be recorded requests .*; write"):
+        assert_responses(client, wrong)
 
 
 def test_models_are_found_by_name() -> None:
