@@ -30,7 +30,7 @@ from constructs_triton.cdk.validation.property_types import check_names, shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.limit_checks import check_name
-from constructs_triton_core.tokens import is_token
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 
 if TYPE_CHECKING:
     from constructs_triton.cdk.monitoring.alarms import AlarmThresholds, TritonAlarms
@@ -97,6 +97,8 @@ class EndpointBase(SageMakerEndpoint):
         for each in self._variants:
             if each.variant_name == variant_name:
                 return each
+        if is_lookup_dummy(variant_name):
+            return self._variants[0]  # the next synthesis has the name
         names = ", ".join(shown(each.variant_name) for each in self._variants)
         raise InvalidValueError(
             f"variant_name: {self.node.path} has no such variant, got {shown(variant_name)}; "
@@ -304,6 +306,8 @@ class EndpointBase(SageMakerEndpoint):
                 and ``<prefix>-endpoint-arn``. Default: they are not exported.
         """
         check_string("export_name_prefix", export_name_prefix)
+        if is_lookup_dummy(export_name_prefix):
+            export_name_prefix = None  # the CDK refuses its "/"; the next synthesis has the name
         values = {"name": self.endpoint_name, "arn": self._endpoint_arn}
         for what, value in values.items():
             export = None if export_name_prefix is None else f"{export_name_prefix}-endpoint-{what}"

@@ -18,6 +18,7 @@ from constructs_triton.cdk.validation.arguments import (
 from constructs_triton.cdk.validation.read_once import duration_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
+from constructs_triton_core.tokens import is_lookup_dummy
 
 CONTAINER_NAMESPACE = "Triton"
 _NAMES = (
@@ -121,7 +122,7 @@ class ContainerMetrics:
     def _metric(
         self, name: str, model: str, *, statistic: str = "Sum", period: Duration | None = None
     ) -> MetricValue:
-        check_known_string("model", model, self.models[0])
+        model = self._found(model)
         check_known_string("name", name, _NAMES[0])
         check_string("statistic", statistic)
         check_period(period)
@@ -159,7 +160,15 @@ class ContainerMetrics:
             period=published.period,
         ).to_cdk()
 
+    def _found(self, model: str) -> str:
+        """Return the name of a model; for the stand-in of a lookup, that of any model."""
+        if is_lookup_dummy(model):
+            return self.models[0]
+        check_known_string("model", model, self.models[0])
+        return model
+
     def _average(self, what: str, model: str, period: Duration | None = None) -> ExpressionValue:
+        model = self._found(model)
         numerator, denominator = _AVERAGES[what]
         # A quotient of sums weighs each request alike; an average of quotients would not. The ids
         # are unique, so that one graph can show several models.

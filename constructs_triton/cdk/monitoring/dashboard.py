@@ -20,6 +20,7 @@ from constructs_triton.cdk.validation.arguments import check_known_duration, che
 from constructs_triton.cdk.validation.property_types import check_has, check_type, shown
 from constructs_triton.cdk.validation.read_once import duration_of, milliseconds_of
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.tokens import is_lookup_dummy
 
 _Row = list[widgets.Widget]
 
@@ -59,10 +60,11 @@ class _Dashboard(Construct):
         check_string("dashboard_name", dashboard_name)
         check_known_duration("default_interval", default_interval, "Duration.hours(3)")
         super().__init__(scope, id)
+        # The CDK refuses the stand-in of a value that it looks up after the first synthesis.
         self._dashboard = cloudwatch.Dashboard(
             self,
             "Resource",
-            dashboard_name=dashboard_name,
+            dashboard_name=None if is_lookup_dummy(dashboard_name) else dashboard_name,
             default_interval=duration_of(3 * 3600)
             if default_interval is None
             else default_interval,

@@ -34,6 +34,7 @@ from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton.cdk.validation.unique_names import check_id
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
+from constructs_triton_core.tokens import is_lookup_dummy
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.composition import CompositionOptions
@@ -213,6 +214,8 @@ class TritonModelRepository(Construct):
         Raises:
             InvalidValueError: there is no such model.
         """
+        if is_lookup_dummy(model_name):
+            return ()  # the next synthesis has the name
         check_known_string("model_name", model_name, "ensemble")
         return self._contents.called_models(model_name)
 

@@ -18,6 +18,7 @@ from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import did_you_mean, quoted
+from constructs_triton_core.tokens import is_lookup_dummy
 
 # Queue time is near 0 until instances are almost busy, and then rises steeply. Target tracking adds
 # instances in proportion to the metric, so an unlimited value would lead to max_capacity
@@ -64,9 +65,11 @@ class CustomMetricScaling(SteppedScaling):
             InvalidValueError: the variant publishes no metrics of Triton, the model has no queue or
                 must be named, or the time is not a duration above 0.
         """
+        metrics = self._published_metrics(id)
+        if is_lookup_dummy(model):
+            model = metrics.queued_models[0]  # the next synthesis has the model
         if model is not None:
             check_known_string("model", model, "detector")
-        metrics = self._published_metrics(id)
         target = targets.microseconds("target_queue_time", target_queue_time)
         options: ScalingPolicyOptions = {
             "disable_scale_in": True,

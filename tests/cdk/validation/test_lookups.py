@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
@@ -94,6 +95,33 @@ def test_types_images_and_names_may_be_looked_up(stack: cdk.Stack, tmp_path: Pat
     add_many(stack, path, "Many", image=TritonImage.from_registry(value, triton_version=value))
     models = add_repository(stack, path)
     TritonModel(stack, "Model", model_repository=models, model=value, instance_type=kind)
+    asks(stack)
+
+
+def test_arguments_of_methods_may_be_looked_up(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Names of variants, models, dashboards, exports, policies and metrics take the stand-in, also
+    as a part.
+    """
+    path = write_repository(tmp_path / "models")
+    value = looked_up(stack)
+    endpoint = add_endpoint(
+        stack, path, model="other", container_metrics=True, endpoint_name="digits"
+    )
+    endpoint.add_dashboard(dashboard_name=f"digits-{value}")
+    endpoint.export_outputs(export_name_prefix=f"digits-{value}")
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    time = cdk.Duration.millis(5)
+    count.scale_out_on_queue_time("Queue", target_queue_time=time, model=value, policy_name=value)
+    count.scale_on_model_latency("Latency", target_latency=time, statistic=value)
+    variant = endpoint.variant(value)
+    metrics = [
+        endpoint.metric(value, statistic=value, label=f"of {value}"),
+        variant.container_metrics.queue_time(value),
+        variant.container_metrics.metric("Requests", value),
+    ]
+    board = cloudwatch.Dashboard(stack, "Board")
+    board.add_widgets(cloudwatch.GraphWidget(left=metrics))
+    assert add_repository(stack, path, "Called").called_models(value) == ()
     asks(stack)
 
 
