@@ -114,7 +114,7 @@ def test_arguments_of_methods_may_be_looked_up(stack: cdk.Stack, tmp_path: Path)
     count.scale_out_on_queue_time("Queue", target_queue_time=time, model=value, policy_name=value)
     count.scale_on_model_latency("Latency", target_latency=time, statistic=value)
     variant = endpoint.variant(value)
-    metrics = [
+    metrics: list[Any] = [
         endpoint.metric(value, statistic=value, label=f"of {value}"),
         variant.container_metrics.queue_time(value),
         variant.container_metrics.metric("Requests", value),

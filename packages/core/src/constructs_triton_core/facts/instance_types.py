@@ -13,7 +13,6 @@ from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import load
-from constructs_triton_core.limit_checks import check_string
 from constructs_triton_core.spelling import closest, did_you_mean
 from constructs_triton_core.tokens import is_token
 
@@ -78,7 +77,8 @@ class InstanceType:
         Raises:
             InvalidValueError: any other string, or a misspelt name of the table.
         """
-        check_string("instance_type", name)
+        if not isinstance(name, str):
+            raise _no_string(name)
         if is_token(name):
             return cls(name=name, is_known=False)
         if _NAME.fullmatch(name) is None:
@@ -152,6 +152,12 @@ def _is_misspelt(name: str) -> bool:
     return swapped or (
         _SIZE.fullmatch(size) is None and closest(name, instance_type_names()) is not None
     )
+
+
+def _no_string(name: object) -> InvalidValueError:
+    got = "another value that is known only at deployment" if is_token(name) else repr(name)
+    fix = "cdk.Token.as_string(value)" if is_token(name) else '"ml.g5.xlarge"'
+    return InvalidValueError(f"instance_type: must be a string, got {got}; write {fix}")
 
 
 def _malformed(name: str) -> InvalidValueError:
