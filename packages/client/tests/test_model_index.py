@@ -114,3 +114,12 @@ def test_malformed_s3_uris_are_rejected(uri: str) -> None:
         InvalidValueError, match=r"^S3 URI: must be s3://bucket/key, got .*; add the bucket"
     ):
         split_s3_uri(uri)
+
+
+def test_model_of_a_stack_that_was_removed_is_known() -> None:
+    """The error for its callers says that it was removed, and what restores it."""
+    text = '{"version": 1, "target_models": {"b": "b-1.tar.gz"}, "deployed": {"a": "S", "b": "S"}}'
+    index = ModelIndex.from_json(text)
+    assert index.removed == ("a",)
+    with pytest.raises(InvalidValueError, match=r"was deployed and removed since; .* models add"):
+        index.target_model("a")

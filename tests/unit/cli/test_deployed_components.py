@@ -4,6 +4,7 @@ on a fake account.
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
@@ -124,3 +125,15 @@ def test_status_counts_the_models_of_a_large_endpoint() -> None:
         '      1,000 models: "tenant000", "tenant001", "tenant002" and 997 more '
         "(all: `constructs-triton models list --bucket b --prefix m/`)"
     ]
+
+
+def test_status_shows_a_model_of_the_stack_that_was_removed(
+    account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model that a stack has deployed, and that the index does not have, is a line of its own."""
+    text = b'{"version": 1, "target_models": {"b": "b.tar.gz"}, "deployed": {"a": "S", "b": "S"}}'
+    account["s3.get_object"] = {"Body": io.BytesIO(text)}
+    assert main(["status", "digits"]) == 0
+    assert (
+        '      b  b.tar.gz\n      deployed, but not in the index: "a"\n' in capsys.readouterr().out
+    )

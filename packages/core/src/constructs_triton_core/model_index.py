@@ -43,10 +43,12 @@ class ModelIndex:
     Args:
         target_models: InvokeEndpoint's ``TargetModel`` by model name.
         source: Where the index was read, for messages: an S3 URI, or the URL of a local run.
+        removed: Names of models that a stack has deployed and that were removed by hand since.
     """
 
     target_models: Mapping[str, str]
     source: str = field(default="the index", compare=False)
+    removed: tuple[str, ...] = ()
 
     @property
     def listing(self) -> str:
@@ -88,7 +90,9 @@ class ModelIndex:
                 f'{source}: must be {{"version": {_VERSION}, "target_models": {{name: key}}}}, '
                 f"got {_beginning(text)}; {_SYNC_HINT}"
             )
-        return cls(models or {}, source)
+        deployed = value.get("deployed")
+        known = deployed if isinstance(deployed, dict) else {}
+        return cls(models or {}, source, tuple(sorted(known.keys() - models.keys())))
 
     @classmethod
     def from_s3(cls, uri: str, s3_client: Any) -> ModelIndex:
@@ -132,6 +136,8 @@ class ModelIndex:
         )
 
     def _hint(self, name: str) -> str:
+        if name in self.removed:
+            return "it was deployed and removed since; `constructs-triton models add` restores it"
         if not self.target_models:
             return "add models with `constructs-triton models add`"
         guess = closest(name, self.target_models)

@@ -193,7 +193,8 @@ def test_names_of_another_deployment_still_belong_to_it() -> None:
 
 
 def test_name_that_was_removed_is_known_until_a_deployment_restores_it() -> None:
-    """The name of a deployment keeps its owner, unless another model takes the name."""
+    """The name of a deployment keeps its owner, unless another model takes the name: it is the
+    deployment's again with the archive that it had."""
     before = Index({"a": "a-1", "b": "b-1", "mine": "m-1"}, {"a": "first", "b": "first"})
     after = before.without_model("a", 7.0).without_model("mine", 7.0)
     assert (after.target_models, after.removed) == ({"b": "b-1"}, ["a"])
@@ -201,6 +202,8 @@ def test_name_that_was_removed_is_known_until_a_deployment_restores_it() -> None
     assert (restored.target_models, restored.removed) == ({"a": "a-1", "b": "b-1"}, [])
     taken = after.with_models({"a": "a-2"}, 8.0)
     assert (taken.deployed, taken.removed) == ({"b": "first"}, [])
+    same = after.with_models({"a": "a-1"}, 8.0)
+    assert (same.target_models, same.deployed) == ({"a": "a-1", "b": "b-1"}, before.deployed)
 
 
 @pytest.mark.parametrize(("now", "expired"), [(100.0, []), (100.5, ["a-1"])])

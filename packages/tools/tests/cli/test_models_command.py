@@ -141,6 +141,13 @@ def test_model_of_a_stack_is_removed_after_a_question(
     listed = command("list")
     assert [row["name"] for row in listed["models"]] == ["two"]
     assert listed["removed_models"] == ["one"]
+    command("add", "one", str(path), "--model", "one")
+    restored = command("list")
+    assert [(row["name"], row["is_deployed"]) for row in restored["models"]] == [
+        ("one", True),
+        ("two", True),
+    ]
+    command("remove", "one", "--yes")
     update_index(s3, "models", "models/", lambda index: index.with_deployment("S", targets, 2.0))
     assert command("list")["removed_models"] == []
 

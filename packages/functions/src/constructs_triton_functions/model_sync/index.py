@@ -96,9 +96,11 @@ class Index:
     def with_models(self, target_models: Mapping[str, str], now: float) -> Index:
         """The index after models were added by hand; a name of a deployment still belongs to it.
 
-        A name that was removed by hand before does not.
+        A name that was removed by hand before does so only with an archive that had a name before,
+        which is what the deployment placed.
         """
-        taken = target_models.keys() & set(self.removed)
+        others = {name for name, target in target_models.items() if target not in self.retired}
+        taken = others & set(self.removed)
         whose = {each: owner for each, owner in self.deployed.items() if each not in taken}
         return self._changed({**self.target_models, **target_models}, whose, now)
 

@@ -152,7 +152,7 @@ def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
         origin = "deployed" if model.is_deployed else "added"
         print_lines(f"{model.name:{width}}  {model.target_model}  {size}  {origin}")
     for name in removed:
-        print_lines(f"{name:{width}}  deployed, but removed from the index")
+        print_lines(f"{name:{width}}  deployed, but not in the index; `models add` restores it")
     for target_model in nameless:
         print_lines(f"{'':{width}}  {target_model}  (no name)")
     return 0
@@ -196,9 +196,10 @@ def _question_of_removal(arguments: argparse.Namespace, library: ModelLibrary) -
     if any(model.name == name and model.is_deployed for model in library.models()):
         also = " and its archive is deleted" if arguments.delete_archive else ""
         return (
-            f"{name} belongs to a stack: its callers get errors{also}, until a deployment changes "
-            "the models or the keys of the repository. To remove it for good, remove it from the "
-            f"app. Remove {name} from {library.url} now?"
+            f"{name} belongs to a stack: its callers get errors{also}. A deployment restores it "
+            "only if it changes the models or the keys of the repository; `models add` restores it "
+            f"immediately. To remove it for good, remove it from the app. Remove {name} from "
+            f"{library.url} now?"
         )
     if arguments.delete_archive:
         return f"Delete the archive of {name} below {library.url}?"

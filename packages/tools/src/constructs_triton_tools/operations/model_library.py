@@ -162,8 +162,9 @@ class ModelLibrary:
     def remove(self, name: str, *, delete_archive: bool = False) -> str:
         """Remove a model from the index, and return its archive.
 
-        A model that a stack has deployed is missing until a deployment changes the models or the
-        keys of the repository. To remove it for good, remove it from the app.
+        A model that a stack has deployed is missing until :meth:`add` restores it, or until a
+        deployment changes the models or the keys of the repository. To remove it for good, remove
+        it from the app.
 
         Args:
             name: Name of the model in the index.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,11 +23,13 @@ class ServedArchives:
         is_multi_model: Whether the container loads models by name.
         models: Archive, or folder of files, of each model by its name. Empty if the prefix has no
             index.
+        removed: Models that a stack has deployed and that were removed from the index since.
     """
 
     url: str
     is_multi_model: bool
     models: Mapping[str, str]
+    removed: Sequence[str] = ()
 
     @property
     def index_uri(self) -> str:
@@ -45,7 +47,8 @@ def served_archives(reader: NotingReader, container: Mapping[str, Any]) -> Serve
         name = container.get("Environment", {}).get(_DEFAULT_MODEL, "the archive's only model")
         return ServedArchives(url, False, {name: _last_part(url)})
     found = ServedArchives(url, True, {})
-    return replace(found, models=_indexed(reader, found.index_uri))
+    index = _index(reader, found.index_uri)
+    return replace(found, models=index.target_models, removed=index.removed)
 
 
 def _last_part(url: str) -> str:
@@ -54,11 +57,12 @@ def _last_part(url: str) -> str:
     return url[folder.rfind("/") + 1 :]
 
 
-def _indexed(reader: NotingReader, uri: str) -> Mapping[str, str]:
+def _index(reader: NotingReader, uri: str) -> ModelIndex:
+    """Return the index; an empty one if there is none, or if it cannot be read."""
     try:
         bucket, key = split_s3_uri(uri)
         answer = reader.read("s3", "get_object", Bucket=bucket, Key=key)
-        return ModelIndex.from_json(answer["Body"].read(), uri).target_models if answer else {}
+        return ModelIndex.from_json(answer["Body"].read(), uri) if answer else ModelIndex({})
     except InvalidValueError as error:
         reader.not_read.append(str(error))
-        return {}
+        return ModelIndex({})

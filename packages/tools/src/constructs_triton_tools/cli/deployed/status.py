@@ -175,6 +175,8 @@ def _archive_lines(archives: ServedArchives) -> Iterator[str]:
             f"      {len(index.target_models):,} models: "
             f"{some_of(index.target_models, index.listing)}"
         )
+    if archives.removed:
+        yield f"      deployed, but not in the index: {some_of(archives.removed)}"
 
 
 def _types(variant: VariantState) -> str:
