@@ -83,6 +83,28 @@ def test_server_decides_each_model(models: Path, tmp_path: Path) -> None:
     assert sorted(models.rglob("*")) == before
 
 
+def test_name_of_a_folder_is_no_fault_of_its_model(tmp_path: Path) -> None:
+    """Triton decodes no escapes of a URL, so a name is sent as it is; one that cannot be sent, or
+    that needs the locale of the image, is unknown and not rejected.
+    """
+    for name in ("a+b", "model@1", "x%20y", "a~b", "My Model", "why?", "Größe"):
+        version = tmp_path / "models" / name / "1"
+        version.mkdir(parents=True)
+        (version.parent / "config.pbtxt").write_text(_PYTHON_CONFIG)
+        (version / "model.py").write_text(
+            "class TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
+        )
+    (tmp_path / "check").mkdir()
+    repository = ModelRepository.from_directory(tmp_path / "models")
+    answers = CheckRun.prepare(repository, tmp_path / "check").ask()
+    assert {name: answer.outcome for name, answer in answers.items()} == {
+        **dict.fromkeys(("a+b", "model@1", "x%20y", "a~b"), "loads"),
+        **dict.fromkeys(("My Model", "why?", "Größe"), "unknown"),
+    }
+    assert "cannot be in a URL of Triton" in str(answers["My Model"])
+    assert "no UTF-8 locale" in str(answers["Größe"])
+
+
 def test_python_examples_have_the_verdict_of_the_server(tmp_path: Path) -> None:
     """A misspelled import and an environment below one folder are rejected; the fixed one loads."""
     content = EXAMPLES["python-environment-content: in a folder"]

@@ -19,6 +19,8 @@ from urllib.parse import quote
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import LocalEndpointError
 
+#: Characters of a model's name that may be in a URL: Triton decodes no escapes in it.
+NOT_QUOTED = "!$&'()*+,;=:@%"
 _MILLISECOND = 1_000_000
 
 
@@ -166,7 +168,9 @@ def statistics_paths(index: bytes) -> tuple[str, ...]:
         ready = sorted(
             each["name"] for each in parse_bounded_json(index) if each.get("state") == "READY"
         )
-        return tuple(f"models/{quote(name, safe='')}/stats" for name in dict.fromkeys(ready))
+        return tuple(
+            f"models/{quote(name, safe=NOT_QUOTED)}/stats" for name in dict.fromkeys(ready)
+        )
 
 
 def decode_statistics(answers: Iterable[bytes]) -> tuple[ModelStatistics, ...]:

@@ -24,7 +24,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import quote
 
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_core.facts.failures import Rank
@@ -48,6 +47,9 @@ _SOCKET_NAME = "http.sock"
 _SERVERS = 4
 _START_SECONDS, _LOAD_SECONDS, _LOAD_ALONE_SECONDS = 60.0, 30.0, 60.0
 _END_SECONDS, _READ_SECONDS = 15.0, 10.0
+_ASCII_LOCALE = "UnicodeEncodeError: 'ascii' codec"
+#: What ends the path of a request, or the line that has it.
+_IN_NO_PATH = re.compile(r"[\x00-\x20\x7f?#]")
 _CRASHES = (signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
 _IMPORT_CALL = re.compile(r" <frozen importlib[^>]*>\(\d+\): \w+")
 # Of an ensemble, the steps are unloaded too.
@@ -253,16 +255,26 @@ class CheckServer:
 
     def load(self, name: str, seconds: float) -> ServerAnswer:
         """Return whether a model loads."""
+        if _IN_NO_PATH.search(name) is not None:
+            reason = "the name of its folder cannot be in a URL of Triton, which decodes none"
+            return ServerAnswer(name, "unknown", reason, release=self.release)
         status, text = self.request("POST", _path(name, "load"), seconds)
         if status == http.HTTPStatus.OK:
             return ServerAnswer(name, "loads", release=self.release)
         reason = _reason(text, self.folder.parent / "models")
+        if not name.isascii() and _ASCII_LOCALE in reason:
+            reason = (
+                "this server has no UTF-8 locale, so its Python cannot open a folder whose name is "
+                "not ASCII, and the locale of the image is not known; rename the folder"
+            )
+            return ServerAnswer(name, "unknown", reason, release=self.release)
         hint = _hint(reason, self.release)
         return ServerAnswer(name, "rejected", reason, release=self.release, hint=hint)
 
     def unload(self, name: str) -> None:
         """Unload a model: its processes would slow down the others."""
-        self.request("POST", _path(name, "unload"), _LOAD_SECONDS)
+        if _IN_NO_PATH.search(name) is None:
+            self.request("POST", _path(name, "unload"), _LOAD_SECONDS)
 
     def exit_code(self) -> int | None:
         """Return the exit code of a server that has ended,
@@ -295,7 +307,8 @@ class CheckServer:
 
 
 def _path(name: str, action: str) -> str:
-    return f"/v2/repository/models/{quote(name, safe='')}/{action}"
+    # Not quoted: Triton looks for a folder whose name has the escapes.
+    return f"/v2/repository/models/{name}/{action}"
 
 
 def _empty(waiting: queue.SimpleQueue[str]) -> None:

@@ -20,7 +20,7 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
 from constructs_triton_tools.local.http_session import open_session, read_body, read_statistics
-from constructs_triton_tools.local.model_statistics import ModelStatistics
+from constructs_triton_tools.local.model_statistics import NOT_QUOTED, ModelStatistics
 from constructs_triton_tools.local.running_container import Destination
 from constructs_triton_tools.local.server.private_address import SOCKET_NAME
 from constructs_triton_tools.local.sources.inference_type import used_inference_type
@@ -152,7 +152,7 @@ class HttpFrontEnd:
                 "set --tritonserver to a server of 23.10 or newer"
             )
             return None
-        url = f"{self._url}/models/{quote(model, safe='')}/{self._inference_type}"
+        url = f"{self._url}/models/{quote(model, safe=NOT_QUOTED)}/{self._inference_type}"
         return Destination(self._session, url)
 
     async def _version(self) -> tuple[int, int]:

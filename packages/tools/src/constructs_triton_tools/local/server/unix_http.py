@@ -15,6 +15,13 @@ class UnixHTTPConnection(http.client.HTTPConnection):
         super().__init__("localhost", timeout=timeout)
         self._path = path
 
+    def _encode_request(self, request: str) -> bytes:
+        """Send a path as it is: Triton compares the bytes with the names of folders.
+
+        http.client refuses what is not ASCII, and what would end the line of the request.
+        """
+        return request.encode("utf-8")
+
     def connect(self) -> None:
         """Connect to the socket file."""
         # The address of a Unix socket has room for 107 bytes, so the folder is named by a
