@@ -255,6 +255,29 @@ def resource_of(name: str) -> dict[str, str]:
     return {"ResourceType": "AWS::SageMaker::Endpoint", "PhysicalResourceId": arn}
 
 
+def test_failure_of_several_endpoints_is_explained_once(
+    account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--stack names the endpoint with the explanation at each other one that has the same."""
+    names = "one", "two", "three"
+    account["cloudformation.list_stack_resources"] = {
+        "StackResourceSummaries": [resource_of(name) for name in names]
+    }
+    account["sagemaker.describe_endpoint"] = lambda EndpointName: {  # noqa: N803 - AWS's name
+        **ENDPOINT,
+        "EndpointName": EndpointName,
+        "EndpointStatus": "Failed",
+        "FailureReason": REFUSED,
+    }
+    assert main(["diagnose", "--stack", "s"]) == 1
+    out = capsys.readouterr().out
+    assert out.count("[scaled-variant-update]") == 1
+    assert out.count("cause: the same as of one") == 2
+    assert main(["diagnose", "--stack", "s", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)["endpoints"]
+    assert [bool(each["diagnoses"]) for each in found] == [True, True, True]
+
+
 def test_an_endpoint_that_is_absent_does_not_hide_those_of_its_stack(
     account: Account, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _diagnose_stack(arguments, diagnose_stack(session, arguments.stack))
     with show_work("reading events and logs"):
         results, not_read = read_each(names, lambda name: diagnose_endpoint(session, name))
-    lines = "\n\n".join(map(_text, results)).split("\n")
+    lines = "\n\n".join(_texts(results)).split("\n")
     show(arguments, {"endpoints": [each.to_dict() for each in results]}, *lines)
     print_note(*not_read)
     return EXIT_WRONG if not_read or any(each.is_failed for each in results) else EXIT_SUCCESS
@@ -114,10 +115,23 @@ def _diagnose_stack(arguments: argparse.Namespace, result: StackDiagnosis) -> in
     return EXIT_WRONG
 
 
-def _text(result: EndpointDiagnosis) -> str:
+def _texts(results: Iterable[EndpointDiagnosis]) -> Iterator[str]:
+    """Yield the text of each endpoint; failures that several have are explained once.
+
+    One failure of a stack is a failure of each of its endpoints.
+    """
+    explained: dict[str, str] = {}
+    for result in results:
+        failures = format_diagnoses(result.diagnoses) if result.diagnoses else ""
+        first = explained.setdefault(failures, result.endpoint)
+        is_known = bool(failures) and first != result.endpoint
+        yield _text(result, f"cause: the same as of {first}" if is_known else failures)
+
+
+def _text(result: EndpointDiagnosis, failures: str) -> str:
     lines = [f"{result.endpoint}: {result.status}", *(f"  {fact}" for fact in result.facts)]
-    if result.diagnoses:
-        lines.append(format_diagnoses(result.diagnoses))
+    if failures:
+        lines.append(failures)
     elif result.is_failed and result.not_read:
         lines.append(
             "cause: unknown, because not everything could be read; "
