@@ -159,3 +159,34 @@ def test_table_shows_least_most_and_first(
     printed = capsys.readouterr().out
     assert "2.00 to 8.00 (4.00)" in printed
     assert "Not counted: storage" in printed
+
+
+def test_app_of_two_regions_names_the_stack_of_each_endpoint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rows of two stages differ in their stack and Region, and one price is said to be one;
+    hours in which a schedule turns a stack off are said to count.
+    """
+    template = _template(_variant("Main", InstanceType="ml.g5.xlarge"))
+    call = "arn:${AWS::Partition}:scheduler:::aws-sdk:cloudformation:updateStack"
+    target = {"Arn": {"Fn::Sub": call}}
+    schedule = {"Type": "AWS::Scheduler::Schedule", "Properties": {"Target": target}}
+    template["Resources"]["Evening"] = schedule
+    artifacts = {}
+    for name, region in (("Dev-Vision", "us-east-1"), ("Prod-Vision", "eu-west-1")):
+        (tmp_path / f"{name}.template.json").write_text(json.dumps(template))
+        artifacts[name] = {
+            "type": "aws:cloudformation:stack",
+            "environment": f"aws://111122223333/{region}",
+            "properties": {"templateFile": f"{name}.template.json", "stackName": name},
+        }
+    manifest = {"version": "36.0.0", "artifacts": artifacts}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    assert main(["cost", str(tmp_path), *PRICES]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Dev-Vision (us-east-1)" in printed
+    assert "Prod-Vision (eu-west-1)" in printed
+    assert "which are in eu-west-1 and us-east-1; for other prices" in printed
+    assert 'also those in which a schedule turns "Dev-Vision" and "Prod-Vision" off' in printed
+    assert main(["cost", str(tmp_path), *PRICES, "--stack", "Dev-Vision"]) == 0
+    assert "us-east-1" not in capsys.readouterr().out

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -47,6 +47,7 @@ NOT_COUNTED = (
 _HOUR_SECONDS, _MILLION = 3600, 1_000_000
 _VARIANTS = "ProductionVariants", "ShadowProductionVariants"
 _BOUNDS = "MinCapacity", "MaxCapacity"
+_UPDATE_STACK = ":cloudformation:updateStack"
 _COLUMNS = (
     "endpoint",
     "variant",
@@ -112,6 +113,8 @@ class VariantFleet:
     least: int | None
     initial: int | None
     most: int | None
+    #: A Region stands for an unknown one, so only different Regions say something.
+    region: str = ""
 
     def cost_per_hour(self, prices: Mapping[str, Decimal]) -> CostRange | None:
         """Return the cost; ``None`` if a count, or the price of a type, is not known.
@@ -134,6 +137,7 @@ class _Costs:
     prices: Prices
     rates: Rates
     unknown: Sequence[str]
+    notes: Sequence[str] = ()
 
     def cost(self, fleet: VariantFleet) -> CostRange | None:
         return fleet.cost_per_hour(self.prices)
@@ -170,7 +174,7 @@ def run(arguments: argparse.Namespace) -> int:
         for each in fleets
         if each.instance_types and None in (each.least, each.initial, each.most)
     ]
-    costs = _Costs(fleets, prices, rates, unknown)
+    costs = _Costs(fleets, prices, rates, unknown, [*_notes(stacks, fleets)])
     if not costs.priced:
         raise InvalidValueError(
             "\n".join([f"{arguments.template}: no cost can be calculated", *unknown])
@@ -178,10 +182,48 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(_as_json(costs))
     else:
-        print_table(_COLUMNS, [_row(each, costs.cost(each)) for each in fleets])
+        places = _places(fleets)
+        columns = ("stack", *_COLUMNS) if places else _COLUMNS
+        rows = [[*places.get(each.stack, ()), *_row(each, costs.cost(each))] for each in fleets]
+        print_table(columns, rows)
         print_lines(*_summary(costs))
         print_note(*costs.prices.notes)
     return 0
+
+
+def _places(fleets: Sequence[VariantFleet]) -> dict[str, list[str]]:
+    """Return the cell of each stack if there are several, with its Region if there are several."""
+    stacks = {fleet.stack: fleet.region for fleet in fleets}
+    if len(stacks) == 1:
+        return {}
+    has_regions = len(set(stacks.values())) > 1
+    return {
+        name: [f"{name} ({region})" if has_regions else name] for name, region in stacks.items()
+    }
+
+
+def _notes(stacks: Sequence[SynthesizedStack], fleets: Sequence[VariantFleet]) -> Iterator[str]:
+    """Yield what the sums do not say of an app with several Regions, or that is off at times."""
+    regions = sorted({fleet.region for fleet in fleets})
+    if len(regions) > 1:
+        yield (
+            f"The prices of one Region count for all stacks, which are in {' and '.join(regions)}; "
+            "for other prices, run it for each with --stack and --region or --price."
+        )
+    switched = [stack.name for stack in stacks if _is_switched(stack)]
+    if switched:
+        yield (
+            f"The month counts all hours, also those in which a schedule turns {quoted(switched)} "
+            "off: multiply by the part of the hours in which it is on."
+        )
+
+
+def _is_switched(stack: SynthesizedStack) -> bool:
+    """Return whether EventBridge Scheduler updates a stack, as that of an off switch does."""
+    schedules = stack.template.resources_of_type("AWS::Scheduler::Schedule")
+    return any(
+        _UPDATE_STACK in str(schedule.properties.get("Target")) for schedule in schedules.values()
+    )
 
 
 def fleets_of(stack: SynthesizedStack) -> Iterator[VariantFleet]:
@@ -191,7 +233,8 @@ def fleets_of(stack: SynthesizedStack) -> Iterator[VariantFleet]:
         variants = [each for kind in _VARIANTS for each in endpoint.config.get(kind, ())]
         declared = {str(each["VariantName"]): each for each in variants}
         for variant in (*endpoint.variants, *endpoint.shadow_variants):
-            yield _fleet(stack.name, endpoint, variant, declared[variant.name], bounds)
+            fleet = _fleet(stack.name, endpoint, variant, declared[variant.name], bounds)
+            yield replace(fleet, region=stack.region)
 
 
 def _fleet(
@@ -310,6 +353,7 @@ def _summary(costs: _Costs) -> Iterator[str]:
         cost = _money(costs.per_million(endpoint))
         yield f"{endpoint}: {cost}{unit} per million calls at {rate:f} requests per second"
     yield from (f"unknown: {each}" for each in costs.unknown)
+    yield from costs.notes
     yield NOT_COUNTED
 
 
@@ -323,6 +367,7 @@ def _as_json(costs: _Costs) -> dict[str, Any]:
         "cost_per_million_calls": {each: _numbers(costs.per_million(each)) for each in costs.rates},
         "currency": costs.prices.currency or None,
         "unknown": list(costs.unknown),
+        "notes": list(costs.notes),
     }
 
 
