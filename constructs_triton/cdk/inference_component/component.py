@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import NoReturn, Unpack
 
 from constructs import Construct
 
@@ -30,6 +30,7 @@ from constructs_triton.cdk.inference_component.properties import (
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.properties import takes_properties
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
 
 
@@ -98,6 +99,20 @@ class TritonInferenceComponent(CreatedInferenceComponent):
             id, endpoint, checked, settled.requirements, settled.used_memory_mib
         )
         super().__init__(scope, id, place, _TritonContainer(settled, checked))
+
+    def add_adapter(self, id: str, **options: object) -> NoReturn:  # noqa: ARG002
+        """Not supported: Triton answers 400 to SageMaker's requests for adapters.
+
+        Args:
+            id: Not used.
+
+        Raises:
+            InvalidValueError: always.
+        """
+        raise InvalidValueError(
+            f"{self.node.path}: containers of Triton do not load adapters of SageMaker; call "
+            "add_adapter of a ContainerInferenceComponent, with the image of vLLM or LMI"
+        )
 
     # Components that exist already.
 

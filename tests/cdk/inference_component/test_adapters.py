@@ -284,8 +284,9 @@ def test_other_sources_and_names_are_refused(stack: cdk.Stack, tmp_path: Path) -
 
 
 def test_components_of_triton_take_no_adapters(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Triton answers 400 to SageMaker's requests for adapters,
-    so its components have no such method.
+    """Triton answers 400 to SageMaker's requests for adapters, so the error names the component
+    that takes them, whatever is passed.
     """
     component = add_component(add_endpoint(stack), tmp_path / "models")
-    assert not hasattr(component, "add_adapter")
+    with pytest.raises(InvalidValueError, match="do not load adapters .* ContainerInferenceComp"):
+        component.add_adapter("German", source="adapters/german")
