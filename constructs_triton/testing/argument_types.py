@@ -7,7 +7,7 @@ what was not meant: the keys of a mapping, or the characters of a string.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from constructs_triton_core.errors import InvalidValueError
 
@@ -22,8 +22,8 @@ def check_names(argument: str, value: object, example: str) -> None:
     """Check that a value is a string or a collection of strings. ``None`` passes."""
     if value is None or isinstance(value, str):
         return
-    is_of_names = isinstance(value, Collection) and not isinstance(value, Mapping | bytes)
-    if not is_of_names or not all(isinstance(name, str) for name in value):
+    is_collection = isinstance(value, Collection) and not isinstance(value, Mapping | bytes)
+    if not is_collection or not all(isinstance(name, str) for name in cast("Any", value)):
         raise _error(argument, "a string or a list of strings", value, f'["{example}"]')
 
 

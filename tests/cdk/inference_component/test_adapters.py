@@ -288,5 +288,5 @@ def test_components_of_triton_take_no_adapters(stack: cdk.Stack, tmp_path: Path)
     that takes them, whatever is passed.
     """
     component = add_component(add_endpoint(stack), tmp_path / "models")
-    with pytest.raises(InvalidValueError, match="do not load adapters .* ContainerInferenceComp"):
+    with pytest.raises(InvalidValueError, match=r"do not load adapters .* ContainerInferenceComp"):
         component.add_adapter("German", source="adapters/german")

@@ -92,7 +92,8 @@ class ModelIndex:
             )
         deployed = value.get("deployed")
         known = deployed if isinstance(deployed, dict) else {}
-        return cls(models or {}, source, tuple(sorted(known.keys() - models.keys())))
+        targets = models or {}
+        return cls(targets, source, tuple(sorted(known.keys() - targets.keys())))
 
     @classmethod
     def from_s3(cls, uri: str, s3_client: Any) -> ModelIndex:
