@@ -12,23 +12,9 @@ from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.validation.read_once import stack_of
+from constructs_triton_core.facts.scaling_metrics import METRICS_OF_INSTANCES
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
-
-# SageMaker developer guide, "Monitor Amazon SageMaker AI with Amazon CloudWatch": instances and
-# containers publish them, so there is no value without any.
-_OF_INSTANCES = (
-    "CPUUtilization",
-    "CPUUtilizationNormalized",
-    "DiskUtilization",
-    "GPUMemoryUtilization",
-    "GPUMemoryUtilizationNormalized",
-    "GPUUtilization",
-    "GPUUtilizationNormalized",
-    "MemoryUtilization",
-    "ModelLatency",
-    "OverheadLatency",
-)
 
 
 @dataclass(frozen=True)
@@ -81,7 +67,7 @@ class ScalingAtSynthesis:
             return None
         others = self._policies() - len(self.tracked) - self.automatic_policies
         names = [metric.metric_name for metric in self.tracked]
-        if others or self.automatic_policies or not set(names).issubset(_OF_INSTANCES):
+        if others or self.automatic_policies or not set(names).issubset(METRICS_OF_INSTANCES):
             return None
         return Finding(
             "no-way-back-from-zero",

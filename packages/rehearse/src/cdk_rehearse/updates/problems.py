@@ -13,6 +13,7 @@ from .analysis import CHANGES, RESTORE, Sequence, since
 from .codes import CODES, PAID_BY_HOUR, refusal_of
 from .data_problems import data_problems
 from .report import GENERATED, Problem
+from .scaling_problems import scaling_problems
 from .trial import Outcome
 
 _FAILED_AT = re.compile(r"(?:The following resource\(s\) failed to delete: \[)?(\w+)(?::|\])")
@@ -60,6 +61,7 @@ def update_problems(
         )
         if not is_deletion:
             yield from _stopping(sequence)
+            yield from scaling_problems(outcome)
 
 
 def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Problem]:
