@@ -200,7 +200,7 @@ def test_failed_creation_can_be_rolled_back(
     buckets = [each["Name"] for each in account.aws.client("s3").list_buckets()["Buckets"]]
     retained = [name for name in buckets if name != ASSETS]
     assert len(retained) == (removal_policy is RemovalPolicy.RETAIN)
-    assert all(f"aws s3 rb --force s3://{name}" in stack.reason for name in retained)
+    assert all(f"aws s3 ls --recursive s3://{name}" in stack.reason for name in retained)
     assert account.aws.destroy(STACK).status == "DELETE_COMPLETE"
 
 

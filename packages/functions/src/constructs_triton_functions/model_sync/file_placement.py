@@ -94,7 +94,8 @@ class FilePlacement:
             url = f"s3://{self._placement.bucket}/{self._placement.prefix}{self._folder}"
             raise SyncError(
                 f"{url}: has {len(strangers)} objects that are not files of the model, got "
-                f"{', '.join(map(repr, strangers[:_LISTED_STRANGERS]))}; delete them"
+                f"{', '.join(map(repr, strangers[:_LISTED_STRANGERS]))}; move them to another "
+                "prefix"
             )
 
     def _copy(self, source: Source, file: ListedFile) -> None:
@@ -127,7 +128,8 @@ class FilePlacement:
             raise SyncError(
                 f"s3://{self._source_bucket}/{self._manifest.zip_key}: the content of {file.path} "
                 f"must have CRC-32 {file.crc32:08x}, "
-                f"got {zlib.crc32(content):08x}; delete the object"
+                f"got {zlib.crc32(content):08x}; move the object to another key, and deploy "
+                "again, which uploads it again"
             )
         placement.client.put_object(
             Bucket=placement.bucket,

@@ -315,6 +315,6 @@ def _next_step(event: Event) -> str:
     bucket = properties.get("DestinationBucket")
     return (
         f"then deploy again. What was placed stays in the bucket {bucket}; if this stack created "
-        "it, the next attempt creates another, so delete this one: "
-        f"aws s3 rb --force s3://{bucket}"
+        "it, the next attempt creates another and does not use this one. See what is in it: "
+        f"aws s3 ls --recursive s3://{bucket}"
     )
