@@ -5,7 +5,9 @@ it, also one that only denies requests without TLS (``enforce_ssl=True``).
 
 Sources: Amazon SNS developer guide, "Default topic policy" and "Key management" (event sources need
 ``kms:GenerateDataKey*`` and ``kms:Decrypt``); CloudWatch user guide, "Using Amazon CloudWatch
-alarms".
+alarms". CloudWatch sends ``aws:SourceAccount`` and ``aws:SourceArn`` with both requests (github
+aws/modern-data-architecture-accelerator, ``grantCloudWatchAlarmsTopicAccess``, in which AWS uses
+these conditions for topics under a key); EventBridge sends neither to a key.
 """
 
 from __future__ import annotations

@@ -193,7 +193,8 @@ def test_strange_objects_below_the_prefix_are_reported(
         s3.put_object(Bucket=DESTINATION, Key=PREFIX + folder_of(SMALL, LARGE) + name, Body=b"")
     reason = run(event, cloudformation)
     assert (
-        "has 2 objects that are not files of the model, got 'net/', 'notes.txt'; move them to another prefix"
+        "has 2 objects that are not files of the model, got 'net/', 'notes.txt'; move them to "
+        "another prefix"
         in reason
     )
 

@@ -16,6 +16,7 @@ from constructs_triton_core.facts import load
 __all__ = [
     "CLOUDWATCH",
     "ENCRYPTED_DATA",
+    "EVENTBRIDGE",
     "EXECUTION_ROLE",
     "READ_ACTIONS",
     "SERVICE_ACTIONS",
@@ -32,6 +33,7 @@ DataName = Literal[
     "alarm notifications",
     "rollback alarms",
     "schedules",
+    "events",
     "captured data",
     "core dumps",
     "storage volumes",
@@ -45,6 +47,8 @@ SERVICE_ACTIONS = ("kms:Decrypt", "kms:GenerateDataKey*")
 developer guide, "Key management")."""
 CLOUDWATCH = "cloudwatch.amazonaws.com"
 """The service that publishes the notifications of alarms."""
+EVENTBRIDGE = "events.amazonaws.com"
+"""The service that sends the events of rules."""
 EXECUTION_ROLE = "execution role"
 
 

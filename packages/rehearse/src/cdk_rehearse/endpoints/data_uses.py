@@ -21,6 +21,7 @@ from ..steps import Step
 ALARMS: DataName = "rollback alarms"
 NOTICES: DataName = "alarm notifications"
 SCHEDULES: DataName = "schedules"
+EVENTS: DataName = "events"
 MODELS: DataName = "models"
 ARCHIVES: DataName = "uploaded archives"
 _DECRYPT = "kms:Decrypt"

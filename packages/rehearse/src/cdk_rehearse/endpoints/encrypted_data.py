@@ -26,6 +26,7 @@ from ..steps import Step
 from .data_uses import (
     ALARMS,
     ARCHIVES,
+    EVENTS,
     MODELS,
     NOTICES,
     SCHEDULES,
@@ -34,7 +35,7 @@ from .data_uses import (
     previous_uses,
 )
 from .fleets import Fleets
-from .service_uses import AWS_MANAGED_KEY, service_uses
+from .service_uses import AWS_MANAGED_KEYS, service_uses
 
 __all__ = ["DataReading", "EncryptedDataUses", "Use"]
 
@@ -147,7 +148,7 @@ class EncryptedDataUses:
                     yield from self._of_role(name, role, config, config_name)
 
     def _uses_of_services(self) -> Iterator[Use]:
-        """Yield what services encrypt: log groups, notifications of alarms, undelivered
+        """Yield what services encrypt: log groups, notifications of alarms, events, undelivered
         schedules.
         """
         api = self.access.api
@@ -157,9 +158,11 @@ class EncryptedDataUses:
                 key = self._key(group.kms_key_id)
                 yield Use("", "logs", "writes", group.arn.removesuffix(":*"), service, True, key)
         for use in service_uses(api):
-            if not use.role.startswith("arn:") or not is_assumed_role(api, use.role):
-                is_of_aws = (use.key or "").endswith(AWS_MANAGED_KEY)
-                yield replace(use, key=AWS_MANAGED_KEY if is_of_aws else self._key(use.key))
+            if not use.role.startswith("arn:"):
+                of_aws = [each for each in AWS_MANAGED_KEYS if (use.key or "").endswith(each)]
+                yield replace(use, key=of_aws[0] if of_aws else self._key(use.key))
+            elif not is_assumed_role(api, use.role):
+                yield replace(use, key=self._key(use.key))
 
     def _roles(self, config_name: str) -> set[str]:
         models = self._sagemaker._models
@@ -260,8 +263,8 @@ class EncryptedDataUses:
         )
 
     def _key(self, given: str | None) -> str:
-        """The ARN of a key; an alias is not followed."""
-        return "" if not given or "alias/" in given else key_arn(self.access.api, given)
+        """The ARN of a key; empty without one, and for an alias that no stack has."""
+        return (key_arn(self.access.api, given) if given else None) or ""
 
     def refusal(self, use: Use) -> str:
         """Why a role may not do what it does; empty if it may."""
@@ -269,7 +272,7 @@ class EncryptedDataUses:
 
     def _s3_refusal(self, use: Use) -> str:
         """Why a role may not use a place, leaving encryption aside; empty if it may."""
-        if use.data in ("storage volumes", "logs", SCHEDULES):
+        if use.data in ("storage volumes", "logs", EVENTS, SCHEDULES):
             return ""
         if use.data == NOTICES:
             is_allowed = self.access.resource_policies.allow_service_to_publish(
@@ -293,19 +296,24 @@ class EncryptedDataUses:
             request = {"action": "kms:GenerateDataKey", "resource": use.key, "context": group}
             is_allowed = self.access.resource_policies.allow_service(use.role, request)
             return "" if is_allowed else "kms:GenerateDataKey is not allowed"
-        if use.data == NOTICES:
-            return self._notice_refusal(use)
+        if use.data in (EVENTS, NOTICES):
+            return self._service_refusal(use)
         for action, key, context in self._key_needs(use):
             if not self.access.allows(use.role, action, key, context):
                 return f"{action} is not allowed"
         return ""
 
-    def _notice_refusal(self, use: Use) -> str:
-        """Why CloudWatch may not use the key of a topic; empty if it may."""
-        if use.key == AWS_MANAGED_KEY:
-            return f"kms:GenerateDataKey is not allowed with {AWS_MANAGED_KEY}"
+    def _service_refusal(self, use: Use) -> str:
+        """Why CloudWatch or EventBridge may not use the key of a topic or a queue; empty if it may.
+
+        Their own keys have policies that let roles use them, and no other service (Amazon SNS
+        developer guide and Amazon SQS developer guide, "Key management").
+        """
+        if use.key in AWS_MANAGED_KEYS:
+            return f"kms:GenerateDataKey is not allowed with {use.key}"
+        of_service = self._of_alarms if use.data == NOTICES else self._of_rules
         for action in WRITE_ACTIONS if use.key else ():
-            request = self._of_alarms(action, use.key)
+            request = of_service(action, use.key)
             if not self.access.resource_policies.allow_service(use.role, request):
                 return f"{action} is not allowed"
         return ""
@@ -326,6 +334,18 @@ class EncryptedDataUses:
             "aws:SourceArn": alarms,
             "aws:SecureTransport": "true",
         }
+        return {"action": action, "resource": resource, "context": context}
+
+    def _of_rules(self, action: str, resource: str) -> dict[str, Any]:
+        """A request of EventBridge for a rule of the account.
+
+        AWS says that EventBridge sends no ``aws:SourceAccount`` and no ``aws:SourceArn`` to the key
+        of a topic (Amazon SNS developer guide, "Key management"), and does not say it of queues. So
+        a policy with these conditions is no problem here.
+        """
+        api = self.access.api
+        rules = f"arn:aws:events:{api.region}:{api.account}:rule/any"
+        context = {"aws:SourceAccount": api.account, "aws:SourceArn": rules}
         return {"action": action, "resource": resource, "context": context}
 
     def _key_needs(self, use: Use) -> Iterator[Need]:

@@ -1,33 +1,38 @@
-"""What AWS services encrypt for alarms and schedules: notifications and undelivered events.
+"""What AWS services encrypt for alarms, rules and schedules: notifications and events.
 
-Amazon SQS and composite alarms are not simulated, so their properties are read as the templates
-have them.
+Amazon SQS, rules of EventBridge and composite alarms are not simulated, so their properties are
+read as the templates have them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from constructs_triton_core.facts.encrypted_data import CLOUDWATCH
+from constructs_triton_core.facts.encrypted_data import CLOUDWATCH, EVENTBRIDGE
 
 from ..services.service_api import ServiceApi
-from .data_uses import NOTICES, SCHEDULES, Use
+from .data_uses import EVENTS, NOTICES, SCHEDULES, Use
 
-AWS_MANAGED_KEY = "alias/aws/sns"
-"""The key of Amazon SNS itself, whose policy does not let CloudWatch use it."""
+AWS_MANAGED_KEYS = ("alias/aws/sns", "alias/aws/sqs")
+"""The keys of Amazon SNS and Amazon SQS themselves, whose policies let no other service use them.
+"""
 _COMPOSITE, _QUEUE = "AWS::CloudWatch::CompositeAlarm", "AWS::SQS::Queue"
+_RULE = "AWS::Events::Rule"
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
 def service_uses(api: ServiceApi) -> Iterator[Use]:
-    """Yield what CloudWatch and EventBridge Scheduler write and read, with the keys as they are
-    given.
+    """Yield what CloudWatch, EventBridge and its Scheduler write and read, with the keys as they
+    are given.
     """
     topics = api.backend("sns").topics
     for arn in sorted(_notified(api)):
         if arn in topics:
             yield Use("", NOTICES, "writes", arn, CLOUDWATCH, True, topics[arn].kms_master_key_id)
+    for kind, properties in list(api.opaque.values()):
+        if kind == _RULE:
+            yield from _of_rule(api, properties)
     for group in api.backend("scheduler").schedule_groups.values():
         for schedule in group.schedules.values():
             yield from _of_schedule(api, schedule)
@@ -51,7 +56,25 @@ def _of_schedule(api: ServiceApi, schedule: Any) -> Iterator[Use]:
     if schedule.kms_key_arn:
         yield Use("", SCHEDULES, "reads", schedule.arn, role, True, schedule.kms_key_arn)
     queue = (schedule.target.get("DeadLetterConfig") or {}).get("Arn", "")
+    key = _key_of_queue(api, queue)
+    if key is not None:
+        yield Use("", SCHEDULES, "writes", queue, role, True, key)
+
+
+def _of_rule(api: ServiceApi, properties: Mapping[str, Any]) -> Iterator[Use]:
+    """The queues and topics that a rule sends events to, also those that were not delivered."""
+    for target in properties.get("Targets") or ():
+        undelivered = (target.get("DeadLetterConfig") or {}).get("Arn", "")
+        for place in filter(None, (target.get("Arn", ""), undelivered)):
+            topic = api.backend("sns").topics.get(place)
+            key = topic.kms_master_key_id if topic else _key_of_queue(api, place)
+            if key:
+                yield Use("", EVENTS, "writes", place, EVENTBRIDGE, True, key)
+
+
+def _key_of_queue(api: ServiceApi, queue_arn: str) -> str | None:
+    """The key of a queue of the stacks, as it is given; ``None`` if none has this queue."""
     for (stack, name), (kind, properties) in api.opaque.items():
-        if kind == _QUEUE and f"{stack}-{name}-" in queue:
-            key = properties.get("KmsMasterKeyId", "")
-            yield Use("", SCHEDULES, "writes", queue, role, True, key)
+        if kind == _QUEUE and f"{stack}-{name}-" in queue_arn:
+            return str(properties.get("KmsMasterKeyId", ""))
+    return None

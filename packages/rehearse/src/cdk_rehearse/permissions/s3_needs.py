@@ -121,6 +121,13 @@ def _of_deleting(request: Any, resource: str) -> Iterator[Need]:
         yield action, f"{resource.partition('/')[0]}/{each.findtext('{*}Key')}", {}
 
 
-def key_arn(api: ServiceApi, key: str) -> str:
-    """The ARN of a KMS key that is given by id or ARN."""
+def key_arn(api: ServiceApi, key: str) -> str | None:
+    """The ARN of a KMS key that is given by ID, ARN, alias or ARN of an alias.
+
+    ``None`` for an alias that no stack of the account has: which key it names is not known.
+    """
+    _, is_alias, name = key.rpartition("alias/")
+    if is_alias:
+        keys = api.backend("kms").keys.values()
+        return next((str(each.arn) for each in keys if f"alias/{name}" in each.aliases), None)
     return key if key.startswith("arn:") else f"arn:aws:kms:{api.region}:{api.account}:key/{key}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from constructs_triton_core.facts.encrypted_data import ENCRYPTED_DATA
 from constructs_triton_core.findings import Severity
 
-from ..endpoints.data_uses import ALARMS, NOTICES, SCHEDULES
+from ..endpoints.data_uses import ALARMS, EVENTS, NOTICES, SCHEDULES
 from ..endpoints.encrypted_data import DataReading, Use
 from .analysis import CHANGES, RESTORE, Sequence, since
 from .recording import Moment
@@ -48,7 +48,7 @@ def data_problems(sequence: Sequence, when: str = "") -> Iterator[Problem]:
         use = loss.reading.use
         if place in before and not (loss.lasts and _is_known_to_fail(sequence, loss.reading)):
             continue
-        if not loss.lasts and use.data in (NOTICES, SCHEDULES):
+        if not loss.lasts and use.data in (EVENTS, NOTICES, SCHEDULES):
             continue  # they are used hours later, and no request waits for them
         is_previous = use.has_previous_key
         is_sure = use.is_own or loss.reading.refusal.startswith(
@@ -150,7 +150,8 @@ def _fix_of_service(reading: DataReading) -> str:
     use = reading.use
     principal = f'iam.ServicePrincipal("{use.role}")'
     if use.key.startswith("alias/aws/"):
-        return "give the topic a key of your own (master_key), because AWS sets the policy of this"
+        thing = "topic" if use.key.endswith("/sns") else "queue"
+        return f"give the {thing} a key of your own, because AWS sets the policy of this one"
     if reading.refusal.startswith("kms:"):
         return (
             "allow it in the policy of the key: "
