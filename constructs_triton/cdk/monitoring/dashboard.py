@@ -18,9 +18,14 @@ from constructs_triton.cdk.monitoring.interfaces import IInferenceComponent, ITr
 from constructs_triton.cdk.scaling.target_tracking import PublishedMetric
 from constructs_triton.cdk.validation.arguments import check_known_duration, check_string
 from constructs_triton.cdk.validation.property_types import check_has, check_type, shown
-from constructs_triton.cdk.validation.read_once import duration_of, milliseconds_of
+from constructs_triton.cdk.validation.read_once import (
+    duration_of,
+    environment_of,
+    milliseconds_of,
+    stack_of,
+)
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.tokens import is_lookup_dummy
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 
 _Row = list[widgets.Widget]
 
@@ -128,8 +133,25 @@ class TritonDashboard(_Dashboard):
         objective = (
             None if model_latency_objective is None else milliseconds_of(model_latency_objective)
         )
-        rows = (row for endpoint in endpoints for row in _rows(endpoint, objective))
+        rows = (
+            _of_environment(scope, endpoint, row)
+            for endpoint in endpoints
+            for row in _rows(endpoint, objective)
+        )
         super().__init__(scope, id, rows, dashboard_name, default_interval)
+
+
+def _of_environment(scope: Construct, owner: object, row: _Row) -> _Row:
+    """Return a row that shows the metrics of the Region and the account of their endpoint."""
+    there = getattr(owner, "env", None)
+    if there is None:  # an interface of the user's own may have none
+        return row
+    here = environment_of(stack_of(scope))
+    region = None if is_token(there.region) or there.region == here.region else there.region
+    is_of_another = not is_token(there.account) and there.account != here.account
+    # A stack without an environment may be deployed to any account, also to this one.
+    account = there.account if is_of_another and not is_token(here.account) else None
+    return widgets.placed(row, region=region, account=account)
 
 
 def _rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[_Row]:
@@ -179,7 +201,11 @@ class TritonComponentDashboard(_Dashboard):
             check_has(
                 "components", component, "inference_component_name", "TritonInferenceComponent(...)"
             )
-        rows = (row for component in components for row in _component_rows(component))
+        rows = (
+            _of_environment(scope, component, row)
+            for component in components
+            for row in _component_rows(component)
+        )
         super().__init__(scope, id, rows, dashboard_name, default_interval)
 
 

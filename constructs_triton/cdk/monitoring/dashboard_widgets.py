@@ -273,6 +273,34 @@ def _region() -> str:
     return Aws.REGION  # a call to the CDK, and the same for all graphs
 
 
+def placed(row: _Row, *, region: str | None, account: str | None) -> _Row:
+    """Return the graphs of a row with the Region and the account of their metrics.
+
+    Without them, CloudWatch shows the metrics of the Region and the account of the dashboard
+    (CloudWatch API reference, "Dashboard body structure and syntax").
+    """
+    return [_placed(each, region, account) if each["type"] == "metric" else each for each in row]
+
+
+def _placed(widget: Widget, region: str | None, account: str | None) -> Widget:
+    properties = dict(widget["properties"])
+    if region is not None:
+        properties["region"] = region
+    if account is not None:
+        properties["metrics"] = [_line_of_account(each, account) for each in properties["metrics"]]
+    return {**widget, "properties": properties}
+
+
+def _line_of_account(line: list[Any], account: str) -> list[Any]:
+    """A line of a graph with the account of its metric; an expression has none of its own."""
+    *names, options = line
+    if not names:
+        return line
+    if not isinstance(options, dict):
+        return [*line, {"accountId": account}]
+    return [*names, {**options, "accountId": account}]
+
+
 def title_row(text: str) -> _Row:
     """A heading over the whole width."""
     properties = {"markdown": f"## {text}"}

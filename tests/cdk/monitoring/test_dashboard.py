@@ -15,8 +15,11 @@ from constructs import IConstruct
 from constructs_triton import (
     InstanceType,
     ITritonEndpoint,
+    TritonComponentDashboard,
+    TritonComponentEndpoint,
     TritonDashboard,
     TritonEndpoint,
+    TritonInferenceComponent,
     TritonMultiModelEndpoint,
 )
 from constructs_triton_core.errors import InvalidValueError
@@ -241,3 +244,45 @@ class _RenamesDashboards:
         """Give a dashboard another name."""
         if isinstance(node, cloudwatch.CfnDashboard):
             node.dashboard_name = "renamed"
+
+
+HERE = cdk.Environment(account="123456789012", region="eu-west-1")
+
+
+def _imported(stack: cdk.Stack, kind: str, place: str) -> None:
+    arn = f"arn:aws:sagemaker:{place}"
+    endpoint = TritonEndpoint.from_endpoint_attributes(
+        stack, "Endpoint", endpoint_name="digits", endpoint_arn=f"{arn}:endpoint/digits"
+    )
+    if kind == "endpoint":
+        TritonDashboard(stack, "Dashboard", endpoints=[endpoint])
+        return
+    host = TritonComponentEndpoint.from_endpoint_name(stack, "Host", "host")
+    component = TritonInferenceComponent.from_inference_component_arn(
+        stack, "Component", f"{arn}:inference-component/digits", endpoint=host
+    )
+    TritonComponentDashboard(stack, "Dashboard", components=[component])
+
+
+@pytest.mark.parametrize("kind", ["endpoint", "component"])
+@pytest.mark.parametrize(
+    ("region", "account"),
+    [("us-east-1", HERE.account), (HERE.region, "210987654321"), (HERE.region, HERE.account)],
+)
+def test_graphs_name_the_region_and_the_account_of_the_metrics(
+    kind: str, region: str, account: str
+) -> None:
+    """Each graph of an endpoint or a component of elsewhere shows the metrics of there."""
+    stack = cdk.Stack(cdk.App(), "Test", env=HERE)
+    _imported(stack, kind, f"{region}:{account}")
+    for graph in graphs(stack).values():
+        assert graph["region"] == ("<AWS::Region>" if region == HERE.region else region)
+        accounts = [each[-1].get("accountId") for each in graph["metrics"] if len(each) > 1]
+        assert set(accounts) == ({None} if account == HERE.account else {account})
+
+
+def test_dashboard_without_an_environment_names_a_known_region() -> None:
+    """A Region that an ARN says is in the graphs, because the stack's own may be another."""
+    stack = cdk.Stack(cdk.App(), "Test")
+    _imported(stack, "endpoint", "us-east-1:123456789012")
+    assert {each["region"] for each in graphs(stack).values()} == {"us-east-1"}
