@@ -9,7 +9,7 @@ from pathlib import Path
 
 from programs import PROJECT
 
-# 550 today. Its constructs alone make 190: the metrics and alarms with their actions, and the L1s;
+# 552 today. Its constructs alone make 190: the metrics and alarms with their actions, and the L1s;
 # dashboards and policies are finished JSON. At the end of the synthesis each alarm that has actions
 # is asked for them, because an app may add one at any time: 24 calls.
 MOST_CALLS = 560

@@ -7,6 +7,7 @@ from os import PathLike
 from aws_cdk import Duration
 
 from constructs_triton.cdk.validation.property_types import check_type, shown
+from constructs_triton.cdk.validation.read_once import milliseconds_of
 from constructs_triton_core import limit_checks
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
@@ -54,7 +55,7 @@ def check_flag(argument: str, value: object) -> None:
 def check_known_duration(argument: str, value: object, example: str) -> None:
     """Check that an argument is a duration that is known at synth. ``None`` passes."""
     check_type(argument, value, (Duration, example))
-    if isinstance(value, Duration) and value.is_unresolved():
+    if isinstance(value, Duration) and milliseconds_of(value) is None:
         raise InvalidValueError(
             f"{argument}: must be known at synth, because it is converted to another unit, got "
             f"{shown(value)}; write {example}"
@@ -65,9 +66,10 @@ def check_period(value: object) -> None:
     """Check the period of a metric. ``None`` passes."""
     example = "Duration.minutes(5)"
     check_known_duration("period", value, example)
-    if not isinstance(value, Duration):
+    milliseconds = milliseconds_of(value) if isinstance(value, Duration) else None
+    if milliseconds is None:
         return
-    period = value.to_seconds(integral=False)
+    period = milliseconds / 1000
     if period not in _SHORT_PERIODS and (period < 60 or period % 60):
         raise InvalidValueError(
             f"period: must be 1, 5, 10 or 30 seconds, or a multiple of 60, got {period:g}; "
