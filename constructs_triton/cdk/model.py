@@ -125,7 +125,7 @@ class TritonModel(Construct):
             inference_ami_version=None,  # only endpoints have one
             enable_network_isolation=enable_network_isolation,
         )
-        findings = [*container.findings, *check_network(host)]
+        findings = [*container.findings, *check_network(scope, host)]
         findings += _machine_findings(instance_type, container.image.triton_version)
         super().__init__(scope, id)
         mark_as_own(self)

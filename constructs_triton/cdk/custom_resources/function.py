@@ -18,6 +18,7 @@ from constructs_triton.cdk.custom_resources.deploy_time_functions import (
 )
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
+from constructs_triton.cdk.permissions.places import check_places, network_places
 from constructs_triton.cdk.permissions.statements import Statement, allow, inline_policy
 from constructs_triton.cdk.validation.subnets import selected_subnets, services_without_endpoint
 from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERSION
@@ -41,6 +42,19 @@ def network_statement() -> Statement:
         ],
         ["*"],
     )
+
+
+def check_network(function: Construct, settings: DeployTimeFunctionOptions) -> None:
+    """Warn about a VPC of another account.
+
+    Raises:
+        InvalidValueError: the VPC is in another Region.
+    """
+    subnets, groups = settings.get("vpc_subnets"), settings.get("security_groups")
+    for finding in check_places(function, network_places(settings["vpc"], subnets, groups)):
+        Annotations.of(function).add_warning_v2(
+            f"constructs-triton:{finding.code}", finding.one_line
+        )
 
 
 def warn_without_route(
@@ -117,6 +131,7 @@ class DeployFunction(Construct):
         self.log_group.grant_write(self.role)
         if "vpc" in settings:
             self.role.add_to_policy(network_statement().to_cdk())
+            check_network(self, settings)
             warn_without_route(self, settings, ("s3", *definition.services))
         self.function = lambda_.Function(
             self,

@@ -13,6 +13,8 @@ from constructs import Construct
 
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
+from constructs_triton.cdk.permissions.places import check_places, network_places
+from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.arguments import check_flag
 from constructs_triton.cdk.validation.subnets import selected_subnets, services_without_endpoint
 from constructs_triton_core.facts import limits
@@ -60,20 +62,23 @@ def network_ids(options: HostOptions, connections: ec2.Connections | None) -> Ne
     )
 
 
-def check_network(options: HostOptions) -> list[Finding]:
+def check_network(scope: Construct, options: HostOptions) -> list[Finding]:
     """Return warnings about the subnets: no route to S3 in this app, or one Availability Zone only.
 
     Raises:
-        InvalidValueError: SageMaker would refuse the number of subnets.
+        InvalidValueError: SageMaker would refuse the number of subnets, or the VPC is in another
+            Region.
     """
     vpc = options["vpc"]
     if vpc is None:
         return []
+    places = network_places(vpc, options["vpc_subnets"], options["security_groups"])
+    elsewhere = check_places(scope, places)
     selected = selected_subnets(vpc, options["vpc_subnets"])
     if selected.is_pending_lookup:
-        return []
+        return elsewhere
     check_count("vpc_subnets", selected.subnet_ids, limits.SUBNETS)
-    return [*_routes(vpc, selected), *_zones(selected)]
+    return [*elsewhere, *_routes(vpc, selected), *_zones(selected)]
 
 
 def _routes(vpc: ec2.IVpc, selected: ec2.SelectedSubnets) -> Iterator[Finding]:
@@ -133,8 +138,10 @@ class TritonVpcEndpoints(Construct):
         self, scope: Construct, id: str, *, vpc: ec2.IVpc, runtime_access: bool = False
     ) -> None:
         check_flag("runtime_access", runtime_access)
+        elsewhere = check_places(scope, network_places(vpc))
         super().__init__(scope, id)
         mark_as_own(self)
+        annotate(self, elsewhere)
         self.s3_endpoint = ec2.GatewayVpcEndpoint(
             self, "S3", vpc=vpc, service=ec2.GatewayVpcEndpointAwsService.S3
         )

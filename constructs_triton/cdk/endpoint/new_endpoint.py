@@ -52,6 +52,7 @@ from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.permissions.alarm_topics import let_alarms_publish
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_regions
+from constructs_triton.cdk.permissions.places import alarm_places, check_places
 from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.model_repository import annotate
@@ -114,7 +115,8 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
             *check_deployment(
                 update["deployment"], [each.initial_instance_count for each in settled]
             ),
-            *check_network(host),
+            *check_network(scope, host),
+            *check_places(scope, alarm_places(_alarms_of(update["deployment"]))),
             *check_weights(settled),
         ]
         data = [*host_data(host), *request_data(requests), *_dumped(settled)]
@@ -409,3 +411,7 @@ def _dumped(settled: Sequence[SettledVariant]) -> list[DataUnderKeys]:
     """Return where the containers of the variants write their core dumps."""
     dumps = [variant.options["core_dump"] for variant in settled]
     return [core_dump_data(dump) for dump in dumps if dump is not None]
+
+
+def _alarms_of(deployment: Deployment | None) -> Sequence[cloudwatch.IAlarm]:
+    return () if deployment is None else deployment.alarms

@@ -256,6 +256,13 @@ class MultipleModels(ServedModels):
     def check_scope(self, scope: Construct) -> None:
         _check_environment(self.repository, scope, "multi-model endpoint")
 
+    def places(self) -> Iterator[Place]:
+        yield from ServedModels.places(self)
+        # A deploy-time function copies the archives of add_model into the bucket.
+        for loaded in self.contents.catalog.added():
+            for place in loaded.places("add_model"):
+                yield replace(place, kind="copied models")
+
     def of_variant(
         self, repository: TritonModelRepository | None, model: str | None
     ) -> MultipleModels:

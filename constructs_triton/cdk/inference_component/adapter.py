@@ -21,9 +21,10 @@ from constructs_triton.cdk.inference_component.created_component import (
 )
 from constructs_triton.cdk.permissions.places import check_places
 from constructs_triton.cdk.permissions.role_permissions import removed_after_error
-from constructs_triton.cdk.permissions.s3_conditions import in_own_account
+from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, in_own_account
 from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton.cdk.repository.archive_assets import StackAssets
+from constructs_triton.cdk.repository.asset_bucket_key import asset_keys
 from constructs_triton.cdk.repository.loaded_models import UncompressedModels
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.repository.model_source import ModelSource, stored_models
@@ -146,8 +147,10 @@ class LoraAdapter(InferenceComponentBase):
             pack_folder(Path(fspath(source)), assets.directory), (self.node.id,)
         )
         conditions = in_own_account(self, asset.bucket_name)
+        keys = asset_keys(self, asset.bucket_name, [])
         return asset.model_data_url, [
-            allow("LoadModel", ["s3:GetObject"], [asset.object_arn], conditions)
+            allow("LoadModel", ["s3:GetObject"], [asset.object_arn], conditions),
+            *decrypt_statements("DecryptModel", *keys),
         ]
 
 

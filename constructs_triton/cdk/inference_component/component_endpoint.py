@@ -77,7 +77,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         check_unique_name(scope, id, "endpoint_name", checked["endpoint_name"])
         check_account(scope, checked["role"])
         min_instance_count = checked["min_instance_count"]
-        findings = [*check_network(checked), *region_warnings(scope, min_instance_count)]
+        findings = [*check_network(scope, checked), *region_warnings(scope, min_instance_count)]
         findings += check_regions(scope, host_data(checked))
         findings += scale_in_findings(checked)
         findings += pool_region_findings(scope) if checked["instance_pools"] is not None else ()

@@ -42,6 +42,7 @@ from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.options.rollback_alarms import alarm_name, read_alarms_statement
 from constructs_triton.cdk.options.serving_image import ServingImage
 from constructs_triton.cdk.permissions.alarm_topics import let_alarms_publish
+from constructs_triton.cdk.permissions.places import alarm_places, check_places
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, removed_after_error
 from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.repository.model_repository import annotate
@@ -111,6 +112,7 @@ class ComponentPlace:
         host.check(initial)
         deployment = options["deployment"] or ComponentDeployment.rolling()
         names = [alarm_name(alarm) for alarm in deployment.alarms]
+        check_places(endpoint, alarm_places(deployment.alarms))
         return cls(
             endpoint, host, options, requirements, initial, deployment, names, host.role.role
         )
@@ -195,6 +197,7 @@ class CreatedInferenceComponent(InferenceComponentBase):
                 "set deployment=ComponentDeployment.rolling()"
             )
         check_count("alarms", alarms, limits.AUTO_ROLLBACK_ALARMS)
+        check_places(self, alarm_places(alarms))
         names = list(dict.fromkeys([*self._alarm_names, *(alarm_name(alarm) for alarm in alarms)]))
         check_count("alarms", names, limits.AUTO_ROLLBACK_ALARMS)
         self._host.role.permit(self, [read_alarms_statement(self, alarms)])

@@ -15,6 +15,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.metrics.metric_values import Metric
+from constructs_triton.cdk.permissions.places import alarm_places, check_places
 from constructs_triton.cdk.permissions.statements import Statement, allow, arn_in_stack
 from constructs_triton.cdk.validation.property_types import check_has, check_type, shown
 from constructs_triton.cdk.validation.read_once import stack_of
@@ -61,6 +62,7 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
         InvalidValueError: such an alarm has no ``alarm_name``, or it is a token.
     """
     check_alarm(alarm)
+    check_places(endpoint, alarm_places([alarm]))
     metric = _metrics_of.get(alarm)
     if metric is not None and not is_token(repr(metric)):  # it refers to no resource
         return RollbackAlarm(alarm.alarm_name, alarm.alarm_arn)

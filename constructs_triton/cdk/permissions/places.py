@@ -7,11 +7,13 @@ checked with the data that they encrypt, and roles in ``role_trust``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 from aws_cdk import Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -21,7 +23,19 @@ from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_lookup_dummy, is_token
 from triton_model_check.facts import images
 
-Kind = Literal["models", "image", "bucket", "topic", "key", "model package"]
+Kind = Literal[
+    "models",
+    "copied models",
+    "image",
+    "bucket",
+    "topic",
+    "key",
+    "model package",
+    "alarm",
+    "VPC",
+    "subnet",
+    "security group",
+]
 
 
 class Rule(NamedTuple):
@@ -34,8 +48,29 @@ class Rule(NamedTuple):
 
 
 def region_rules() -> Mapping[Kind, Rule]:
-    """Return what SageMaker does with a thing of another Region."""
+    """Return what AWS does with a thing of another Region.
+
+    There is none for copied models: Amazon S3 copies objects from any Region (Amazon S3 API
+    reference, CopyObject).
+    """
+    network = Rule(
+        Severity.ERROR,
+        "network interfaces are created only in a VPC of the Region of the construct",
+        "use a VPC in {here} with its subnets and security groups",
+        'Amazon VPC user guide: "A VPC spans all of the Availability Zones in a Region"; SageMaker '
+        "API reference: VpcConfig has only IDs",
+    )
     return {
+        "VPC": network,
+        "subnet": network,
+        "security group": network,
+        "alarm": Rule(
+            Severity.ERROR,
+            "SageMaker finds a rollback alarm by its name, in the Region of the endpoint",
+            "create the alarm in {here}",
+            "SageMaker API reference: Alarm has only a name; CloudWatch user guide: alarms are in "
+            "the Region of their metric",
+        ),
         "models": Rule(
             Severity.ERROR,
             "SageMaker loads models only from a bucket in the Region of the endpoint",
@@ -78,7 +113,30 @@ def region_rules() -> Mapping[Kind, Rule]:
 def account_rules() -> Mapping[Kind, Rule]:
     """Return what a thing of another account needs. Its own policy is not in this stack."""
     own = "acknowledge this if it does"
+    shared = Rule(
+        Severity.WARNING,
+        "the subnets of a VPC in another account must be shared with the account of the construct",
+        "acknowledge this if they are",
+        "Amazon VPC user guide: share your VPC subnets with other accounts",
+    )
     return {
+        "VPC": shared,
+        "subnet": shared,
+        "security group": shared,
+        "alarm": Rule(
+            Severity.ERROR,
+            "SageMaker finds a rollback alarm by its name, in the account of the endpoint",
+            "create the alarm in the account {here}",
+            'botocore sagemaker service model: Alarm, "The name of a CloudWatch alarm in your '
+            'account"',
+        ),
+        "copied models": Rule(
+            Severity.WARNING,
+            "the policy of a bucket in another account must allow the deploy-time function to read "
+            "it",
+            own,
+            "Amazon S3 user guide: bucket owner granting cross-account permissions",
+        ),
         "models": Rule(
             Severity.WARNING,
             "the policy of a bucket in another account must allow the execution role to read it",
@@ -152,6 +210,25 @@ class Place:
     def of_bucket(cls, property: str, kind: Kind, bucket: s3.IBucket) -> Iterator[Self]:
         """Yield the place of a bucket."""
         return cls.of(property, kind, bucket, bucket.bucket_name)
+
+
+def network_places(
+    vpc: ec2.IVpc,
+    selection: ec2.SubnetSelection | None = None,
+    groups: Sequence[ec2.ISecurityGroup] | None = None,
+) -> Iterator[Place]:
+    """Yield where a VPC, its selected subnets and security groups are."""
+    yield from Place.of("vpc", "VPC", vpc, vpc.vpc_id)
+    for subnet in (selection.subnets if selection is not None else None) or ():
+        yield from Place.of("vpc_subnets", "subnet", subnet, subnet.subnet_id)
+    for group in groups or ():
+        yield from Place.of("security_groups", "security group", group, group.security_group_id)
+
+
+def alarm_places(alarms: Sequence[cloudwatch.IAlarm]) -> Iterator[Place]:
+    """Yield where rollback alarms are."""
+    for alarm in alarms:
+        yield from Place.of("alarms", "alarm", alarm, alarm.alarm_arn)
 
 
 def check_places(scope: Construct, places: Iterable[Place]) -> list[Finding]:

@@ -46,6 +46,10 @@ class ModelCatalog:
         """Add a source of one model."""
         self._named[name] = loaded
 
+    def added(self) -> list[LoadedModels]:
+        """Return the sources of single models."""
+        return list(self._named.values())
+
     def find(self, model_name: str) -> tuple[LoadedModels, str]:
         """Return the source of a model, and the name of its folder there."""
         if model_name in self._named:

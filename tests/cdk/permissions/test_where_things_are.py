@@ -8,11 +8,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -23,9 +26,11 @@ from cdk_apps import add_repository, warnings, write_repository
 import constructs_triton as library
 from constructs_triton import (
     AsyncInferenceConfig,
+    ComponentDeployment,
     ContainerInferenceComponent,
     CoreDump,
     DataCapture,
+    Deployment,
     InstanceType,
     ModelSource,
     ServingImage,
@@ -37,7 +42,9 @@ from constructs_triton import (
     TritonModel,
     TritonModelRepository,
     TritonMultiModelEndpoint,
+    TritonVpcEndpoints,
 )
+from constructs_triton.cdk.custom_resources.deploy_time_functions import DeployTimeFunctions
 from constructs_triton.cdk.permissions.places import account_rules, region_rules
 from constructs_triton_core.errors import InvalidValueError
 
@@ -63,8 +70,34 @@ THINGS: dict[str, Callable[[cdk.Stack, str, str], Any]] = {
     "IRole": lambda stack, _, account: iam.Role.from_role_arn(
         stack, "Thing", f"arn:aws:iam::{account}:role/elsewhere"
     ),
+    "IAlarm": lambda stack, region, account: alarm_of(place_of(stack, region, account)),
+    "IVpc": lambda stack, region, account: ec2.Vpc(place_of(stack, region, account), "Thing"),
+    "ISecurityGroup": lambda stack, region, account: group_of(place_of(stack, region, account)),
+    "SubnetSelection": lambda stack, region, account: ec2.SubnetSelection(
+        subnets=ec2.Vpc(place_of(stack, region, account), "Thing").private_subnets
+    ),
 }
-"""An import of each kind of thing, by the interface that properties take."""
+"""Each kind of thing of another place, by the interface that properties take: an import, or, where
+an import has no Region, a thing of another stack."""
+
+
+def place_of(stack: cdk.Stack, region: str, account: str) -> cdk.Stack:
+    """A stack of a Region and an account in the same app."""
+    environment = cdk.Environment(account=account, region=region)
+    return cdk.Stack(stack.node.root, "Place", env=environment)
+
+
+def alarm_of(stack: cdk.Stack) -> cloudwatch.Alarm:
+    metric = cloudwatch.Metric(namespace="Shop", metric_name="Errors")
+    alarm: cloudwatch.Alarm = metric.create_alarm(
+        stack, "Thing", alarm_name="shop-errors", evaluation_periods=1, threshold=1
+    )
+    return alarm
+
+
+def group_of(stack: cdk.Stack) -> ec2.SecurityGroup:
+    return ec2.SecurityGroup(stack, "Thing", vpc=ec2.Vpc(stack, "Vpc"))
+
 
 RIGHT = {("IRole", THERE, ACCOUNT): "roles belong to no Region"}
 """What is right elsewhere, with the reason."""
@@ -74,13 +107,15 @@ def places() -> Iterator[tuple[Any, str, str, str]]:
     """Owner, function, parameter and interface of each property that takes such a thing."""
     for name in library.__all__:
         owner = getattr(library, name)
-        functions = ["__init__", *(each for each in dir(owner) if each.startswith("from_"))]
-        for function in functions:
-            if not isinstance(owner, type) or not callable(getattr(owner, function, None)):
+        public = [each for each in dir(owner) if not each.startswith("_")]
+        for function in ["__init__", *public]:
+            if not isinstance(owner, type) or issubclass(owner, dict | str | Exception):
                 continue
-            target = owner if hasattr(owner, "__signature__") else getattr(owner, function)
-            if function != "__init__":
-                target = getattr(owner, function)
+            if not callable(getattr(owner, function, None)):
+                continue
+            target = getattr(owner, function)
+            if function == "__init__" and hasattr(owner, "__signature__"):
+                target = owner
             for parameter in inspect.signature(target).parameters.values():
                 found = re.search(rf"\b({'|'.join(THINGS)})\b", str(parameter.annotation))
                 if found:
@@ -93,6 +128,8 @@ OPTIONS = {
     DataCapture: "data_capture",
     CoreDump: "core_dump",
 }
+DEPLOYMENTS = (Deployment, ComponentDeployment)
+ROLLBACK = "add_rollback_alarms"
 KEYS = {"from_bucket": "m.tar.gz", "from_s3_prefix": "m/", "from_archive_prefix": "m/"}
 Use = Callable[[cdk.Stack, Path], object]
 
@@ -232,6 +269,65 @@ def of_image(image: Any) -> list[Use]:
     ]
 
 
+def of_deployment(deployment: Any) -> list[Use]:
+    """Each construct that takes the deployment of an endpoint, or of a component."""
+    if isinstance(deployment, ComponentDeployment):
+        return [
+            lambda stack, path: component(stack, path, {"deployment": deployment}),
+            lambda stack, _: container(stack, {"deployment": deployment}),
+        ]
+    kinds = (TritonEndpoint, TritonEnsembleEndpoint, TritonMultiModelEndpoint)
+    return [
+        lambda stack, path, kind=kind: DIRECT[kind](stack, path, {"deployment": deployment})  # type: ignore[misc]
+        for kind in kinds
+    ]
+
+
+def deployment_of(owner: Any, function: str, alarm: Any) -> Any:
+    """A deployment with an alarm, as a factory or the class creates it."""
+    if function != "__init__":
+        return getattr(owner, function)(alarms=[alarm])
+    if owner is Deployment:
+        return Deployment(strategy="ALL_AT_ONCE", alarms=(alarm,))
+    return ComponentDeployment(
+        maximum_batch_size=ComponentDeployment.rolling().maximum_batch_size, alarms=(alarm,)
+    )
+
+
+def component(stack: cdk.Stack, path: Path, given: dict[str, Any]) -> TritonInferenceComponent:
+    return TritonInferenceComponent(
+        stack,
+        "E",
+        endpoint=host(stack),
+        model_repository=local(stack, path),
+        model="other",
+        **COMPONENT,
+        **given,
+    )
+
+
+def container(stack: cdk.Stack, given: dict[str, Any]) -> ContainerInferenceComponent:
+    image = ServingImage.from_registry(VLLM, cuda_version="12.4")
+    return ContainerInferenceComponent(
+        stack, "E", endpoint=host(stack), image=image, **COMPONENT, **given
+    )
+
+
+def rolled_back(owner: Any, stack: cdk.Stack, path: Path, alarm: Any) -> None:
+    """A construct to which a rollback alarm is added."""
+    if owner is TritonInferenceComponent:
+        component(stack, path, {}).add_rollback_alarms(alarm)
+    elif owner is ContainerInferenceComponent:
+        container(stack, {}).add_rollback_alarms(alarm)
+    else:
+        endpoint: Any = DIRECT[owner](stack, path, {})
+        endpoint.add_rollback_alarms(alarm)
+
+
+def good_vpc(stack: cdk.Stack) -> ec2.IVpc:
+    return ec2.Vpc(stack, "Good")
+
+
 def uses_of(owner: Any, function: str, name: str, thing: Any, stack: cdk.Stack) -> list[Use]:
     """How constructs use a property."""
     if owner is ModelSource:
@@ -241,12 +337,27 @@ def uses_of(owner: Any, function: str, name: str, thing: Any, stack: cdk.Stack) 
             {"cuda_version": "12.4"} if owner is ServingImage else {"triton_version": "25.09"}
         )
         return of_image(getattr(owner, function)(thing, "1", **versions))
-    value = [thing] if name.startswith("previous") else thing
+    if owner in DEPLOYMENTS:
+        return of_deployment(deployment_of(owner, function, thing))
+    return [use_of(owner, function, name, thing, stack)]
+
+
+def use_of(owner: Any, function: str, name: str, thing: Any, stack: cdk.Stack) -> Use:
+    """How one construct uses a property of its own, or of an option."""
+    is_several = name.startswith("previous") or name == "security_groups"
+    value = [thing] if is_several else thing
+    if function == ROLLBACK:
+        return lambda stack, path: rolled_back(owner, stack, path, thing)
+    if owner is TritonVpcEndpoints:
+        return lambda stack, _: TritonVpcEndpoints(stack, "E", vpc=thing)
+    if name in ("vpc_subnets", "security_groups"):
+        good = good_vpc(stack)
+        return lambda stack, path: DIRECT[owner](stack, path, {"vpc": good, name: value})
     if owner in OPTIONS:
         needed = {} if name == "bucket" else {"bucket": good_bucket(stack)}
         given = {OPTIONS[owner]: owner(**needed, **{name: value})}
-        return [lambda stack, path: DIRECT[TritonEndpoint](stack, path, given)]
-    return [lambda stack, path: DIRECT[owner](stack, path, {name: value})]
+        return lambda stack, path: DIRECT[TritonEndpoint](stack, path, given)
+    return lambda stack, path: DIRECT[owner](stack, path, {name: value})
 
 
 def test_every_kind_of_thing_is_found() -> None:
@@ -258,6 +369,9 @@ def test_every_kind_of_thing_is_found() -> None:
         ("TritonImage", "repository"),
         ("AsyncInferenceConfig", "error_topic"),
         ("TritonModel", "role"),
+        ("Deployment", "alarms"),
+        ("TritonVpcEndpoints", "vpc"),
+        ("TritonComponentEndpoint", "security_groups"),
     } <= found
 
 
@@ -351,3 +465,42 @@ def test_every_rule_has_a_source() -> None:
     """A rule names its source, or says that there is none."""
     for rule in (*region_rules().values(), *account_rules().values()):
         assert rule.source
+
+
+@pytest.mark.parametrize(("region", "account"), [(THERE, ACCOUNT), (HERE, OTHER)])
+def test_models_that_a_function_copies(region: str, account: str) -> None:
+    """Amazon S3 copies from any Region; the policy of another account's bucket must allow it."""
+    stack = empty()
+    models = TritonModelRepository(stack, "Models")
+    bucket = THINGS["IBucket"](stack, region, account)
+    models.add_model("m", ModelSource.from_bucket(bucket, "m.tar.gz"))
+    TritonMultiModelEndpoint(stack, "E", model_repository=models, instance_type=GPU)
+    found = [each for each in warnings(stack) if "deploy-time function to read it" in each]
+    assert [f"got {OTHER}" in each for each in found] == ([True] if account == OTHER else [])
+
+
+@pytest.mark.parametrize(
+    ("region", "account"),
+    [(THERE, ACCOUNT), (HERE, OTHER), (HERE, ACCOUNT)],
+    ids=["Region", "account", "here"],
+)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("vpc", "IVpc"), ("security_groups", "ISecurityGroup"), ("vpc_subnets", "SubnetSelection")],
+)
+def test_network_of_deploy_time_functions(
+    tmp_path: Path, name: str, kind: str, region: str, account: str
+) -> None:
+    """A network of another Region is an error, and one of another account a warning."""
+    stack = empty()
+    thing = THINGS[kind](stack, region, account)
+    given: dict[str, Any] = {} if name == "vpc" else {"vpc": good_vpc(stack)}
+    given[name] = [thing] if name == "security_groups" else thing
+    DeployTimeFunctions.of(stack).configure(**given)
+    models = local(stack, tmp_path)
+    text = f"{name}: network interfaces .* got {THERE}"
+    fails = pytest.raises(InvalidValueError, match=text) if region == THERE else nullcontext()
+    with fails:
+        TritonMultiModelEndpoint(stack, "E", model_repository=models, instance_type=GPU)
+    found = [each for each in warnings(stack) if "must be shared with the account" in each]
+    assert bool(found) is (account == OTHER)
