@@ -84,7 +84,9 @@ an import has no Region, a thing of another stack."""
 def place_of(stack: cdk.Stack, region: str, account: str) -> cdk.Stack:
     """A stack of a Region and an account in the same app."""
     environment = cdk.Environment(account=account, region=region)
-    return cdk.Stack(stack.node.root, "Place", env=environment)
+    app = cdk.App.of(stack)
+    assert app is not None
+    return cdk.Stack(app, "Place", env=environment)
 
 
 def alarm_of(stack: cdk.Stack) -> cloudwatch.Alarm:

@@ -18,8 +18,9 @@ from constructs_triton_core.facts.scaling_metrics import METRICS_OF_INSTANCES
 
 from ..providers.provider import Deployed
 from .codes import CODES
+from .recording import State
 from .report import Problem
-from .trial import Outcome, State
+from .trial import Outcome
 
 _TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
 _POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
