@@ -7,7 +7,11 @@ Sources: github aws/amazon-sagemaker-examples issue 293 (the output of list-endp
 philschmid/cdk-samples issue 2 (the refused call), prometheus-community
 yet-another-cloudwatch-exporter pull request 1178 (metrics have the name as it was given).
 
-No source says which letters the ARN of an inference component has.
+No document says which letters the ARN of an inference component has. A public script contains the
+answer of ``list-inference-components`` for a component ``EinsteinTextEval``: its ARN keeps the
+capital letters, and the ARN of its endpoint in the same answer has none. The pull request above
+expects lower case for both. So grants name both spellings, and a name that is taken from the ARN is
+right if the script is.
 """
 
 from __future__ import annotations
