@@ -194,8 +194,7 @@ def test_strange_objects_below_the_prefix_are_reported(
     reason = run(event, cloudformation)
     assert (
         "has 2 objects that are not files of the model, got 'net/', 'notes.txt'; move them to "
-        "another prefix"
-        in reason
+        "another prefix" in reason
     )
 
 

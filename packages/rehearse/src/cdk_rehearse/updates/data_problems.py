@@ -193,6 +193,8 @@ def _keys_of(moment: Moment, use: Use) -> set[str]:
 
 def _name(sequence: Sequence, arn: str) -> str:
     """The logical ID of a key or a role; its physical ID if no stack of the rehearsal has it."""
+    if arn.startswith("alias/"):
+        return arn  # a key of AWS
     wanted = arn.rpartition("/")[2]
     for state in (sequence.outcome.after, sequence.outcome.before):
         for (_, logical_id), (_, identifier) in state.resources.items():
