@@ -113,23 +113,8 @@ def region_rules() -> Mapping[Kind, Rule]:
 def account_rules() -> Mapping[Kind, Rule]:
     """Return what a thing of another account needs. Its own policy is not in this stack."""
     own = "acknowledge this if it does"
-    shared = Rule(
-        Severity.WARNING,
-        "the subnets of a VPC in another account must be shared with the account of the construct",
-        "acknowledge this if they are",
-        "Amazon VPC user guide: share your VPC subnets with other accounts",
-    )
     return {
-        "VPC": shared,
-        "subnet": shared,
-        "security group": shared,
-        "alarm": Rule(
-            Severity.ERROR,
-            "SageMaker finds a rollback alarm by its name, in the account of the endpoint",
-            "create the alarm in the account {here}",
-            'botocore sagemaker service model: Alarm, "The name of a CloudWatch alarm in your '
-            'account"',
-        ),
+        **_account_rules_by_name(),
         "copied models": Rule(
             Severity.WARNING,
             "the policy of a bucket in another account must allow the deploy-time function to read "
@@ -173,6 +158,28 @@ def account_rules() -> Mapping[Kind, Rule]:
             "the policy of a model package group in another account must allow this account",
             own,
             "SageMaker developer guide: model registry, cross-account",
+        ),
+    }
+
+
+def _account_rules_by_name() -> Mapping[Kind, Rule]:
+    """Return what things of another account need that SageMaker is given by ID or name only."""
+    shared = Rule(
+        Severity.WARNING,
+        "the subnets of a VPC in another account must be shared with the account of the construct",
+        "acknowledge this if they are",
+        "Amazon VPC user guide: share your VPC subnets with other accounts",
+    )
+    return {
+        "VPC": shared,
+        "subnet": shared,
+        "security group": shared,
+        "alarm": Rule(
+            Severity.ERROR,
+            "SageMaker finds a rollback alarm by its name, in the account of the endpoint",
+            "create the alarm in the account {here}",
+            'botocore sagemaker service model: Alarm, "The name of a CloudWatch alarm in your '
+            'account"',
         ),
     }
 
