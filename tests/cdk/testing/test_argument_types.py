@@ -16,7 +16,20 @@ from constructs_triton import testing
 from constructs_triton_client import InMemoryTransport, TritonClient
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
 
-WRONG = (1, 1.5, ["a"], [1], {"a": 1}, {"a": "b"}, {1: 2}, True, object(), b"x", (1, 2), set())
+WRONG: tuple[Any, ...] = (
+    1,
+    1.5,
+    ["a"],
+    [1],
+    {"a": 1},
+    {"a": "b"},
+    {1: 2},
+    True,
+    object(),
+    b"x",
+    (1, 2),
+    set(),
+)
 HELPERS = (
     testing.assert_endpoint,
     testing.assert_scales,
