@@ -226,3 +226,22 @@ def test_retained_resource_of_a_nested_stack_is_left_behind(tmp_path: Path) -> N
     found = rehearsal(tmp_path, {**topic, **nested}, topic, files=files)
     assert found.status == {"S": "UPDATE_COMPLETE"}
     assert [each.logical_id for each in found.leftovers] == ["Key"]
+
+
+def test_step_of_a_nested_stack_that_fails_rolls_its_parent_back(tmp_path: Path) -> None:
+    """Each step fails once, also those of nested stacks, and then the whole update is undone."""
+
+    def resources(label: str) -> dict[str, Any]:
+        url = f"https://s3.us-east-1.amazonaws.com/{ASSETS}/inner.json"
+        inside = {"TemplateURL": url, "Parameters": {"Label": label}}
+        return {"Nested": {"Type": "AWS::CloudFormation::Stack", "Properties": inside}}
+
+    files = {"inner.json": json.dumps(inner()).encode()}
+    found = rehearsal(
+        tmp_path, resources("a label"), resources("another"), failures="each", files=files
+    )
+    assert [each.logical_id for each in found.steps] == ["Topic", "Nested"]
+    assert [(each.logical_id, each.status) for each in found.failures] == [
+        ("Topic", "UPDATE_ROLLBACK_COMPLETE"),
+        ("Nested", "UPDATE_ROLLBACK_COMPLETE"),
+    ]

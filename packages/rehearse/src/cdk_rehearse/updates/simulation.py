@@ -224,6 +224,11 @@ class _Pass:
             for each in steps
         )
 
+    def _is_nested(self, step: RehearsedStep) -> bool:
+        """Whether a step changes a resource that neither version of its stack declares itself."""
+        place = (step.stack, step.logical_id)
+        return place not in {**_declared(self.request.old), **_declared(self.request.new)}
+
     @contextmanager
     def _prepared(self) -> Iterator[Meanwhile]:
         """A trial in which OLD is deployed, the fleets have their sizes and the
@@ -262,7 +267,7 @@ class _Pass:
                 while waiting and is_clean:
                     step, event = waiting.pop(0)
                     trial.set_fleets(self.request.fleets)
-                    behaviour = _failing(usual, step, event, trial)
+                    behaviour = _failing(usual, step, event, trial, self._is_nested(step))
                     outcome = trial.deploy(self.request.new, self.request.old, behaviour)
                     sequence = Sequence(outcome, meanwhile.last)
                     failures.append(_failure(step, sequence, event))
@@ -287,7 +292,9 @@ def _events(
     yield from ((each, "reverts") for each in changing if _is_update(each))
 
 
-def _failing(usual: Behaviour, step: RehearsedStep, event: FailureEvent, trial: Trial) -> Behaviour:
+def _failing(
+    usual: Behaviour, step: RehearsedStep, event: FailureEvent, trial: Trial, is_nested: bool
+) -> Behaviour:
     if event == "reverts":
         changed = {
             GENERATED.sub("", name) for name, serving in step.serving.items() if serving == _BOTH
@@ -295,8 +302,9 @@ def _failing(usual: Behaviour, step: RehearsedStep, event: FailureEvent, trial: 
         reverted = [name for name in trial.endpoints() if GENERATED.sub("", name) in changed]
         return replace(usual, endpoint_update="reverts", updated_endpoints=reverted)
     when: When = "after" if event == "fails" else event
-    # Another stack may have the same logical ID. The name of a nested stack differs in each run.
-    name = step.logical_id if GENERATED.search(step.stack) else f"{step.stack}/{step.logical_id}"
+    # Another stack may have the same logical ID. The name of a nested stack differs in each run,
+    # and a step has the name of the stack that it is nested in.
+    name = step.logical_id if is_nested else f"{step.stack}/{step.logical_id}"
     return replace(usual, failing={**usual.failing, name: when})
 
 
