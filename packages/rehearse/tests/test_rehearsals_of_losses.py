@@ -180,3 +180,30 @@ def test_templates_alone_are_selected_by_either_name(tmp_path: Path) -> None:
             tmp_path / "shop.json", tmp_path / "new.json", stacks=[name], failures="none", orders=1
         )
         assert list(found.status.values()) == ["UPDATE_COMPLETE"]
+
+
+@pytest.mark.parametrize("role_stays", [True, False])
+def test_caller_loses_nothing_that_is_deleted_with_it(tmp_path: Path, role_stays: bool) -> None:
+    """A caller whose policy is deleted before its endpoint, or before itself, needs no permission.
+
+    The hint, to allow the action, could not be followed.
+    """
+    bucket = {"Ref": "Out"}
+    allowed = {"PolicyName": "calls", "PolicyDocument": _document("s3:GetObject", "s3:PutObject")}
+    caller = {"AssumeRolePolicyDocument": trust("lambda")}
+    resources = {
+        **endpoint(),
+        "Out": {"Type": "AWS::S3::Bucket"},
+        "Caller": {"Type": "AWS::IAM::Role", "Properties": caller},
+        "Calls": {
+            "Type": "AWS::IAM::Policy",
+            "Properties": {**allowed, "Roles": [{"Ref": "Caller"}]},
+            # The policy names the endpoint, so it is deleted first.
+            "DependsOn": "Endpoint",
+        },
+    }
+    output = {"S3OutputPath": {"Fn::Join": ["", ["s3://", bucket, "/answers"]]}}
+    resources["Config"]["Properties"]["AsyncInferenceConfig"] = {"OutputConfig": output}
+    kept = {name: resources[name] for name in ("Out", *(["Caller"] if role_stays else []))}
+    found = rehearsal(tmp_path, resources, kept).problems
+    assert [each.message for each in found if "role Caller" in each.message] == []

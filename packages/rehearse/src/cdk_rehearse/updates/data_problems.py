@@ -50,6 +50,8 @@ def data_problems(sequence: Sequence, when: str = "") -> Iterator[Problem]:
             continue
         if not loss.lasts and use.data in (EVENTS, NOTICES, SCHEDULES):
             continue  # they are used hours later, and no request waits for them
+        if not loss.lasts and not use.is_own and _is_deleted(sequence, use):
+            continue  # with the caller or with what it calls, the permission has no use
         is_previous = use.has_previous_key
         is_sure = use.is_own or loss.reading.refusal.startswith(
             "kms:"
@@ -79,6 +81,20 @@ def _is_known_to_fail(sequence: Sequence, reading: DataReading) -> bool:
     name = owner.removeprefix("arn:aws:s3:::").rpartition("/")[2]
     is_created = any(name == each for _, each in sequence.outcome.after.resources.values())
     return use.is_own and not (reading.waits or use.has_previous_key) and is_created
+
+
+def _is_deleted(sequence: Sequence, use: Use) -> bool:
+    """Whether the operation deletes the endpoint, or the role that uses its data."""
+    last = sequence.outcome.moments[-1]
+    if use.endpoint and use.endpoint not in last.serving:
+        return True
+
+    role = use.role.rpartition("/")[2]
+    before, after = (
+        {identifier for _, identifier in state.resources.values()}
+        for state in (sequence.outcome.before, sequence.outcome.after)
+    )
+    return role in before - after
 
 
 def _refused(moment: Moment | None) -> set[_Place]:
