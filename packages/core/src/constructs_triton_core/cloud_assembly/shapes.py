@@ -138,7 +138,8 @@ MANIFEST: Final[Mapping[str, Any]] = {
             },
             "additionalMetadataFile": STRING,
         }
-    }
+    },
+    "missing": [{"key!": STRING}],
 }
 
 METADATA: Final[Mapping[str, Any]] = {"*": [{"type!": STRING}]}

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from constructs_triton_core.cloud_assembly.template import Template
-from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
+from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, TemplateError
 from constructs_triton_core.processes.bounded_process import BoundedProcess
 from constructs_triton_core.untrusted.budget import OverBudgetError
 
 from ..construct_libraries import construct_libraries
 from .acknowledging import acknowledged, expect_codes
 from .event_kinds import counted, parsed
+from .lookups import expect_looked_up
 from .report import Rehearsal
 from .versions import NONE, Failures, Request, Version, read_version
 
@@ -56,7 +57,8 @@ def rehearse(
             construct path, logical ID, stack or endpoint that the report prints. Default: none.
 
     Raises:
-        TemplateError: a version cannot be read, or OLD cannot be deployed.
+        TemplateError: a version cannot be read, OLD cannot be deployed, or the update fails on a
+            value that the synthesis has not looked up in AWS.
         InvalidValueError: a stack, an argument, a code or the subject of an event does not exist,
             or a parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
@@ -72,7 +74,7 @@ def rehearse(
     events = tuple(meanwhile)
     scaled = [counted(subject) for kind, subject in map(parsed, events) if kind == "fleet"]
     request = Request(before, after, {**(fleets or {}), **dict(scaled)}, failures, orders, events)
-    return acknowledged(_asked(request), known)
+    return acknowledged(_looked_up(request), known)
 
 
 def _with_parameters(
@@ -139,6 +141,17 @@ def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Ve
             f"pass --stack with one of {names}"
         )
     return alone.named(chosen.stacks[0].name), chosen
+
+
+def _looked_up(request: Request) -> Rehearsal:
+    """Rehearse; a value that was not looked up in AWS makes the result unknown, not a failure."""
+    try:
+        found = _asked(request)
+    except TemplateError as error:
+        expect_looked_up(str(error), request.old)
+        raise
+    expect_looked_up(found.reason, request.new)
+    return found
 
 
 def _asked(request: Request) -> Rehearsal:
