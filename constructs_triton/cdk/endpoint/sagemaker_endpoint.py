@@ -22,6 +22,7 @@ from constructs_triton.cdk.endpoint.resource_arn import (
 )
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
+from constructs_triton.cdk.permissions.grantees import grantee_findings
 from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.arguments import check_string
@@ -107,12 +108,14 @@ class SageMakerEndpoint(VariantMetrics, Resource):
         check_has("grantee", grantee, *GRANTEE)
         if self._has_arn_of_token:
             annotate(self, [unknown_letters()])
-        return iam.Grant.add_to_principal(
+        grant = iam.Grant.add_to_principal(
             grantee=grantee,
             actions=list(actions),
             resource_arns=[self._endpoint_arn],
             conditions=conditions,
         )
+        annotate(self, grantee_findings(grantee, grant, self.env.account, "grantee"))
+        return grant
 
     def _more_operating_statements(self) -> Iterable[Statement]:
         """What the commands need on this type of endpoint only."""

@@ -20,6 +20,8 @@ from constructs_triton.cdk.monitoring.component_alarms import (
     TritonComponentAlarms,
 )
 from constructs_triton.cdk.monitoring.dashboard import TritonComponentDashboard
+from constructs_triton.cdk.permissions.grantees import grantee_findings
+from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
 from constructs_triton.cdk.scaling.targets import check_capacity, check_initial
 from constructs_triton.cdk.validation.arguments import check_string
@@ -221,9 +223,11 @@ class InferenceComponentBase(ComponentMetrics, Resource):
         self, grantee: iam.IGrantable, actions: Sequence[str], arns: list[str]
     ) -> iam.Grant:
         check_has("grantee", grantee, *GRANTEE)
-        return iam.Grant.add_to_principal(
+        grant = iam.Grant.add_to_principal(
             grantee=grantee, actions=list(actions), resource_arns=arns
         )
+        annotate(self, grantee_findings(grantee, grant, self.env.account, "grantee"))
+        return grant
 
     def _metric_component_name(self) -> str:
         return self._inference_component_name
