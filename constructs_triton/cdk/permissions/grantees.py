@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from aws_cdk import aws_iam as iam
 
+from constructs_triton.cdk.validation.read_once import environment_of
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 
@@ -27,7 +28,8 @@ def grantee_findings(
         account: Account of the endpoint; may be a token.
         path: Where the warning is, such as ``"grantee"``.
     """
-    if not grant.success:
+    # A role that the app creates always takes policies.
+    if not isinstance(grantee, iam.Role) and not grant.success:
         yield Finding(
             "grantee-without-policy",
             Severity.WARNING,
@@ -39,8 +41,7 @@ def grantee_findings(
         )
         return
 
-    # iam.UnknownPrincipal, of an imported function, has no account.
-    there = getattr(grantee.grant_principal, "principal_account", None)
+    there = _account_of(grantee)
     if there is None or is_token(there) or is_token(account) or there == account:
         return
     yield Finding(
@@ -53,3 +54,14 @@ def grantee_findings(
         f'iam.Role(self, "Caller", assumed_by=iam.AccountPrincipal("{there}"))',
         source=_SOURCE,
     )
+
+
+def _account_of(grantee: iam.IGrantable) -> str | None:
+    """The account of a grantee; ``None`` if it has none, as ``iam.UnknownPrincipal``.
+
+    A role that the app creates, the most frequent grantee, is in the account of its stack, which
+    is read once.
+    """
+    if isinstance(grantee, iam.Role):
+        return environment_of(grantee).account
+    return getattr(grantee.grant_principal, "principal_account", None)

@@ -96,3 +96,14 @@ def test_grant_that_allows_no_call_is_a_warning(kind: Any, grant: str) -> None:
 def test_grantee_of_the_same_or_an_unknown_account_is_no_warning(grantee: Any) -> None:
     """Whoever may have a policy, or gets one outside of the app, is not warned about."""
     assert warned(library.TritonEndpoint, "grant_invoke", grantee) == set()
+
+
+def test_role_that_the_app_creates_in_another_account_is_a_warning() -> None:
+    """A policy of that role would name the endpoint, and allow no call either."""
+
+    def role(stack: cdk.Stack) -> iam.Role:
+        elsewhere = cdk.Environment(account=OTHER, region="eu-west-1")
+        there = cdk.Stack(stack.node.root, "There", env=elsewhere)
+        return iam.Role(there, "Role", assumed_by=LAMBDA)
+
+    assert warned(library.TritonEndpoint, "grant_invoke", role) == {ELSEWHERE}
