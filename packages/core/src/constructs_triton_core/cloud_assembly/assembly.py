@@ -68,6 +68,11 @@ class Assembly:
         """Yield the stacks with their nested stacks, then those of stages."""
         yield from self._bounded(self._all_stacks())
 
+    def missing_lookups(self) -> list[Mapping[str, Any]]:
+        """Return the lookups in AWS that the synthesis has not done, as the CDK describes them."""
+        manifest = read_checked(self.directory / "manifest.json", MANIFEST, _HINT)
+        return list(manifest.get("missing") or ())
+
     def artifacts(self) -> Iterator[tuple[Assembly, str]]:
         """Yield the assembly and the ID of each stack, first those of this folder,
         then those of stages.

@@ -12,13 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.cloud_assembly.shapes import MANIFEST
-from constructs_triton_core.cloud_assembly.template import read_checked
+from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.errors import TemplateError
 
 from .versions import Version
 
-_HINT = "run `npx cdk synth`, and pass the folder that it wrote"
 #: The stand-ins of lookups whose entry in the manifest does not have them. Source: the functions
 #: ``availabilityZones`` and ``fromLookup`` of aws-cdk-lib.
 _UNLISTED = re.compile(r"dummy1[abc]|DUMMY|\bami-1234\b|\bvpc-12345\b|\b[ps]-(?:12345|67890)\b")
@@ -30,8 +28,7 @@ def expect_looked_up(reason: str, *versions: Version) -> None:
     What the update would do with the real value is not known, so it is not refused.
     """
     for directory in _directories(*versions):
-        manifest = read_checked(directory / "manifest.json", MANIFEST, _HINT)
-        for lookup in manifest.get("missing") or ():
+        for lookup in Assembly(directory).missing_lookups():
             if _is_named(reason, lookup):
                 raise TemplateError(
                     f"{directory}: {lookup['key']} has not been looked up in AWS, "
