@@ -103,7 +103,7 @@ def test_role_that_the_app_creates_in_another_account_is_a_warning() -> None:
 
     def role(stack: cdk.Stack) -> iam.Role:
         elsewhere = cdk.Environment(account=OTHER, region="eu-west-1")
-        there = cdk.Stack(stack.node.root, "There", env=elsewhere)
+        there = cdk.Stack(cdk.Stage.of(stack), "There", env=elsewhere)
         return iam.Role(there, "Role", assumed_by=LAMBDA)
 
     assert warned(library.TritonEndpoint, "grant_invoke", role) == {ELSEWHERE}
