@@ -137,11 +137,11 @@ def statuses(stack: Stack, logical_id: str) -> list[str]:
     return [event.status for event in stack.events if event.logical_id == logical_id]
 
 
-def test_unknown_types_are_refused_first(aws: SimulatedAccount) -> None:
+def test_misspelled_types_are_refused_first(aws: SimulatedAccount) -> None:
     """A type that CloudFormation does not have fails the stack before any resource is created."""
-    stack = deploy(aws, "Unknown", {"A": topic(), "B": {"Type": "AWS::SQS::Que"}})
+    stack = deploy(aws, "Unknown", {"A": topic(), "B": {"Type": "AWS::SQS::Quue"}})
     assert stack.status == "ROLLBACK_COMPLETE"
-    assert "Unrecognized resource types: [AWS::SQS::Que]" in stack.reason
+    assert "Unrecognized resource types: [AWS::SQS::Quue]" in stack.reason
     assert topics(aws, stack) == []
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from constructs_triton_core.bounded_json import parse_bounded_json
-from constructs_triton_core.cloud_assembly.shapes import TEMPLATE
 from constructs_triton_core.cloud_assembly.template import Template, check_shape
 from constructs_triton_core.errors import TemplateError
 from constructs_triton_core.untrusted.regular_files import read_regular
@@ -41,8 +40,8 @@ def parse_template(text: str, where: str = "template", hint: str = _HINT) -> Tem
     except (ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise TemplateError(f"{where}: cannot be read as {kind} ({reason}); {hint}") from None
-    check_shape(body, TEMPLATE, where, hint)
-    return Template(body, text)
+    check_shape(body, {}, where, hint)
+    return Template.checked(body, text, where, hint)
 
 
 def _yaml(text: str) -> Any:

@@ -305,7 +305,8 @@ class Evaluator:
         region = self._value(argument) or self._ref("AWS::Region")
         if isinstance(region, Unknown):
             return UnknownList(region, [region])
-        return list(self.resolver.availability_zones(region))
+        zones = self.resolver.availability_zones(region)
+        return zones if isinstance(zones, UnknownList) else list(zones)
 
 
 _FUNCTIONS: dict[str, Callable[[Evaluator, Any], Any]] = {

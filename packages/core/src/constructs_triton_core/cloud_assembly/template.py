@@ -10,6 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
+from constructs_triton_core.cloud_assembly.loops import expand_loops
 from constructs_triton_core.cloud_assembly.shapes import NUMBER, SCALAR, STRING, TEMPLATE
 from constructs_triton_core.errors import TemplateError
 from constructs_triton_core.untrusted.regular_files import read_json
@@ -65,10 +66,16 @@ class Resource:
 
 
 class Template:
-    """A template. ``body`` is its JSON, ``text`` is what it was read from, if that is known."""
+    """A template.
 
-    def __init__(self, body: Mapping[str, Any], text: str = "") -> None:
-        self.body, self.text = body, text
+    ``body`` is its JSON without loops, and ``unknown_loops`` names those whose elements are not
+    known. ``text`` is what it was read from, if that is known.
+    """
+
+    def __init__(
+        self, body: Mapping[str, Any], text: str = "", unknown_loops: tuple[str, ...] = ()
+    ) -> None:
+        self.body, self.text, self.unknown_loops = body, text, unknown_loops
         self.parameters: Mapping[str, Mapping[str, Any]] = body.get("Parameters") or {}
         self.rules: Mapping[str, Any] = body.get("Rules") or {}
         self.mappings: Mapping[str, Any] = body.get("Mappings") or {}
@@ -87,7 +94,19 @@ class Template:
             TemplateError: the file cannot be read, or a part of it has another form than in a
                 template.
         """
-        return cls(read_checked(path, TEMPLATE, _HINT))
+        return cls.checked(read_checked(path, {}, _HINT), "", str(path), _HINT)
+
+    @classmethod
+    def checked(cls, body: Mapping[str, Any], text: str, where: str, hint: str) -> Template:
+        """Return the template of a body of which nothing has been checked.
+
+        Raises:
+            TemplateError: a part of it has another form than in a template; the message has the
+                place ``where`` and ``hint``.
+        """
+        expanded, unknown_loops = expand_loops(body)
+        check_shape(expanded, TEMPLATE, where, hint)
+        return cls(expanded, text, unknown_loops)
 
     def resources_of_type(self, *types: str) -> dict[str, Resource]:
         """Return the resources of these CloudFormation types by logical ID."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -19,6 +19,7 @@ import regex  # type: ignore[import-untyped]  # reads \p{L}, which patterns of t
 
 from constructs_triton_core.cloud_assembly.template import value_at
 from constructs_triton_core.errors import MissingDependencyError
+from constructs_triton_core.spelling import is_misspelling
 
 from ..errors import TemplateError
 from ..values.stand_ins import is_opaque
@@ -175,14 +176,22 @@ def resource_schema(type: str) -> ResourceSchema:
     folder = _data_folder()
     index = json.loads((folder / "providers" / f"{_REGION}.json").read_text())
     if type not in index:
-        raise TemplateError(
-            f"Template format error: Unrecognized resource types: [{type}]; "
-            "correct the type, or run `pip install --upgrade cfn-lint` if it is new"
-        )
+        _expect_no_misspelling(type, index)
+        return ResourceSchema(type, {})
     text = (folder / "resources" / f"{index[type]}.json").read_text()
     for unknown, known in _CLASSES.items():
         text = text.replace(unknown, known)
     return ResourceSchema(type, {**_REQUIRED.get(type, {}), **json.loads(text)})
+
+
+def _expect_no_misspelling(type: str, types: Iterable[str]) -> None:
+    """Raise ``TemplateError`` if a type is a misspelled one; another may be newer than cfn-lint."""
+    meant = [each for each in types if is_misspelling(type, each)]
+    if meant:
+        raise TemplateError(
+            f"Template format error: Unrecognized resource types: [{type}]; "
+            f'did you mean "{min(meant)}"? Run `pip install --upgrade cfn-lint` if the type is new'
+        )
 
 
 def fits_extension(name: str, properties: Mapping[str, Any]) -> bool:

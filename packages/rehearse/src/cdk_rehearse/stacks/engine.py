@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+from constructs_triton_core.cloud_assembly.intrinsics import Evaluator
+from constructs_triton_core.cloud_assembly.loops import EXTENSIONS
 from constructs_triton_core.cloud_assembly.template import Template
 
 from ..behaviour import Behaviour
@@ -44,21 +46,32 @@ class Engine:
         for reason in refusals(template, stack.resources):
             raise TemplateError(reason)
         check_template(template)
-        if (transform := template.body.get("Transform")) is not None:
-            self.stacks.api.note_not_simulated("Transform", stack.name, str(transform))
+        self._note_unexpanded(stack, template)
         parameters = self.stacks.read_parameters(template, given)
-        evaluator = self.stacks.evaluator(stack, template, parameters, {})
-        for name, rule in template.rules.items():
-            if "RuleCondition" in rule and not evaluator.holds(rule["RuleCondition"]):
-                continue
-            for assertion in rule["Assertions"]:
-                if evaluator.refutes(assertion["Assert"]):
-                    raise TemplateError(
-                        f"Rule {name}: {assertion.get('AssertDescription', 'does not hold')}"
-                    )
+        _check_rules(template, self.stacks.evaluator(stack, template, parameters, {}))
         for resource in template.resources.values():
             self.providers.of(resource.type)
         return parameters
+
+    def _note_unexpanded(self, stack: Stack, template: Template) -> None:
+        """Note the transforms and loops of which nobody knows what they make."""
+        transforms = template.body.get("Transform") or []
+        for transform in transforms if isinstance(transforms, list) else [transforms]:
+            if transform != EXTENSIONS:
+                self.stacks.api.note_not_simulated("Transform", stack.name, str(transform))
+        for loop in template.unknown_loops:
+            self.stacks.api.note_not_simulated("Fn::ForEach", stack.name, loop)
+
+
+def _check_rules(template: Template, evaluator: Evaluator) -> None:
+    """Raise ``TemplateError`` if parameters break a rule of the template for certain."""
+    for name, rule in template.rules.items():
+        if "RuleCondition" in rule and not evaluator.holds(rule["RuleCondition"]):
+            continue
+        for assertion in rule["Assertions"]:
+            if evaluator.refutes(assertion["Assert"]):
+                what = assertion.get("AssertDescription", "does not hold")
+                raise TemplateError(f"Rule {name}: {what}")
 
 
 @contextmanager
@@ -118,7 +131,7 @@ def check_template(template: Template) -> None:
         if resource.condition is not None and resource.condition not in template.conditions:
             raise TemplateError(f"Resources.{name}: condition {resource.condition} is not declared")
         unresolved = sorted(resource.references - known)
-        if unresolved:
+        if unresolved and not template.unknown_loops:
             raise TemplateError(
                 f"Template format error: Unresolved resource dependencies {unresolved} "
                 f"in the Resources block of the template ({name})"

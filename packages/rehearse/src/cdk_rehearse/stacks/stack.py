@@ -16,6 +16,7 @@ from constructs_triton_core.cloud_assembly.unknown_values import Unknown, Unknow
 from ..errors import StackError, TemplateError
 from ..providers.opaque import other_attributes
 from ..providers.provider import Deployed
+from ..services.resource_schemas import resource_schema
 from ..services.service_api import ServiceApi
 from .rules import Identifiers
 from .scope import stored_parameter
@@ -252,12 +253,16 @@ class Scope:
             return values[name]
         if name in self.resources:
             return self.resources[name].physical.id
+        if self.stack.template.unknown_loops:
+            return api.stand_ins.other("", name)
         raise TemplateError(
             f"Ref: nothing is called {name}, or it was not made because of its condition"
         )
 
     def get_att(self, logical_id: str, attribute: str) -> Any:
         """Return an attribute of an existing resource."""
+        if logical_id not in self.resources and self.stack.template.unknown_loops:
+            return self.stacks.api.stand_ins.other("", f"{logical_id}.{attribute}")
         if logical_id not in self.resources:
             raise TemplateError(f"Fn::GetAtt: no resource is called {logical_id}")
         deployed = self.resources[logical_id]
@@ -267,8 +272,15 @@ class Scope:
         others = other_attributes(deployed, self.stacks.api)
         if attribute in others:
             return others[attribute]
-        known = sorted({*attributes, *others})
-        raise TemplateError(f"Fn::GetAtt: {logical_id} has no attribute {attribute}, only {known}")
+        if resource_schema(deployed.request.type).attributes is None:  # all are known
+            known = sorted(attributes)
+            raise TemplateError(
+                f"Fn::GetAtt: {logical_id} has no attribute {attribute}, only {known}"
+            )
+        # AWS adds attributes to types from time to time.
+        what = f"attribute {attribute} of {deployed.request.type}"
+        self.stacks.api.note_not_simulated(what, self.stack.name, logical_id)
+        return self.stacks.api.stand_ins.other("", f"{logical_id}.{attribute}")
 
     def import_value(self, name: str) -> str:
         """Return the value of an export. One that no stack of this account has may exist in AWS."""
