@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.moto_api._internal import mock_random
 from moto.moto_api._internal.models import moto_api_backend
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
@@ -85,6 +86,7 @@ class SimulatedAccount:
             cleanup.enter_context(environment(**settings))
             cleanup.enter_context(moto_gaps.parsed_managed_policies())
             moto_api_backend.reset()
+            mock_random.seed(0)  # so that moto gives the same IDs in each run
             url = cleanup.enter_context(server.serving(_APPLICATION))
             self.api = ServiceApi(url, self._account, self._region, _APPLICATION)
             self.api.runs_all_functions = self._runs == "python"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from ..existing import assume_role
+from ..services.policy_documents import policy_text
 from .provider import Deployed, Physical, Provider, Request, tags_as_map, without
 
 
@@ -24,7 +24,7 @@ class Role(Provider):
 
     def update(self, current: Deployed, request: Request) -> Physical:
         name, old, new = current.physical.id, current.properties, request.properties
-        document = json.dumps(new["AssumeRolePolicyDocument"])
+        document = policy_text(new["AssumeRolePolicyDocument"])
         self.api.call("iam", "UpdateAssumeRolePolicy", RoleName=name, PolicyDocument=document)
         described = {key: new[key] for key in ("Description", "MaxSessionDuration") if key in new}
         self.api.call("iam", "UpdateRole", RoleName=name, **described)
@@ -104,7 +104,7 @@ class ManagedPolicy(Provider):
         arn, document = current.physical.id, request.properties["PolicyDocument"]
         if document != current.properties["PolicyDocument"]:
             versions = self.api.call("iam", "ListPolicyVersions", PolicyArn=arn)["Versions"]
-            new = {"PolicyDocument": json.dumps(document), "SetAsDefault": True}
+            new = {"PolicyDocument": policy_text(document), "SetAsDefault": True}
             self.api.call("iam", "CreatePolicyVersion", PolicyArn=arn, **new)
             for each in versions:
                 self.api.call(

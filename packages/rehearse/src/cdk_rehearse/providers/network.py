@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ..errors import StackError
+from ..values.stand_ins import is_opaque
 from .called import CalledResource
-from .provider import Provider, Request, without
+from .provider import Physical, Provider, Request, without
 
 _RANGE = ("CidrIp", "Description")
 
@@ -28,6 +31,83 @@ class SecurityGroup(CalledResource):
                 self._call(operation, {**key, "IpPermissions": [permission]})
 
 
+class Subnet(CalledResource):
+    """Its Zone may be one that is not simulated, such as a Local Zone.
+
+    The name of a Zone begins with that of its Region (EC2 user guide, "Regions and Zones").
+    """
+
+    def create(self, request: Request) -> Physical:
+        created = super().create(request)
+        zone = request.properties.get("AvailabilityZone")
+        if zone is None:
+            return created
+        return replace(created, attributes={**created.attributes, "AvailabilityZone": zone})
+
+    def _members(self, request: Request, name: str) -> dict[str, Any]:
+        members = super()._members(request, name)
+        zone = members.get("AvailabilityZone")
+        if zone is None or not self._may_exist(zone):
+            return members
+        if not is_opaque(zone):
+            self.api.note_not_simulated("Zone", request.stack_name, zone)
+        return without(members, "AvailabilityZone")
+
+    def _may_exist(self, zone: str) -> bool:
+        """Return whether a Zone can be one of the Region, but is none that is simulated."""
+        if is_opaque(zone):
+            return True
+        simulated = self.api.call("ec2", "DescribeAvailabilityZones")["AvailabilityZones"]
+        names = {each["ZoneName"] for each in simulated}
+        return zone not in names and zone.startswith(self.api.region)
+
+
+class VPCEndpoint(CalledResource):
+    """EC2 refuses a second endpoint of a service where the first one has its route or its name.
+
+    Sources: EC2 API reference, CreateRoute, ``RouteAlreadyExists`` (the message: eksctl issue
+    2510); cfn-lint pull request 4492, which deployed two endpoints with private DNS names.
+    """
+
+    def create(self, request: Request) -> Physical:
+        for other in self._others(request.properties):
+            self._expect_free_routes(request.properties, other)
+            self._expect_free_name(request.properties, other)
+        return super().create(request)
+
+    def _others(self, properties: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Return the endpoints of the same service and type in the network."""
+        found = self.api.call("ec2", "DescribeVpcEndpoints")["VpcEndpoints"]
+        place = (properties["VpcId"], properties.get("ServiceName"), _kind(properties))
+        return [
+            each
+            for each in found
+            if each["State"] != "deleted"
+            and (each["VpcId"], each["ServiceName"], _kind(each)) == place
+        ]
+
+    def _expect_free_routes(self, properties: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+        tables = {*properties.get("RouteTableIds", ())} & {*other.get("RouteTableIds", ())}
+        if _kind(properties) == "Gateway" and tables:
+            raise StackError(
+                f"route table {min(tables)} already has a route with destination-prefix-list-id of "
+                f"{properties['ServiceName']} (Service: ec2, Code: RouteAlreadyExists)"
+            )
+
+    def _expect_free_name(self, properties: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+        is_named = properties.get("PrivateDnsEnabled") in (True, "true")
+        if is_named and other.get("PrivateDnsEnabled"):
+            raise StackError(
+                "private-dns-enabled cannot be set because there is already a conflicting DNS "
+                f"domain for {properties['ServiceName']} in the VPC {properties['VpcId']} "
+                "(Service: ec2, Code: InvalidParameter)"
+            )
+
+
+def _kind(properties: Mapping[str, Any]) -> str:
+    return str(properties.get("VpcEndpointType") or "Gateway")
+
+
 class FlowLog(CalledResource):
     """CloudFormation creates one at a time."""
 
@@ -36,6 +116,6 @@ class FlowLog(CalledResource):
         return {**members, "ResourceIds": [members["ResourceIds"]]}
 
 
-for _provider in (SecurityGroup, FlowLog):
+for _provider in (SecurityGroup, Subnet, VPCEndpoint, FlowLog):
     _type = f"AWS::EC2::{_provider.__name__}"
     Provider.by_type[_type] = partial(_provider, type=_type)

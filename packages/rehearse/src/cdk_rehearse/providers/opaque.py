@@ -7,16 +7,17 @@ schemas, and their names are listed in :attr:`ServiceApi.not_simulated`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from constructs_triton_core.cloud_assembly.unknown_values import Unknown
+from constructs_triton_core.cloud_assembly.unknown_values import Unknown, contains_unknown
 
-from ..errors import NotSimulatedError
+from ..errors import FAILURES, NotSimulatedError
 from ..services.resource_schemas import ResourceSchema, resource_schema
 from ..services.service_api import ServiceApi
 from ..values.stand_ins import Origin, StandIns
-from .provider import Deployed, Physical, Provider, Request, without
+from .provider import Deployed, Physical, Provider, Request, ResourceFailedError, without
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class OpaqueResource(Provider):
         named = request.properties.get(self.name_property or "")
         if named:
             return self._physical(_as_text(named), request, origin)
-        identifier = stand_ins.attribute(origin, self._schema.generated_identifier)
+        identifier = stand_ins.reference(origin, self._schema.generated_identifier)
         return self._physical(identifier, request, origin)
 
     def update(self, current: Deployed, request: Request) -> Physical:
@@ -112,7 +113,10 @@ def _as_text(name: Any) -> str:
 
 
 class Tolerant(Provider):
-    """A provider whose resource is not simulated if it uses what the provider does not know."""
+    """A provider whose resource is not simulated if it uses what the provider does not know.
+
+    A refusal that concerns an unknown value says nothing about AWS, which has another value.
+    """
 
     def __init__(self, api: ServiceApi, provider: Provider) -> None:
         super().__init__(api)
@@ -121,7 +125,8 @@ class Tolerant(Provider):
 
     def create(self, request: Request) -> Physical:
         try:
-            return self._provider.create(request)
+            with self._not_refusing_stand_ins(request):
+                return self._provider.create(request)
         except NotSimulatedError:
             return OpaqueResource(self.api, request.type).create(request)
 
@@ -129,7 +134,8 @@ class Tolerant(Provider):
         if not current.physical.is_simulated:
             return OpaqueResource(self.api, request.type).update(current, request)
         try:
-            return self._provider.update(current, request)
+            with self._not_refusing_stand_ins(request):
+                return self._provider.update(current, request)
         except NotSimulatedError:
             old, new = _untagged(current.request), _untagged(request)
             if (old, new) != (current.request, request):  # no claim depends on tags
@@ -138,6 +144,22 @@ class Tolerant(Provider):
                 what = f"update of {request.type}"
                 self.api.note_not_simulated(what, request.stack_name, request.logical_id)
             return current.physical
+
+    @contextmanager
+    def _not_refusing_stand_ins(self, request: Request) -> Iterator[None]:
+        try:
+            yield
+        except FAILURES as error:
+            if isinstance(error, NotSimulatedError | ResourceFailedError):
+                raise
+            if self.api.stand_ins.shown(str(error)) != str(error):
+                raise NotSimulatedError(str(error)) from error
+            raise
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            # The provider expects another form than that of a stand-in.
+            if contains_unknown(request.properties):
+                raise NotSimulatedError(repr(error)) from error
+            raise
 
     def delete(self, current: Deployed) -> None:
         simulated = current.physical.is_simulated

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ..errors import NotSimulatedError
+from ..services.policy_documents import policy_text
 from .provider import Deployed, Physical, Provider, Request, without
 
 _SYMMETRIC = "SYMMETRIC_DEFAULT"  # only such keys can rotate
@@ -39,7 +40,7 @@ class Key(Provider):
     def update(self, current: Deployed, request: Request) -> Physical:
         """Update in place. The policy applies even if a change beside it is not simulated."""
         key, wanted = {"KeyId": current.physical.id}, request.properties
-        policy = json.dumps(wanted["KeyPolicy"])
+        policy = policy_text(wanted["KeyPolicy"])
         self.api.call("kms", "PutKeyPolicy", **key, PolicyName="default", Policy=policy)
         self.api.call(
             "kms", "UpdateKeyDescription", **key, Description=wanted.get("Description", "")
@@ -101,7 +102,7 @@ class TopicPolicy(Provider):
 
     def create(self, request: Request) -> Physical:
         for arn in request.properties["Topics"]:
-            self._set(arn, json.dumps(request.properties["PolicyDocument"]))
+            self._set(arn, policy_text(request.properties["PolicyDocument"]))
         return Physical(request.logical_id, {"Id": request.logical_id})
 
     def update(self, current: Deployed, request: Request) -> Physical:
@@ -187,7 +188,7 @@ class Repository(Provider):
         policy = request.properties.get("RepositoryPolicyText")
         if policy is not None:
             self.api.call(
-                "ecr", "SetRepositoryPolicy", repositoryName=name, policyText=json.dumps(policy)
+                "ecr", "SetRepositoryPolicy", repositoryName=name, policyText=policy_text(policy)
             )
 
 

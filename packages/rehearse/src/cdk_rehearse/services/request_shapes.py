@@ -6,7 +6,6 @@ maxima and patterns. A scalar is converted to the type the service wants, as Clo
 
 from __future__ import annotations
 
-import json
 from functools import cache, partialmethod
 from typing import Any
 
@@ -15,6 +14,7 @@ import regex  # type: ignore[import-untyped]
 from botocore.model import ServiceModel, Shape
 
 from ..values.stand_ins import is_opaque
+from .policy_documents import policy_text
 
 
 def conform(
@@ -99,7 +99,7 @@ class _Check:
         elif isinstance(value, int | float):
             value = str(value)
         elif isinstance(value, dict):
-            value = json.dumps(value)  # a policy document is an object in CloudFormation
+            value = policy_text(value)  # a policy document is an object in CloudFormation
         if not isinstance(value, str):
             return self._fault(value, path, "a text")
         self._limit(len(value), shape, path)

@@ -18,6 +18,8 @@ from moto.backends import get_backend
 from moto.core.botocore_stubber import MockRawResponse
 from werkzeug.test import EnvironBuilder, run_wsgi_app
 
+from constructs_triton_core.cloud_assembly.unknown_values import contains_unknown
+
 from ..behaviour import CALM, Behaviour
 from ..errors import NotSimulatedError, StackError
 from ..values.stand_ins import StandIns
@@ -128,6 +130,8 @@ class ServiceApi:
     def call(self, service: str, operation: str, **request: Any) -> Any:
         """Call an operation; raises ``StackError`` with the service's message
         or all invalid members.
+
+        A refusal of a request with an unknown value is a ``NotSimulatedError``.
         """
         conformed, errors = conform(service, operation, request)
         if errors:
@@ -141,6 +145,8 @@ class ServiceApi:
         except ClientError as error:
             details = error.response["Error"]
             message = f"{details['Message']} (Service: {service}, Code: {details['Code']})"
+            if contains_unknown(request):  # the service has refused a stand-in, perhaps
+                raise NotSimulatedError(message) from error
             raise _error_class(service, details["Code"])(message) from error
         except BotoCoreError as error:
             raise StackError(str(error)) from error

@@ -15,7 +15,7 @@ from typing import Literal
 
 from constructs_triton_core.findings import Severity
 
-__all__ = ["CODES", "REFUSALS", "Code", "refusal_of"]
+__all__ = ["CODES", "REFUSALS", "Code", "has_wanted_refusal", "refusal_of"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,11 @@ def entries() -> Iterator[tuple[str, dict[str, str]]]:
             code,
             facts | {"reasons": "\n".join(f"{a.meaning} {a.basis}: {a.source}" for a in reasons)},
         )
+
+
+def has_wanted_refusal(reason: str) -> bool:
+    """Return whether a reason, also beside others, is one that users ask for, as a protection."""
+    return any(each.is_wanted and re.search(each.pattern, reason) for each in REFUSALS)
 
 
 def refusal_of(reason: str) -> Code:

@@ -10,7 +10,7 @@ from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.findings import Severity
 
 from .analysis import CHANGES, RESTORE, Sequence, since
-from .codes import CODES, PAID_BY_HOUR, refusal_of
+from .codes import CODES, PAID_BY_HOUR, has_wanted_refusal, refusal_of
 from .data_problems import data_problems
 from .report import GENERATED, Problem
 from .scaling_problems import scaling_problems
@@ -168,10 +168,8 @@ def failure_problems(sequence: Sequence, logical_id: str, stack: str) -> Iterato
     """The problems after a failure of one step."""
     outcome = sequence.outcome
     status = outcome.last_status
-    if (
-        status in ("ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED")
-        and not refusal_of(outcome.reason).is_wanted
-    ):
+    has_failed = status in ("ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED")
+    if has_failed and not has_wanted_refusal(outcome.reason):
         message = f"if the step fails, the rollback ends as {status}: {outcome.reason}"
         found = _refused("rehearse-rollback-fails", logical_id, message, stack)
         fix = refusal_of(message).rollback_fix or CODES[found.code].fix

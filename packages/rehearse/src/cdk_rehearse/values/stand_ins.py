@@ -94,6 +94,13 @@ class StandIns:
         self._sources[text] = f"{origin.source}.{name}" if name else origin.source
         return UnknownList(text, [text]) if kind == "array" else text
 
+    def reference(self, origin: Origin, identifier: str) -> str:
+        """Return what ``Ref`` returns: the attribute that identifies the resource."""
+        text: str = self.attribute(origin, identifier)
+        if isinstance(text, Unknown):
+            self._sources[text] = origin.source
+        return text
+
     def other(self, type: str, name: str) -> Unknown:
         """Return the value of what no stack of this account creates, such as an export."""
         tail = re.sub(r"[^A-Za-z0-9]+", "-", name)[-_MOST_OF_A_NAME:].strip("-")

@@ -1,0 +1,176 @@
+"""What an account does not simulate is unknown, and never a reason to refuse an app."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from shared_endpoint import deploy, trust
+
+from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.stacks.stack import Stack
+from constructs_triton_core.cloud_assembly.template import Template
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
+
+VPC = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[SimulatedAccount]:
+    with SimulatedAccount() as account:
+        yield account
+
+
+def resource(type: str, **properties: Any) -> dict[str, Any]:
+    return {"Type": type, "Properties": properties}
+
+
+def created(aws: SimulatedAccount, name: str, **resources: Any) -> Stack:
+    """Create a stack, which succeeds."""
+    stack = deploy(aws, resources, name)
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    return stack
+
+
+def test_policy_with_an_unknown_resource_applies(aws: SimulatedAccount) -> None:
+    """IAM gets an ARN also for a value that is none, so that the rest of the policy applies."""
+    statement = {
+        "Effect": "Allow",
+        "Action": ["s3:GetObject", {"Fn::GetAtt": ["Choice", "Action"]}],
+        "Resource": [{"Ref": "Pool"}, {"Fn::GetAtt": ["Choice", "Bucket"]}, {"Ref": "Secret"}],
+    }
+    policy = {"Version": "2012-10-17", "Statement": [statement]}
+    created(
+        aws,
+        "Policies",
+        Secret=resource("AWS::SecretsManager::Secret"),
+        Pool=resource("AWS::Cognito::UserPool"),
+        Choice=resource("Datadog::Monitors::Monitor"),
+        Role=resource("AWS::IAM::Role", AssumeRolePolicyDocument=trust("lambda"), RoleName="r"),
+        Policy=resource(
+            "AWS::IAM::Policy",
+            PolicyName="p",
+            PolicyDocument=policy,
+            Roles=[{"Ref": "Role"}],
+        ),
+        Managed=resource("AWS::IAM::ManagedPolicy", PolicyDocument=policy, Roles=[{"Ref": "Role"}]),
+    )
+    found = aws.client("iam").get_role_policy(RoleName="r", PolicyName="p")["PolicyDocument"]
+    assert found["Statement"][0]["Resource"][2].startswith("arn:aws:secretsmanager:us-east-1:")
+
+
+def test_zone_that_is_not_simulated_takes_subnets(aws: SimulatedAccount) -> None:
+    """A Local Zone is named as not simulated, and its subnet says that it is there."""
+    subnet = resource(
+        "AWS::EC2::Subnet",
+        VpcId={"Ref": "Vpc"},
+        CidrBlock="10.0.0.0/24",
+        AvailabilityZone="us-east-1-atl-1a",
+    )
+    stack = created(aws, "LocalZone", Vpc=VPC, Subnet=subnet)
+    attributes = stack.resources["Subnet"].physical.attributes
+    assert attributes["AvailabilityZone"] == "us-east-1-atl-1a"
+    assert aws.not_simulated["Zone"] == ["LocalZone/us-east-1-atl-1a"]
+
+
+def test_refusal_of_a_stand_in_is_none(aws: SimulatedAccount) -> None:
+    """What a service or provider says about a stand-in says nothing about AWS."""
+    unknown = {"Fn::GetAtt": ["Monitor", "Anything"]}
+    created(
+        aws,
+        "Refused",
+        Monitor=resource("Datadog::Monitors::Monitor"),
+        Subnet=resource("AWS::EC2::Subnet", VpcId=unknown, CidrBlock=unknown),
+        Vpc=resource("AWS::EC2::VPC", CidrBlock=unknown),
+        Group=resource(
+            "AWS::EC2::SecurityGroup",
+            GroupDescription=unknown,
+            VpcId={"Ref": "Vpc"},
+            SecurityGroupIngress=[{"CidrIp": unknown, "FromPort": unknown, "IpProtocol": "tcp"}],
+        ),
+        Log=resource("AWS::Logs::LogGroup", RetentionInDays=unknown),
+        Alias=resource("AWS::KMS::Alias", AliasName=unknown, TargetKeyId=unknown),
+        Target=resource(
+            "AWS::ApplicationAutoScaling::ScalableTarget",
+            MinCapacity=unknown,
+            MaxCapacity=2,
+            ResourceId=unknown,
+            ScalableDimension="sagemaker:variant:DesiredInstanceCount",
+            ServiceNamespace="sagemaker",
+        ),
+    )
+
+
+def test_messages_and_values_are_equal_in_each_run() -> None:
+    """A refusal names the resource that an unknown value is of, and IDs do not change."""
+    role = resource("AWS::IAM::Role", AssumeRolePolicyDocument=trust("lambda"))
+    stage = resource("AWS::ApiGateway::Stage", RestApiId={"Ref": "Api"}, StageName="prod")
+    api = resource("AWS::ApiGateway::RestApi", Name="a")
+    found = []
+    for _ in range(2):
+        with SimulatedAccount() as account:
+            shop = deploy(account, {"Api": api, "A": stage, "B": stage}, "Shop")
+            first = deploy(account, {"Role": role, "Vpc": VPC, "Api": api}, "Ids")
+            ids = [each.physical.id for each in first.resources.values()]
+            found.append((shop.reason, ids))
+    assert found[0] == found[1]
+    assert "${Api}" in found[0][0]
+    assert "not-simulated" not in found[0][0]
+
+
+def test_unknown_values_of_conditions_rules_and_loops(aws: SimulatedAccount) -> None:
+    """Conditions are assumed and named, rules never broken, and what a loop makes is unknown."""
+    parameter = {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/absent"}
+    loop = ["Name", {"Fn::Split": [",", {"Ref": "Stage"}]}, {"T${Name}": {"Type": "X::Y::Z"}}]
+    body = {
+        "Transform": "AWS::LanguageExtensions",
+        "Parameters": {"Stage": parameter},
+        "Rules": {"R": {"Assertions": [{"Assert": {"Fn::Equals": [{"Ref": "Stage"}, "a"]}}]}},
+        "Conditions": {"IsLive": {"Fn::Equals": [{"Ref": "Stage"}, "live"]}},
+        "Resources": {
+            "Vpc": {**VPC, "Condition": "IsLive"},
+            "Fn::ForEach::Topics": loop,
+            "Log": resource("AWS::Logs::LogGroup", LogGroupName={"Ref": "TopicA"}),
+        },
+    }
+    template = Template.checked(body, "", "template", "")
+    stack = aws.stacks.add("Conditions")
+    aws.deployer.deploy(stack, template, {})
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    assert [*stack.resources] == ["Log"]
+    assert aws.not_simulated["condition"] == ["Conditions/IsLive"]
+    assert aws.not_simulated["Fn::ForEach"] == ["Conditions/Topics"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "words"),
+    [
+        (
+            {"VpcEndpointType": "Gateway", "RouteTableIds": [{"Ref": "Routes"}]},
+            "already has a route with destination-prefix-list-id",
+        ),
+        (
+            {"VpcEndpointType": "Interface", "PrivateDnsEnabled": True},
+            "already a conflicting DNS domain",
+        ),
+    ],
+)
+def test_second_endpoint_of_a_service_is_refused(
+    aws: SimulatedAccount, properties: dict[str, Any], words: str
+) -> None:
+    """EC2 refuses it while the first one has its route or its name, which a renamed one meets."""
+    endpoint = resource(
+        "AWS::EC2::VPCEndpoint",
+        VpcId={"Ref": "Vpc"},
+        ServiceName="com.amazonaws.us-east-1.s3",
+        **properties,
+    )
+    name = f"Endpoints{properties['VpcEndpointType']}"
+    routes = resource("AWS::EC2::RouteTable", VpcId={"Ref": "Vpc"})
+    created(aws, name, Vpc=VPC, Routes=routes, First=endpoint)
+    renamed = deploy(aws, {"Vpc": VPC, "Routes": routes, "Second": endpoint}, name)
+    assert renamed.status == "UPDATE_ROLLBACK_COMPLETE"
+    assert words in renamed.reason
+    assert aws.destroy(name).status == "DELETE_COMPLETE"
