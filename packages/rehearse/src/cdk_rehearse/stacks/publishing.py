@@ -55,6 +55,8 @@ def _as_text(name: Any) -> str:
     if isinstance(name, dict) and set(name) == {"Fn::Join"}:
         separator, parts = name["Fn::Join"]
         return str(separator).join(map(_as_text, parts))
+    if isinstance(name, dict) and isinstance(name.get("Fn::Sub"), str):
+        return str(name["Fn::Sub"])
     if isinstance(name, dict):
         return f"${{{name.get('Ref', '')}}}"
     return str(name)
