@@ -68,25 +68,28 @@ def test_served_account_is_used_by_its_variables_until_ctrl_c(
 
 
 @pytest.mark.e2e
-def test_served_account_is_in_the_region_of_the_option() -> None:
-    """``--region`` moves the account; a stack of another Region is refused with
-    the option that it needs.
-    """
+def test_served_account_has_stacks_in_several_regions() -> None:
+    """``--region`` is the first Region; others have stacks and services of their own."""
     command = [*COMMAND, "--region", "eu-west-1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         variables = json.loads(process.stdout.readline())
-        url, refused = variables["AWS_ENDPOINT_URL"], ""
-        try:
-            client("cloudformation", url, "us-west-2").describe_stacks()
-        except ClientError as error:
-            refused = str(error)
+        url, topics = variables["AWS_ENDPOINT_URL"], {}
+        for region in ("eu-west-1", "us-west-2"):
+            stacks = client("cloudformation", url, region)
+            body = json.dumps({"Resources": {f"In{region[:2]}": {"Type": "AWS::SNS::Topic"}}})
+            stacks.create_stack(StackName="Shop", TemplateBody=body)
+            stacks.get_waiter("stack_create_complete").wait(
+                StackName="Shop", WaiterConfig={"Delay": 1}
+            )
+            found = client("sns", url, region).list_topics()["Topics"]
+            topics[region] = [each["TopicArn"].rpartition(":")[2][:9] for each in found]
+        with pytest.raises(ClientError, match="mars is not a Region"):
+            client("sns", url, "mars").list_topics()
         process.terminate()
     assert variables["AWS_REGION"] == "eu-west-1"
-    assert (
-        "only in eu-west-1; run `rehearse --serve --region us-west-2` for those of us-west-2"
-        in refused
-    )
+    assert topics == {"eu-west-1": ["Shop-Ineu"], "us-west-2": ["Shop-Inus"]}
+    assert process.returncode == 0
 
 
 @pytest.mark.e2e

@@ -71,9 +71,8 @@ def add_arguments(
         "--serve",
         action="store_true",
         help=(
-            "rehearse nothing; run the simulated account until Ctrl-C, in one Region (default: "
-            "us-east-1), and print the environment variables "
-            "that connect `cdk`, `aws` and boto3 to it"
+            "rehearse nothing; run the simulated account until Ctrl-C, and print the environment "
+            "variables that connect `cdk`, `aws` and boto3 to it, in --region (default: us-east-1)"
         ),
     )
     parser.add_argument(

@@ -15,18 +15,21 @@ _POLL_SECONDS = 0.5
 _MODELS = "The account runs no models. To call a deployed endpoint, run `{}`."
 
 
-def serve(*, as_json: bool, region: str | None) -> NoReturn:
+def serve(*, as_json: bool, region: str | None, passes_on: bool = True) -> NoReturn:
     """Run an account on loopback, and print the environment variables that connect to it.
 
-    Ctrl-C (SIGINT) ends it, and so do SIGTERM and SIGHUP with exit code 0.
+    Ctrl-C (SIGINT) ends it, and so do SIGTERM and SIGHUP with exit code 0. Unless ``passes_on`` is
+    false, requests for other Regions start an account there.
     """
     from cdk_rehearse.account import REGION, SimulatedAccount
+    from cdk_rehearse.cli.other_regions import OtherRegions
 
     # A shell that starts a program in the background lets it ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit())
-    with SimulatedAccount(region=region or REGION) as account:
+    with SimulatedAccount(region=region or REGION) as account, OtherRegions() as others:
+        account.cloudformation.elsewhere = others.answer if passes_on else None
         local_up = f"constructs-triton local up --aws-endpoint-url {account.endpoint_url}"
         fix = f"run `{local_up}`, and call the address that it prints"
         account.runtime.refusal = f"the simulated account runs no models; {fix}"
@@ -35,8 +38,9 @@ def serve(*, as_json: bool, region: str | None) -> NoReturn:
         else:
             print_lines(*_shell_lines(account.variables()))
             print_note(
-                f"A simulated AWS account is running, in {account.api.region} only. Paste these "
-                "lines into another terminal, then run `npx cdk bootstrap` and `npx cdk deploy`.",
+                f"A simulated AWS account is running, in {account.api.region}; a deployment to "
+                "another Region starts one there. Paste these lines into another terminal, then "
+                "run `npx cdk bootstrap` and `npx cdk deploy`.",
                 *([_MODELS.format(local_up)] if find_spec("constructs_triton") else []),
                 "Everything in the account is lost when you press Ctrl-C.",
             )

@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+from werkzeug import Request, Response
+
 from constructs_triton_core.cloud_assembly.template import Template
 
 from ..errors import FAILURES, ApiError
@@ -39,6 +41,8 @@ class CloudFormationApi:
         self._change_sets: list[ChangeSet] = []
         self._operations: list[threading.Thread] = []
         self.region = stacks.api.region
+        self.elsewhere: Callable[[str, Request], Response] | None = None
+        """Answers a request for another Region. Default: they are refused."""
 
     def answer(self, action: str, request: _Request) -> _Answer:
         """Execute an action; raises ``ApiError`` if it is refused."""

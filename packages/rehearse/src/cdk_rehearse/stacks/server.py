@@ -25,6 +25,8 @@ from .cloudformation_api import CloudFormationApi
 
 _MOST_BODY_BYTES = 16 << 20
 _POLL_SECONDS = 0.01
+#: Services of which all Regions have the same resources.
+_GLOBAL = ("cloudfront", "iam", "organizations", "route53", "sts")
 
 
 def patches(api: CloudFormationApi, answers: Answers) -> list[Any]:
@@ -69,6 +71,9 @@ def _reply(api: CloudFormationApi, answers: Answers, request: Request) -> Respon
     """
     is_response = request.path.startswith("/answers/")
     region, service = scope_of(request.environ)
+    is_elsewhere = region not in ("", api.region) and service not in _GLOBAL
+    if is_elsewhere and not is_response and api.elsewhere is not None:
+        return api.elsewhere(region, request)
     if not is_response and service != "cloudformation":
         return None
     if (request.content_length or 0) > _MOST_BODY_BYTES:  # every user of the machine can send one
