@@ -103,6 +103,30 @@ def test_refusal_of_a_stand_in_is_none(aws: SimulatedAccount) -> None:
     )
 
 
+def test_what_is_beside_a_resource_that_is_not_simulated(aws: SimulatedAccount) -> None:
+    """moto does not know the group of a schedule, nor a key or log group of another account."""
+    role = "arn:aws:iam::123456789012:role/scheduling"
+    target = {"Arn": "arn:aws:sqs:us-east-1:123456789012:jobs", "RoleArn": role}
+    created(
+        aws,
+        "Beside",
+        Group=resource("AWS::Scheduler::ScheduleGroup", Name="my-group"),
+        Schedule=resource(
+            "AWS::Scheduler::Schedule",
+            GroupName={"Ref": "Group"},
+            ScheduleExpression="rate(1 hour)",
+            FlexibleTimeWindow={"Mode": "OFF"},
+            Target=target,
+        ),
+        Alias=resource(
+            "AWS::KMS::Alias",
+            AliasName="alias/shared",
+            TargetKeyId="1234abcd-12ab-34cd-56ef-1234567890ab",
+        ),
+    )
+    assert aws.not_simulated["AWS::Scheduler::Schedule"] == ["Beside/Schedule"]
+
+
 def test_messages_and_values_are_equal_in_each_run() -> None:
     """A refusal names the resource that an unknown value is of, and IDs do not change."""
     role = resource("AWS::IAM::Role", AssumeRolePolicyDocument=trust("lambda"))

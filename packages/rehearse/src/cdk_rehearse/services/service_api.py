@@ -28,10 +28,15 @@ from .request_shapes import conform
 _ABSENT = {
     "ecr": ("RepositoryNotFoundException",),
     "iam": ("NoSuchEntity",),
+    "kms": ("NotFoundException",),
     "lambda": ("ResourceNotFoundException",),
+    "logs": ("ResourceNotFoundException",),
     "s3": ("NoSuchBucket", "NoSuchKey"),
+    "scheduler": ("ResourceNotFoundException",),
     "sns": ("NotFound",),
 }
+#: moto's own failures, which are none of AWS.
+_OF_MOTO = ("InternalFailure", "NotImplemented")
 _SHARED_URL = "http://127.0.0.1"
 CREDENTIALS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
 
@@ -167,6 +172,8 @@ class ServiceApi:
 
 def _error_class(service: str, code: str) -> type[StackError]:
     """What a template refers to and this account does not have is in the user's account."""
+    if code in _OF_MOTO:
+        return NotSimulatedError
     is_absent = code in _ABSENT.get(service, ()) or (
         service == "ec2" and code.endswith(".NotFound")
     )
