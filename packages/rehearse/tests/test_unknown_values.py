@@ -165,7 +165,27 @@ def test_unknown_values_of_conditions_rules_and_loops(aws: SimulatedAccount) -> 
     assert stack.status == "CREATE_COMPLETE", stack.reason
     assert [*stack.resources] == ["Log"]
     assert aws.not_simulated["condition"] == ["Conditions/IsLive"]
-    assert aws.not_simulated["Fn::ForEach"] == ["Conditions/Topics"]
+    assert aws.not_simulated["part of a template"] == ["Conditions/Fn::ForEach::Topics"]
+
+
+def test_transform_may_add_what_others_refer_to(aws: SimulatedAccount) -> None:
+    """SAM has sections, keys and resources of its own, which CloudFormation never sees."""
+    function = {**resource("AWS::Serverless::Function", Handler="a.b"), "Connectors": {}}
+    role = {"Fn::GetAtt": ["FunctionRole", "Arn"]}
+    body = {
+        "Transform": "AWS::Serverless-2016-10-31",
+        "Globals": {"Function": {"Runtime": "python3.13"}},
+        "Resources": {
+            "Function": function,
+            "Log": resource("AWS::Logs::LogGroup", LogGroupName={"Ref": "ServerlessRestApi"}),
+        },
+        "Outputs": {"Role": {"Value": role}},
+    }
+    stack = aws.stacks.add("Sam")
+    aws.deployer.deploy(stack, Template.checked(body, "", "template", ""), {})
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    described = aws.client("cloudformation").describe_stacks(StackName="Sam")["Stacks"][0]
+    assert described["Outputs"][0]["OutputValue"] == "${FunctionRole.Arn}"
 
 
 @pytest.mark.parametrize(

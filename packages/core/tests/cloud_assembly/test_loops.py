@@ -36,7 +36,7 @@ def test_loop_becomes_its_members(tmp_path: Path) -> None:
     assert [*template.resources] == ["Topica1", "Topicb"]
     assert template.resources["Topica1"].properties == {"TopicName": "a-1"}
     assert template.outputs == {"Outa1": {"Value": {"Fn::GetAtt": ["Topica1", "TopicArn"]}}}
-    assert template.unknown_loops == ()
+    assert template.is_complete
 
 
 def test_loops_nest_and_stand_among_properties() -> None:
@@ -52,8 +52,8 @@ def test_loops_nest_and_stand_among_properties() -> None:
     [
         ({"Ref": "Names"}, ["Ta", "Tb"], ()),
         ({"Fn::FindInMap": ["Stages", "live", "names"]}, ["Tc"], ()),
-        ({"Ref": "Missing"}, [], ("Topics",)),
-        ({"Fn::Split": [",", {"Ref": "Names"}]}, [], ("Topics",)),
+        ({"Ref": "Missing"}, [], ("Fn::ForEach::Topics",)),
+        ({"Fn::Split": [",", {"Ref": "Names"}]}, [], ("Fn::ForEach::Topics",)),
     ],
 )
 def test_collection_is_known_or_its_loop_is_named(
@@ -80,3 +80,13 @@ def test_work_of_loops_is_bounded() -> None:
         members = {f"Fn::ForEach::L{depth}": [f"A{depth}", [str(n) for n in range(100)], members]}
     with pytest.raises(TemplateBudgetError):
         _expanded(Resources=members)
+
+
+def test_transform_within_a_section_is_an_unknown_part() -> None:
+    """The section has what the template declares beside it."""
+    include = {"Name": "AWS::Include", "Parameters": {"Location": "s3://bucket/more.yaml"}}
+    body = {"Resources": {"Topic": _TOPIC, "Fn::Transform": include}}
+    template = Template.checked(body, "", "template", "")
+    assert [*template.resources] == ["Topic"]
+    assert template.unknown_parts == ("Resources.Fn::Transform",)
+    assert not template.is_complete

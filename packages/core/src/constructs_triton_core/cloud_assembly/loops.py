@@ -86,7 +86,7 @@ class _Expansion:
 
         found = self._collection(collection, elements)
         if found is None:
-            self.unknown.append(name.removeprefix(_PREFIX))
+            self.unknown.append(name)
             return
         for element in found:
             yield from self._members(members, {**elements, identifier: element})

@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.cloud_assembly.loops import expand_loops
+from constructs_triton_core.cloud_assembly.loops import EXTENSIONS, expand_loops
 from constructs_triton_core.cloud_assembly.shapes import NUMBER, SCALAR, STRING, TEMPLATE
 from constructs_triton_core.errors import TemplateError
 from constructs_triton_core.untrusted.regular_files import read_json
@@ -68,14 +68,15 @@ class Resource:
 class Template:
     """A template.
 
-    ``body`` is its JSON without loops, and ``unknown_loops`` names those whose elements are not
-    known. ``text`` is what it was read from, if that is known.
+    ``body`` is its JSON without loops. ``unknown_parts`` names loops and transforms within it of
+    which only a deployment knows what they make. ``text`` is what it was read from, if that is
+    known.
     """
 
     def __init__(
-        self, body: Mapping[str, Any], text: str = "", unknown_loops: tuple[str, ...] = ()
+        self, body: Mapping[str, Any], text: str = "", unknown_parts: tuple[str, ...] = ()
     ) -> None:
-        self.body, self.text, self.unknown_loops = body, text, unknown_loops
+        self.body, self.text, self.unknown_parts = body, text, unknown_parts
         self.parameters: Mapping[str, Mapping[str, Any]] = body.get("Parameters") or {}
         self.rules: Mapping[str, Any] = body.get("Rules") or {}
         self.mappings: Mapping[str, Any] = body.get("Mappings") or {}
@@ -105,8 +106,27 @@ class Template:
                 place ``where`` and ``hint``.
         """
         expanded, unknown_loops = expand_loops(body)
-        check_shape(expanded, TEMPLATE, where, hint)
-        return cls(expanded, text, unknown_loops)
+        transforms = [
+            f"{name}.Fn::Transform" for name in expanded if _has_transform(expanded[name])
+        ]
+        known = {name: _without_transform(part) for name, part in expanded.items()}
+        check_shape(known, TEMPLATE, where, hint)
+        return cls(known, text, (*unknown_loops, *transforms))
+
+    @property
+    def unknown_transforms(self) -> tuple[str, ...]:
+        """The transforms of the template, without the one that expands loops.
+
+        They can add resources, and read sections and keys that CloudFormation itself does not have.
+        """
+        given = self.body.get("Transform") or []
+        transforms = given if isinstance(given, list) else [given]
+        return tuple(str(each) for each in transforms if each != EXTENSIONS)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether CloudFormation adds nothing to the template."""
+        return not self.unknown_parts and not self.unknown_transforms
 
     def resources_of_type(self, *types: str) -> dict[str, Resource]:
         """Return the resources of these CloudFormation types by logical ID."""
@@ -125,6 +145,17 @@ class Template:
                 f"Circular dependency between resources: {error.args[1]}; "
                 "remove a reference or DependsOn"
             ) from None
+
+
+def _has_transform(section: Any) -> bool:
+    return isinstance(section, Mapping) and "Fn::Transform" in section
+
+
+def _without_transform(section: Any) -> Any:
+    """Return a section without a transform of its own."""
+    if not _has_transform(section):
+        return section
+    return {name: each for name, each in section.items() if name != "Fn::Transform"}
 
 
 def read_checked(path: Path, shape: Any, hint: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["Unknown", "UnknownList", "contains_unknown", "is_unknown"]
+__all__ = ["Unknown", "UnknownList", "contains_unknown", "is_unknown", "like"]
 
 
 class Unknown(str):

@@ -275,7 +275,7 @@ def _describe(stack: Stack) -> dict[str, Any]:
     outputs = [
         {
             "OutputKey": output.key,
-            "OutputValue": output.value,
+            "OutputValue": stack.shown(output.value),
             "Description": output.description or None,
             "ExportName": output.export_name,
         }

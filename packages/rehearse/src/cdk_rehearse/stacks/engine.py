@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 from constructs_triton_core.cloud_assembly.intrinsics import Evaluator
-from constructs_triton_core.cloud_assembly.loops import EXTENSIONS
 from constructs_triton_core.cloud_assembly.template import Template
 
 from ..behaviour import Behaviour
@@ -55,12 +54,10 @@ class Engine:
 
     def _note_unexpanded(self, stack: Stack, template: Template) -> None:
         """Note the transforms and loops of which nobody knows what they make."""
-        transforms = template.body.get("Transform") or []
-        for transform in transforms if isinstance(transforms, list) else [transforms]:
-            if transform != EXTENSIONS:
-                self.stacks.api.note_not_simulated("Transform", stack.name, str(transform))
-        for loop in template.unknown_loops:
-            self.stacks.api.note_not_simulated("Fn::ForEach", stack.name, loop)
+        for transform in template.unknown_transforms:
+            self.stacks.api.note_not_simulated("Transform", stack.name, transform)
+        for part in template.unknown_parts:
+            self.stacks.api.note_not_simulated("part of a template", stack.name, part)
 
 
 def _check_rules(template: Template, evaluator: Evaluator) -> None:
@@ -118,25 +115,33 @@ def template_at(url: str, api: ServiceApi) -> Template:
 
 
 def check_template(template: Template) -> None:
-    """Raise ``TemplateError`` for what is unknown: a section, a key of a resource, a policy,
-    a reference.
+    """Raise ``TemplateError`` for a section, a key of a resource, a policy or a reference that
+    CloudFormation does not have.
+
+    A transform may have sections and keys of its own, and add what others refer to.
     """
-    _expect_known("template", template.body, _SECTIONS)
+    if not template.unknown_transforms:
+        _expect_known_keys(template)
     known = template.resources.keys() | template.parameters.keys()
     for name, resource in template.resources.items():
-        _expect_known(f"Resources.{name}", template.body["Resources"][name], _RESOURCE_KEYS)
         for policy in (resource.deletion_policy, resource.update_replace_policy):
             if policy not in _POLICIES:
                 raise TemplateError(f"Resources.{name}: unknown policy {policy!r}")
         if resource.condition is not None and resource.condition not in template.conditions:
             raise TemplateError(f"Resources.{name}: condition {resource.condition} is not declared")
         unresolved = sorted(resource.references - known)
-        if unresolved and not template.unknown_loops:
+        if unresolved and template.is_complete:
             raise TemplateError(
                 f"Template format error: Unresolved resource dependencies {unresolved} "
                 f"in the Resources block of the template ({name})"
             )
     _ = template.order  # raises an error for a circular dependency
+
+
+def _expect_known_keys(template: Template) -> None:
+    _expect_known("template", template.body, _SECTIONS)
+    for name in template.resources:
+        _expect_known(f"Resources.{name}", template.body["Resources"][name], _RESOURCE_KEYS)
 
 
 def _expect_known(where: str, given: Mapping[str, Any], known: set[str]) -> None:

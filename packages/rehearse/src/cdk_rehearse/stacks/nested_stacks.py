@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from constructs_triton_core.cloud_assembly.intrinsics import text_of
 from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.cloud_assembly.unknown_values import like
 
 from ..errors import FAILURES, StackError
 from ..providers.provider import Deployed, Physical, Provider, Request, ResourceFailedError
@@ -65,7 +67,7 @@ class NestedStack(Provider):
 def _parameters(request: Request) -> dict[str, str]:
     given = request.properties.get("Parameters", {})
     return {
-        name: ",".join(value) if isinstance(value, list) else str(value)
+        name: like(value, ",".join(value)) if isinstance(value, list) else text_of(value)
         for name, value in given.items()
     }
 

@@ -253,7 +253,7 @@ class Scope:
             return values[name]
         if name in self.resources:
             return self.resources[name].physical.id
-        if self.stack.template.unknown_loops:
+        if not self.stack.template.is_complete:
             return api.stand_ins.other("", name)
         raise TemplateError(
             f"Ref: nothing is called {name}, or it was not made because of its condition"
@@ -261,7 +261,7 @@ class Scope:
 
     def get_att(self, logical_id: str, attribute: str) -> Any:
         """Return an attribute of an existing resource."""
-        if logical_id not in self.resources and self.stack.template.unknown_loops:
+        if logical_id not in self.resources and not self.stack.template.is_complete:
             return self.stacks.api.stand_ins.other("", f"{logical_id}.{attribute}")
         if logical_id not in self.resources:
             raise TemplateError(f"Fn::GetAtt: no resource is called {logical_id}")

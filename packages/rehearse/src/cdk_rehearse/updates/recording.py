@@ -112,5 +112,6 @@ def leftovers(stack: Stack, since: int, name: str) -> tuple[Leftover, ...]:
         remaining.pop(deployed.physical.id, None)
     found = remaining.values()
     return tuple(
-        Leftover(each.logical_id, each.type, each.physical_id, each.reason, name) for each in found
+        Leftover(each.logical_id, each.type, stack.shown(each.physical_id), each.reason, name)
+        for each in found
     )
