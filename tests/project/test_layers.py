@@ -35,7 +35,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "constructs_triton_core.cloud_assembly": (
         "shapes",
+        "evaluation_budget",
+        "loops",
         "template",
+        "unknown_values",
+        "address_blocks",
         "intrinsics",
         "placeholders",
         "synthesized_stack",

@@ -103,6 +103,7 @@ def test_scalars_may_be_strings() -> None:
     """CloudFormation accepts numbers and booleans as strings, because parameters are strings."""
     resource_schema("AWS::Logs::LogGroup").check({"RetentionInDays": "30"})
     resource_schema("AWS::SNS::Topic").check({"TopicName": 3})
+    resource_schema("AWS::EC2::VPC").check({"CidrBlock": "a", "EnableDnsSupport": "True"})
 
 
 def test_misspelled_type_is_an_error() -> None:

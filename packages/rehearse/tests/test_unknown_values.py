@@ -178,6 +178,7 @@ def test_transform_may_add_what_others_refer_to(aws: SimulatedAccount) -> None:
         "Resources": {
             "Function": function,
             "Log": resource("AWS::Logs::LogGroup", LogGroupName={"Ref": "ServerlessRestApi"}),
+            "Api": resource("AWS::Serverless::Api", DefinitionBody={"Fn::Sub": "${Api}"}),
         },
         "Outputs": {"Role": {"Value": role}},
     }

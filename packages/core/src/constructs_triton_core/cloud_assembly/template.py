@@ -134,13 +134,18 @@ class Template:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Logical IDs, each after those that it depends on, otherwise in the declared order."""
+        """Logical IDs, each after those that it depends on, otherwise in the declared order.
+
+        Resources that a transform may change have the declared order if they form a circle.
+        """
         sorter: TopologicalSorter[str] = TopologicalSorter()
         for name, resource in self.resources.items():
             sorter.add(name, *sorted(resource.references & self.resources.keys()))
         try:
             return tuple(sorter.static_order())
         except CycleError as error:
+            if self.unknown_transforms:  # a resource of SAM becomes several, without a circle
+                return tuple(self.resources)
             raise TemplateError(
                 f"Circular dependency between resources: {error.args[1]}; "
                 "remove a reference or DependsOn"

@@ -20,7 +20,7 @@ class Unknown(str):
     __slots__ = ()
 
     def split_at(self, separator: str) -> UnknownList:
-        """Return the parts between separators. Nobody knows how many there are."""
+        """Return the parts between separators, whose number is not known."""
         return UnknownList(self, self.split(separator) if separator else [self])
 
 

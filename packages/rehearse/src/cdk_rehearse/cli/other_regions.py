@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from http.client import HTTPConnection
-from subprocess import PIPE
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +19,7 @@ from urllib.parse import urlsplit
 from werkzeug import Request, Response
 
 from cdk_rehearse.errors import ApiError
-from constructs_triton_core.processes.children import Child, own_environment, python_command
+from constructs_triton_core.processes.children import PIPE, Child, own_environment, python_command
 
 _PROGRAM = """
 import sys

@@ -89,8 +89,8 @@ class _Check:
     _float = _double = partialmethod(_number, float)
 
     def _boolean(self, value: Any, _: Shape, path: str) -> Any:
-        if value in ("true", "false"):
-            return value == "true"
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
         return value if isinstance(value, bool) else self._fault(value, path, "a boolean")
 
     def _string(self, value: Any, shape: Any, path: str) -> Any:

@@ -24,6 +24,9 @@ from constructs_triton_core.spelling import is_misspelling
 from ..errors import TemplateError
 from ..values.stand_ins import is_opaque
 
+BOOLEANS = ("true", "false", "True", "False")
+"""The strings that CloudFormation accepts as booleans, as cfn-lint's rule E3012 knows them."""
+
 _REGION = "us-east-1"
 #: What the schemas lack.
 _REQUIRED = json.loads(Path(__file__).with_name("required.json").read_text())
@@ -280,7 +283,7 @@ _Validator = jsonschema.validators.extend(
         {
             "number": _is_number,
             "integer": _is_integer,
-            "boolean": lambda _, value: isinstance(value, bool) or value in ("true", "false"),
+            "boolean": lambda _, value: isinstance(value, bool) or value in BOOLEANS,
             "string": lambda _, value: isinstance(value, str | int | float),
         }
     ),

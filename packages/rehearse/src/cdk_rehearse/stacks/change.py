@@ -256,6 +256,8 @@ def order(
     try:
         sorter.prepare()
     except CycleError as error:
+        if template.unknown_transforms:
+            return template.order[::-1] if is_reversed else template.order
         raise TemplateError(f"Circular dependency between resources: {error.args[1]}") from None
     ordered: list[str] = []
     ready: list[str] = []

@@ -53,7 +53,7 @@ class Engine:
         return parameters
 
     def _note_unexpanded(self, stack: Stack, template: Template) -> None:
-        """Note the transforms and loops of which nobody knows what they make."""
+        """Note the transforms and loops of which it is not known what they make."""
         for transform in template.unknown_transforms:
             self.stacks.api.note_not_simulated("Transform", stack.name, transform)
         for part in template.unknown_parts:
