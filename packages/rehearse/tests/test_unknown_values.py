@@ -103,6 +103,15 @@ def test_refusal_of_a_stand_in_is_none(aws: SimulatedAccount) -> None:
     )
 
 
+def test_inline_policy_of_the_older_version_is_accepted(aws: SimulatedAccount) -> None:
+    """IAM takes an inline policy without ``Version``, which moto refuses."""
+    statement = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}
+    policy = {"PolicyName": "p", "PolicyDocument": {"Statement": [statement]}}
+    role = resource("AWS::IAM::Role", AssumeRolePolicyDocument=trust("lambda"), Policies=[policy])
+    beside = resource("AWS::IAM::Policy", **policy, Roles=[{"Ref": "Role"}])
+    created(aws, "Older", Role=role, Policy=beside)
+
+
 def test_what_is_beside_a_resource_that_is_not_simulated(aws: SimulatedAccount) -> None:
     """moto does not know the group of a schedule, nor a key or log group of another account."""
     role = "arn:aws:iam::123456789012:role/scheduling"

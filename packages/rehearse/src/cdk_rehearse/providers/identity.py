@@ -51,7 +51,7 @@ class Role(Provider):
         for arn in properties.get("ManagedPolicyArns", []):
             self.api.call("iam", "AttachRolePolicy", RoleName=name, PolicyArn=arn)
         for policy in properties.get("Policies", []):
-            self.api.call("iam", "PutRolePolicy", RoleName=name, **policy)
+            self.api.call("iam", "PutRolePolicy", RoleName=name, **_inline(policy))
 
     def _detach(self, name: str, properties: Mapping[str, Any]) -> None:
         for arn in properties.get("ManagedPolicyArns", []):
@@ -68,7 +68,7 @@ class Policy(Provider):
         for role in request.properties.get("Roles", []):
             assume_role(self.api, role)
             policy = {name: request.properties[name] for name in ("PolicyName", "PolicyDocument")}
-            self.api.call("iam", "PutRolePolicy", RoleName=role, **policy)
+            self.api.call("iam", "PutRolePolicy", RoleName=role, **_inline(policy))
         return Physical(request.logical_id, {"Id": request.logical_id})
 
     def update(self, current: Deployed, request: Request) -> Physical:
@@ -126,6 +126,18 @@ class ManagedPolicy(Provider):
         for role in properties.get("Roles", []):
             assume_role(self.api, role)
             self.api.call("iam", "AttachRolePolicy", RoleName=role, PolicyArn=arn)
+
+
+def _inline(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an inline policy in the version that moto asks for.
+
+    IAM also accepts the older one, which is the default (user guide, "IAM JSON policy elements:
+    Version"); it wants the newer one in managed policies only.
+    """
+    document = policy["PolicyDocument"]
+    if not isinstance(document, Mapping) or document.get("Version", "2008-10-17") != "2008-10-17":
+        return dict(policy)
+    return {**policy, "PolicyDocument": {**document, "Version": "2012-10-17"}}
 
 
 def _roles(current: Deployed) -> list[str]:
