@@ -99,7 +99,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "errors",
         "steps",
         "behaviour",
-        "opaque_values",
+        "values",
         "replacement",
         "template_parsing",
         "construct_libraries",

@@ -32,9 +32,8 @@ class SecurityGroup(CalledResource):
 
 
 class Subnet(CalledResource):
-    """Its Zone may be one that is not simulated, such as a Local Zone.
-
-    The name of a Zone begins with that of its Region (EC2 user guide, "Regions and Zones").
+    """Its Zone may be one that is not simulated: a Local Zone, one that is new, or the CDK's
+    ``dummy1a`` for a Zone that it has not looked up.
     """
 
     def create(self, request: Request) -> Physical:
@@ -47,19 +46,17 @@ class Subnet(CalledResource):
     def _members(self, request: Request, name: str) -> dict[str, Any]:
         members = super()._members(request, name)
         zone = members.get("AvailabilityZone")
-        if zone is None or not self._may_exist(zone):
+        if zone is None or self._is_simulated(zone):
             return members
         if not is_opaque(zone):
             self.api.note_not_simulated("Zone", request.stack_name, zone)
         return without(members, "AvailabilityZone")
 
-    def _may_exist(self, zone: str) -> bool:
-        """Return whether a Zone can be one of the Region, but is none that is simulated."""
+    def _is_simulated(self, zone: str) -> bool:
         if is_opaque(zone):
-            return True
+            return False
         simulated = self.api.call("ec2", "DescribeAvailabilityZones")["AvailabilityZones"]
-        names = {each["ZoneName"] for each in simulated}
-        return zone not in names and zone.startswith(self.api.region)
+        return zone in {each["ZoneName"] for each in simulated}
 
 
 class VPCEndpoint(CalledResource):

@@ -61,18 +61,15 @@ def test_policy_with_an_unknown_resource_applies(aws: SimulatedAccount) -> None:
     assert found["Statement"][0]["Resource"][2].startswith("arn:aws:secretsmanager:us-east-1:")
 
 
-def test_zone_that_is_not_simulated_takes_subnets(aws: SimulatedAccount) -> None:
+@pytest.mark.parametrize("zone", ["us-east-1-atl-1a", "dummy1a"])
+def test_zone_that_is_not_simulated_takes_subnets(aws: SimulatedAccount, zone: str) -> None:
     """A Local Zone is named as not simulated, and its subnet says that it is there."""
-    subnet = resource(
-        "AWS::EC2::Subnet",
-        VpcId={"Ref": "Vpc"},
-        CidrBlock="10.0.0.0/24",
-        AvailabilityZone="us-east-1-atl-1a",
-    )
-    stack = created(aws, "LocalZone", Vpc=VPC, Subnet=subnet)
-    attributes = stack.resources["Subnet"].physical.attributes
-    assert attributes["AvailabilityZone"] == "us-east-1-atl-1a"
-    assert aws.not_simulated["Zone"] == ["LocalZone/us-east-1-atl-1a"]
+    place = {"VpcId": {"Ref": "Vpc"}, "AvailabilityZone": zone}
+    subnet = resource("AWS::EC2::Subnet", CidrBlock="10.0.0.0/24", **place)
+    name = zone.replace("-", "")
+    stack = created(aws, name, Vpc=VPC, Subnet=subnet)
+    assert stack.resources["Subnet"].physical.attributes["AvailabilityZone"] == zone
+    assert f"{name}/{zone}" in aws.not_simulated["Zone"]
 
 
 def test_refusal_of_a_stand_in_is_none(aws: SimulatedAccount) -> None:
