@@ -14,6 +14,7 @@ from cdk_rehearse.updates.data_changes import data_changes
 from cdk_rehearse.updates.data_types import data_types
 from cdk_rehearse.updates.versions import NONE, StackVersion, Version
 from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.errors import TemplateError
 
 Resources = dict[str, Any]
 
@@ -234,7 +235,7 @@ def _queue(**properties: Any) -> Resources:
 @pytest.mark.e2e
 def test_refusal_does_not_hide_lost_data(tmp_path: Path) -> None:
     """The table comes first, although the update is refused at the queue before it."""
-    table = {
+    table: dict[str, Any] = {
         "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
         "BillingMode": "PAY_PER_REQUEST",
     }
@@ -263,3 +264,14 @@ def test_refusal_does_not_hide_lost_data(tmp_path: Path) -> None:
     assert found.errors == []
     assert len(found.acknowledged) == 3
     assert found.unused_acknowledgements == ()
+
+
+@pytest.mark.e2e
+def test_old_version_that_cannot_be_deployed_does_not_hide_lost_data(tmp_path: Path) -> None:
+    """What the two versions alone show is in the error."""
+    old = {"Jobs": _queue(), "Topic": {"Type": "AWS::SNS::Topic", "Properties": {"No": 1}}}
+    new = {"Topic": {"Type": "AWS::SNS::Topic", "Properties": {}}}
+    versions = _written(tmp_path, "old", old), _written(tmp_path, "new", new)
+    with pytest.raises(TemplateError, match="OLD cannot be deployed") as error:
+        rehearse(*versions, failures="none", orders=1)
+    assert "Jobs: error[rehearse-data-lost]: this AWS::SQS::Queue is removed" in str(error.value)

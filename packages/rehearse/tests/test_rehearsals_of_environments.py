@@ -114,7 +114,7 @@ def test_rehearsal_stops_at_the_first_environment_that_fails() -> None:
     found = rehearsal(old, new)
     assert found.status == {"A": "UPDATE_ROLLBACK_COMPLETE"}
     assert [(each.code, each.path) for each in found.problems] == [
-        ("rehearse-update-fails", f"A ({STAGING})")
+        ("rehearse-update-fails", f"Topic ({STAGING})")
     ]
     assert f"{PRODUCTION}, since the update fails before" in found.not_simulated
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import io
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from functools import partial
 from importlib import import_module
-from pathlib import Path
 
-from constructs_triton_core.program.argument_types import add_common
-from constructs_triton_core.untrusted.regular_files import write_whole
+from constructs_triton_core.program import output_formats
+from constructs_triton_core.program.output_formats import print_or_write
 from triton_model_check.reporting.results import Result
 
 _ROOM = __name__.rpartition(".")[0]
@@ -26,17 +24,7 @@ _FORMATS = {
 
 def add_format(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the output."""
-    parser.add_argument(
-        "--output-format",
-        choices=tuple(_FORMATS),
-        default="text",
-        help=(
-            "form of the output: text, json, sarif (for code scanning), github (annotations of "
-            "GitHub Actions) or gitlab (a Code Quality report); default: text"
-        ),
-    )
-    parser.add_argument("--output-file", metavar="FILE", help="write the output to FILE instead")
-    add_common(parser, "--json", action="store_const", const="json", dest="output_format")
+    output_formats.add_format(parser, _FORMATS)
 
 
 def print_results(
@@ -45,9 +33,4 @@ def print_results(
     """Print the results; a file has no colours and is written as a whole or not at all."""
     module, function = _FORMATS[output_format]
     print_ = getattr(import_module(f"{_ROOM}.{module}"), function)
-    if output_file is None:
-        print_(results)
-        return
-    with redirect_stdout(io.StringIO()) as text:
-        print_(results)
-    write_whole(Path(output_file), text.getvalue())
+    print_or_write(partial(print_, results), output_file)

@@ -3,25 +3,22 @@ that folder finds them.
 """
 
 # os is several times faster than pathlib.
-# ruff: noqa: PTH100, PTH118
+# ruff: noqa: PTH118
 
 from __future__ import annotations
 
 import os
 import posixpath
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
+from constructs_triton_core.code_hosts import from_folder, line_hash, text_to_hash
 from constructs_triton_core.findings import Finding, Place, Severity
-from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.checks.report import Report
 from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
-
-_WINDOW = 100  # characters that GitHub hashes
 
 
 @dataclass(frozen=True)
@@ -123,22 +120,13 @@ class Shown(NamedTuple):
 
     @property
     def line_hash(self) -> str:
-        """Return GitHub's ``primaryLocationLineHash``; its upload warns of another value.
-
-        It is a hash of the 100 characters from the beginning of the line on that are no blanks, and
-        the number of such lines so far. Source: codeql-action, ``fingerprints.ts``.
-        """
-        starts = _line_starts(self.text)[: self.place.line]
-        window = self.text[starts[-1] : starts[-1] + _WINDOW]
-        value = 0
-        for character in window:
-            value = (value * 37 + ord(character)) % 2**64
-        return f"{value:x}:{sum(self.text.startswith(window, start) for start in starts)}"
+        """Return GitHub's ``primaryLocationLineHash``."""
+        return line_hash(self.text, self.place.line)
 
 
 def shown(results: Iterable[Result]) -> list[Shown]:
     """Return all findings, errors first: code hosts cut off what is too much."""
-    from_here, text_of = cache(partial(_from, os.path.realpath("."))), cache(_text_to_hash)
+    from_here, text_of = cache(partial(from_folder, os.path.realpath("."))), cache(_text_to_hash)
     found: list[Shown] = []
     for result in results:
         for each in result.report.findings:
@@ -148,26 +136,5 @@ def shown(results: Iterable[Result]) -> list[Shown]:
     return sorted(found, key=lambda each: each.finding.severity is not Severity.ERROR)
 
 
-def _from(folder: str, path: str) -> str:
-    """Return the path relative to a folder; of a link, the file, which code hosts can show."""
-    real = os.path.realpath(path)
-    for place in (real, os.path.abspath(path)):
-        if place.startswith(f"{folder}{os.sep}"):
-            return Path(place).relative_to(folder).as_posix()
-    return Path(real).as_posix()
-
-
 def _text_to_hash(path: str) -> str:
-    """Return the text of a file without blanks, as GitHub sees it; of an unreadable file,
-    an empty one.
-    """
-    try:
-        text = read_regular(path, MAX_TEXT_BYTES).decode("utf-8", "replace")
-    except OSError:
-        text = ""
-    return re.sub("[ \t]", "", re.sub("\r\n?", "\n", text)) + "\uffff" + "\0" * _WINDOW
-
-
-@lru_cache(maxsize=1)
-def _line_starts(text: str) -> list[int]:
-    return [0, *(match.end() for match in re.finditer("\n", text))]
+    return text_to_hash(path, MAX_TEXT_BYTES)

@@ -136,7 +136,7 @@ class Assembly:
 
     def template(self, artifact: str) -> Template:
         """Return the template of a stack."""
-        return self._read(self.directory / self._property(artifact, "templateFile"))
+        return self._read(self.template_file(artifact))
 
     def stack_name(self, artifact: str) -> str:
         """Return the name of a stack in AWS."""
@@ -149,6 +149,18 @@ class Assembly:
         They begin with the path of the stack. None are known if the app or someone leaves the file
         out.
         """
+        return {
+            str(entry["data"]): path.removeprefix("/")
+            for path, entries in self.construct_metadata(artifact).items()
+            for entry in entries
+            if entry["type"] == _LOGICAL_ID
+        }
+
+    def construct_metadata(self, artifact: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Return what the CDK writes of the constructs of a stack, by their paths.
+
+        The paths begin with a slash. There is none if the app or someone leaves the file out.
+        """
         found = self._artifacts[artifact]
         where = self.directory / (found.get("additionalMetadataFile") or "manifest.json")
         metadata = found.get("metadata") or {}  # where the CDK wrote it before it had the file
@@ -156,12 +168,11 @@ class Assembly:
             metadata = read_checked(where, METADATA, _HINT) if where.is_file() else {}
         else:
             check_shape(metadata, METADATA, str(where), _HINT)
-        return {
-            str(entry["data"]): path.removeprefix("/")
-            for path, entries in metadata.items()
-            for entry in entries
-            if entry["type"] == _LOGICAL_ID
-        }
+        return metadata
+
+    def template_file(self, artifact: str) -> Path:
+        """Return the file with the template of a stack."""
+        return self.directory / self._property(artifact, "templateFile")
 
     def environment(self, artifact: str) -> str:
         """Return the environment of a stack, ``aws://<account>/<Region>``;

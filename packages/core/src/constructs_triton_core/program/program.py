@@ -275,10 +275,11 @@ def _report(print_: Callable[..., None], *lines: object) -> None:
 
 def _fail(error: Exception, words: Sequence[str], message: str = "") -> int:
     """Print a failure for a program that reads JSON, and return the exit code."""
+    forms = ("--output-format", "--format")
     if (
         "--json" in words
-        or "--output-format=json" in words
-        or ("--output-format", "json") in pairwise(words)
+        or any(f"{form}=json" in words for form in forms)
+        or any((form, "json") in pairwise(words) for form in forms)
     ):
         found = error.findings if isinstance(error, errors.RepositoryError) else ()
         failure = {"error": message or str(error), "findings": [each.to_dict() for each in found]}

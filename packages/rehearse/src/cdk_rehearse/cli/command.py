@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from cdk_rehearse.cli.deployed import read_deployed
+from cdk_rehearse.cli.formats import FORMATS, print_rehearsal
 from cdk_rehearse.cli.serve import serve
-from cdk_rehearse.cli.text import report_lines
 from cdk_rehearse.updates.event_kinds import KINDS
 from constructs_triton_core.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, pair_argument, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, show_work
+from constructs_triton_core.program.output_formats import add_format
+from constructs_triton_core.untrusted.terminal import show_work
 
 if TYPE_CHECKING:
     from cdk_rehearse.updates.versions import Version
@@ -85,7 +85,8 @@ def add_arguments(
             "the report prints before it, such as a construct, logical ID or stack; repeatable"
         ),
     )
-    add_common(parser, "--region", "--profile", "--json")
+    add_common(parser, "--region", "--profile")
+    add_format(parser, FORMATS)
 
 
 def _add_deployed_state(parser: argparse.ArgumentParser, fleet: str) -> None:
@@ -131,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
         given = (arguments.versions, arguments.deployed, arguments.stacks, arguments.fleet)
         if any((*given, arguments.parameters, arguments.meanwhile)):
             raise InvalidValueError("--serve: rehearses nothing; remove OLD, NEW and their options")
-        serve(as_json=arguments.json, region=arguments.region)
+        serve(as_json=arguments.output_format == "json", region=arguments.region)
     old, new = _versions(arguments)
     with show_work("deploying to a simulated account"):
         found = rehearse(
@@ -145,10 +146,7 @@ def run(arguments: argparse.Namespace) -> int:
             meanwhile=arguments.meanwhile,
             acknowledge=arguments.acknowledge,
         )
-    if arguments.json:
-        print_json(asdict(found))
-    else:
-        print_lines(*report_lines(found))
+    print_rehearsal(found, arguments.output_format, arguments.output_file)
     return EXIT_WRONG if found.errors else EXIT_SUCCESS
 
 

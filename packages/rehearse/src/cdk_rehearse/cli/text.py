@@ -86,6 +86,9 @@ def _problems(found: Rehearsal, problems: Iterable[Problem]) -> Iterator[str]:
         places = _some([found.place_of(each) for each in group])
         for line in str(replace(group[0], path=places)).split("\n"):
             yield from _wrapped(found.named(line))
+        lines = [f"{each.place.file}:{each.place.line}" for each in group if each.place]
+        if lines:
+            yield f"    at {_some(list(dict.fromkeys(lines)))}"
 
 
 def _some(names: Sequence[str]) -> str:
@@ -173,7 +176,7 @@ def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
     yield from _listed("instances", map(named, _instances(found)))
     yield from _listed("way back", _operations(found, named))
     yield from _listed("depends on AWS", map(named, found.depends_on_aws))
-    yield from _listed("not simulated", map(named, _shortened(found.not_simulated)))
+    yield from _listed("not simulated", map(named, shortened_notes(found.not_simulated)))
     known = (
         f"{found.place_of(each)} ({each.severity}[{each.code}])" for each in found.acknowledged
     )
@@ -221,14 +224,14 @@ def _result(operation: Operation, named: Named) -> str:
     )
 
 
-def _shortened(notes: Sequence[str]) -> Iterator[str]:
+def shortened_notes(notes: Sequence[str]) -> Iterator[str]:
     """Name only the services of the types that are not simulated if there
     are more than four types.
     """
     services = [match[1] for match in map(_TYPE.match, notes) if match]
     if len(services) > 4:
-        names = ", ".join(dict.fromkeys(services))
-        yield f"what resources of {len(services)} types do ({names}); --json lists them"
+        listed = ", ".join(dict.fromkeys(services))
+        yield f"what resources of {len(services)} types do ({listed}); --json lists them"
     for note in notes:
         if len(services) < 5 or not _TYPE.match(note):
             names = note.split(", ")

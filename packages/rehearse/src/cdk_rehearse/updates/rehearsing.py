@@ -15,10 +15,13 @@ from constructs_triton_core.untrusted.budget import OverBudgetError
 
 from ..construct_libraries import construct_libraries
 from .acknowledging import acknowledged, expect_codes
+from .data_changes import data_changes
 from .event_kinds import counted, parsed
 from .lookups import expect_looked_up
+from .lost_data import lost_data_problems
+from .places import with_places
 from .report import Rehearsal
-from .versions import NONE, Failures, Request, Version, read_version
+from .versions import NONE, Failures, Request, Version, construct_paths, read_version
 
 _PROCESS = BoundedProcess("cdk_rehearse.updates.worker:answer")
 _MOST_SECONDS, _MOST_BYTES = 3600.0, 8 * 2**30
@@ -74,7 +77,19 @@ def rehearse(
     events = tuple(meanwhile)
     scaled = [counted(subject) for kind, subject in map(parsed, events) if kind == "fleet"]
     request = Request(before, after, {**(fleets or {}), **dict(scaled)}, failures, orders, events)
-    return acknowledged(_looked_up(request), known)
+    try:
+        found = _looked_up(request)
+    except TemplateError as error:
+        raise _with_lost_data(error, before, after) from None
+    return acknowledged(with_places(found, before, after), known)
+
+
+def _with_lost_data(error: TemplateError, old: Version, new: Version) -> TemplateError:
+    """Add what the two versions alone show, which nobody would see otherwise."""
+    problems = tuple(lost_data_problems(data_changes(old, new)))
+    known = Rehearsal({}, problems=problems, construct_paths=construct_paths(old, new))
+    lines = [known.named(str(each)) for each in problems]
+    return TemplateError("\n".join([str(error), *lines])) if lines else error
 
 
 def _with_parameters(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
-from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.findings import Finding, Place, Severity
 
 _LOGICAL_ID = re.compile(
     r"(?<![\w:/.-])(?:[A-Za-z0-9-]+-(?P<generated>[A-Za-z0-9]+)-[A-Z0-9]{12}|[A-Za-z0-9]+)(?![\w/-])"
@@ -37,11 +37,32 @@ FailureEvent = Literal["fails", "answers FAILED", "reverts"]
 class Problem(Finding):
     """An error or a warning of a rehearsal.
 
+    ``place`` is where the app creates the construct, or ``None`` if the assembly does not have it.
+
     Args:
         stack: Name of the stack that it is in. Default: none, as of an endpoint.
+        construct: Path of the construct, from the path of its stack on. Default: not known.
+        template: Where the template declares the resource. Default: not known.
     """
 
     stack: str = ""
+    construct: str = ""
+    template: Place | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``rehearse --json`` prints."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "path": self.path,
+            "stack": self.stack,
+            "construct": self.construct,
+            "message": self.message,
+            "hint": self.hint,
+            "line": None if self.place is None else self.place.line,
+            "place": None if self.place is None else self.place._asdict(),
+            "template": None if self.template is None else self.template._asdict(),
+        }
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError, TemplateError
 
 from ..template_parsing import parse_template, read_template_file
+from .sources import Frame, sources_of
 
 if TYPE_CHECKING:
     from ..services.service_api import Place
@@ -55,6 +56,8 @@ class StackVersion:
         paths: Path of each construct by logical ID, from the path of the stack on. Default: not
             known.
         needs: Environments of the stacks that it depends on.
+        file: The file with the template. Default: it was not read from a file.
+        sources: Where the app creates each construct, by its path. Default: not known.
     """
 
     name: str
@@ -66,6 +69,8 @@ class StackVersion:
     parameters: Mapping[str, str] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
     needs: frozenset[str] = frozenset()
+    file: Path | None = None
+    sources: Mapping[str, Frame] = field(default_factory=dict)
 
     @property
     def environment(self) -> str:
@@ -196,7 +201,8 @@ def read_version(source: str | os.PathLike[str] | Template | Version | None) -> 
     if not path.is_file():
         raise TemplateError(f"{path}: does not exist; {_HINT}")
     name = path.name.split(".")[0]
-    return Version((StackVersion(name, read_template_file(path, _HINT), names=frozenset({name})),))
+    template = read_template_file(path, _HINT)
+    return Version((StackVersion(name, template, names=frozenset({name}), file=path),))
 
 
 def deployed_version(stack: str, text: str, parameters: Mapping[str, str]) -> Version:
@@ -219,6 +225,8 @@ def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
             assembly.stack(artifact).names,
             paths=assembly.construct_paths(artifact),
             needs=assembly.needed_environments(artifact),
+            file=assembly.template_file(artifact),
+            sources=sources_of(assembly.construct_metadata(artifact)),
         )
 
 

@@ -1,0 +1,112 @@
+"""Prints a rehearsal as text, as JSON, and as code hosts show findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+from cdk_rehearse.cli.text import coverage_sentence, report_lines, shortened_notes
+from cdk_rehearse.updates.codes import CODES
+from cdk_rehearse.updates.report import Problem, Rehearsal
+from constructs_triton_core.code_hosts import (
+    Row,
+    github_command,
+    github_notice,
+    line_hash,
+    print_commands,
+    sarif,
+    sarif_rule,
+    sentence,
+    text_to_hash,
+)
+from constructs_triton_core.program.output_formats import print_or_write
+from constructs_triton_core.untrusted.terminal import print_json, print_lines
+
+__all__ = ["FORMATS", "print_rehearsal"]
+
+_MOST_BYTES = 10_000_000
+
+
+def print_rehearsal(found: Rehearsal, output_format: str, output_file: str | None = None) -> None:
+    """Print a rehearsal in a format, or write it to a file."""
+    print_or_write(partial(FORMATS[output_format], found), output_file)
+
+
+def _print_text(found: Rehearsal) -> None:
+    print_lines(*report_lines(found))
+
+
+def _print_json(found: Rehearsal) -> None:
+    document = asdict(found)
+    document["problems"] = [each.to_dict() for each in found.problems]
+    document["acknowledged"] = [each.to_dict() for each in found.acknowledged]
+    print_json(document)
+
+
+def _print_github(found: Rehearsal) -> None:
+    """Print a command for each problem, how much is simulated, and the text for the log."""
+    print_commands(map(github_command, _rows(found)))
+    print_commands([github_notice(coverage_sentence(found))])
+    _print_text(found)
+
+
+def _print_sarif(found: Rehearsal) -> None:
+    rows = _rows(found)
+    driver = {"name": "cdk-rehearse", "version": version("cdk-rehearse")}
+    rules = {row.code: _rule(row.code) for row in rows}
+    notes = [coverage_sentence(found), *(f"not simulated: {each}" for each in _notes(found))]
+    properties = {"stacks": dict(found.status)}
+    print_json(sarif(driver, rules, rows, notes, properties))
+
+
+FORMATS: Mapping[str, Callable[[Rehearsal], None]] = {
+    "text": _print_text,
+    "json": _print_json,
+    "sarif": _print_sarif,
+    "github": _print_github,
+}
+"""What prints a rehearsal in each format."""
+
+
+def _notes(found: Rehearsal) -> Iterator[str]:
+    yield from map(found.named, shortened_notes(found.not_simulated))
+
+
+def _rows(found: Rehearsal) -> list[Row]:
+    """The problems, errors first: code hosts cut off what is too much."""
+    problems = sorted(found.problems, key=lambda each: each.severity != "error")
+    return [_row(found, each) for each in problems]
+
+
+def _row(found: Rehearsal, problem: Problem) -> Row:
+    place = problem.place or problem.template
+    text = f"{found.place_of(problem)}: {problem.message}"
+    message = found.named(f"{text}; {problem.hint}" if problem.hint else text)
+    fingerprint = ""
+    if place is not None:
+        fingerprint = line_hash(text_to_hash(place.file, _MOST_BYTES), place.line)
+    return Row(
+        problem.code,
+        problem.severity,
+        message,
+        place,
+        fingerprint,
+        construct=problem.construct,
+        properties={"stack": problem.stack, "logicalId": problem.path},
+    )
+
+
+def _rule(code: str) -> dict[str, Any]:
+    known = CODES[code]
+    fix = sentence(known.fix or "see the message of each problem")
+    return sarif_rule(
+        code,
+        known.severity,
+        summary=known.meaning,
+        reason=known.meaning,
+        help_text=f"To fix it: {fix} Basis: {known.basis}. Source: {known.source}.",
+        tags=["cdk", "cloudformation"],
+    )
