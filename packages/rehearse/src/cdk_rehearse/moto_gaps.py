@@ -24,6 +24,7 @@ from moto.applicationautoscaling.models import ApplicationAutoscalingBackend
 from moto.core.responses import ActionResult
 from moto.iam.models import IAMBackend, ManagedPolicy
 from moto.kms import models as kms_models
+from moto.moto_api._internal import mock_random
 from moto.s3.models import FakeBucket
 from moto.sagemaker.models import FakeEndpointConfig
 from moto.sagemaker.responses import SageMakerResponse
@@ -36,6 +37,11 @@ from .replacement import replaced, wrapped
 
 _MANAGED_POLICIES: dict[tuple[str, str], list[ManagedPolicy]] = {}
 _KEPT = json.loads(Path(__file__).with_suffix(".json").read_text())
+
+
+def repeat_ids() -> None:
+    """Let moto generate the same IDs again, so that two rehearsals of an update are equal."""
+    mock_random.seed(0)
 
 
 def patches(check: ExecutionRoleCheck) -> list[Any]:

@@ -54,6 +54,8 @@ def coverage_sentence(found: Rehearsal) -> str:
     """Return how many resources are simulated, and how many are only compared."""
     simulated, others = found.simulated, found.resources - found.simulated
     verb = "is" if simulated == 1 else "are"
+    if not others:
+        return f"{simulated} of {_counted(found.resources, 'resource')} {verb} simulated"
     others_verb = "is" if others == 1 else "are"
     return (
         f"{simulated} of {_counted(found.resources, 'resource')} {verb} simulated, "

@@ -30,6 +30,8 @@ __all__ = ["DataChange", "DataChanges", "Fate", "data_changes"]
 
 _POLICIES = ("DeletionPolicy", "UpdateReplacePolicy")
 _RETAINING = ("Retain", "RetainExceptOnCreate")
+#: The endings of attributes that are other ones after a replacement.
+_NAMES = ("Arn", "Id", "Name")
 #: The types that CloudFormation snapshots before a deletion if the template has no policy; of an
 #: instance, only one that belongs to no cluster. Source: template reference, DeletionPolicy.
 _SNAPSHOT_BY_DEFAULT = ("AWS::RDS::DBCluster", "AWS::RDS::DBInstance")
@@ -138,10 +140,13 @@ class _Pair:
                 yield from self._changed(resource, self._after[name])
 
     def may_be_replaced(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The resources without data that CloudFormation may replace."""
-        for name, causes in self._possible.items():
+        """The resources without data that CloudFormation may replace, by their schema alone."""
+        for name in self._possible:
             if not self._holds_data(name):
-                yield name, causes
+                schema = resource_schema(self._before[name].type)
+                causes = schema.possibly_replacing_changes(self._old(name), self._new(name))
+                if causes:
+                    yield name, tuple(sorted(causes))
 
     @cached_property
     def _before(self) -> Mapping[str, Resource]:
@@ -363,15 +368,15 @@ def _has_import(value: Any) -> bool:
 
 
 def _is_name(value: Any, replaced: set[str]) -> bool:
-    """Whether a value contains the physical ID or the ARN of one of these resources."""
+    """Whether a value contains the physical ID, the ARN or the name of one of these resources."""
     match value:
         case {"Ref": str(name)}:
             return name in replaced
         case {"Fn::GetAtt": [str(name), str(attribute)]}:
-            return name in replaced and attribute.endswith(("Arn", "Id"))
+            return name in replaced and attribute.endswith(_NAMES)
         case {"Fn::GetAtt": str(target)}:
             name, _, attribute = target.partition(".")
-            return name in replaced and attribute.endswith(("Arn", "Id"))
+            return name in replaced and attribute.endswith(_NAMES)
         case Mapping():
             return any(_is_name(each, replaced) for each in value.values())
         case list():

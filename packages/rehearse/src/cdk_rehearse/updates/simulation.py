@@ -72,7 +72,7 @@ def _compared_only(request: Request) -> Rehearsal:
 
 def _may_be_replaced(found: DataChanges) -> Iterator[str]:
     for stack, logical_id, causes in found.may_be_replaced:
-        yield f"{stack}/{logical_id}, because of {' and '.join(causes)}"
+        yield f"{logical_id} in {stack}, because of {' and '.join(causes)}"
 
 
 def _with_subjects(parts: dict[str, Request]) -> dict[str, Request]:

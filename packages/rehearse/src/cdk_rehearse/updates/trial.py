@@ -18,6 +18,7 @@ from ..behaviour import Behaviour
 from ..construct_libraries import construct_libraries
 from ..errors import FAILURES
 from ..existing import assume_role, assumed_maxima
+from ..moto_gaps import repeat_ids
 from ..stacks.publishing import publish
 from ..stacks.stack import Stack
 from ..steps import Step
@@ -211,6 +212,7 @@ def expect_known(fleets: Iterable[str], endpoints: Mapping[str, str]) -> None:
 def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
     """Open an account for these versions, whose stacks have the same environment."""
     stacks = [stack for version in versions for stack in version.stacks]
+    repeat_ids()
     with SimulatedAccount(stacks[0].account, stacks[0].region) as simulated:
         trial = Trial(simulated, reads=all(version.has_assets for version in versions))
         simulated.behaviour = behaviour
