@@ -206,8 +206,8 @@ def test_pull_request_is_rehearsed_against_its_base(shop: Path) -> None:
 def test_summary_has_the_rehearsal_and_the_job_its_exit_code(
     shop: Path, tmp_path: Path, old: str, code: int
 ) -> None:
-    """The last step writes the text in a code block, and fails as the rehearsal does, in GitHub's
-    shell.
+    """The last step prints the annotations, writes the text in a code block, and fails as the
+    rehearsal does, in GitHub's shell.
 
     Without an app in the base branch it rehearses a first deployment, and no step runs in that
     branch.
@@ -222,15 +222,19 @@ def test_summary_has_the_rehearsal_and_the_job_its_exit_code(
     commands = [step.get("run", "") for step in steps]
     (script,) = [command for command in commands if "$code" in command]
     program = tmp_path / "constructs-triton"
-    program.write_text(f'#!/bin/sh\necho "$@"\nexit {code}\n')
+    program.write_text(f'#!/bin/sh\necho "::error::lost"\necho "$@"\nexit {code}\n')
     program.chmod(0o755)
     environment = {
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
     }
-    done = subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=False)
-    assert done.returncode == code
-    assert (tmp_path / "summary").read_text() == f"```text\nrehearse {old} cdk.out\n```\n"
+    command = ["bash", "-e", "-c", script]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True
+    )
+    text = f"rehearse {old} cdk.out --format github\n"
+    assert (done.returncode, done.stdout) == (code, f"::error::lost\n{text}")
+    assert (tmp_path / "summary").read_text() == f"```text\n{text}```\n"
 
 
 def test_existing_files_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,7 +78,7 @@ def test_events_before_the_update_are_named(
         "days=2",
     ]
     code, out, _ = _run(capsys, old, new, *options)
-    assert (code, out.splitlines()[1:3]) == (
+    assert (code, out.splitlines()[2:4]) == (
         0,
         ["  meanwhile       log group /mine exists", "                  2 days pass"],
     )

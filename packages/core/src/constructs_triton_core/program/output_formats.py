@@ -35,6 +35,7 @@ def add_format(parser: argparse.ArgumentParser, formats: Mapping[str, object]) -
         "--format",
         choices=tuple(formats),
         default="text",
+        metavar="FORMAT",
         help=f"form of the output: {', '.join(first)} or {last}; default: text",
     )
     parser.add_argument("--output-file", metavar="FILE", help="write the output to FILE instead")
