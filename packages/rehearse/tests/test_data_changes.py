@@ -117,6 +117,14 @@ CASES: dict[str, tuple[Resources, Resources, tuple[str, ...]]] = {
         {"Vpc": VPC},
         ("B", "removed", "lost"),
     ),
+    "bucket that stays and is emptied": (
+        {
+            "B": _resource("AWS::S3::Bucket"),
+            "E": _resource("Custom::S3AutoDeleteObjects", BucketName={"Ref": "B"}),
+        },
+        {"B": _resource("AWS::S3::Bucket", "Retain")},
+        ("B", "emptied", "lost"),
+    ),
     "image repository": (
         {"R": _resource("AWS::ECR::Repository", EmptyOnDelete=True)},
         {"Vpc": VPC},
@@ -149,7 +157,15 @@ def test_change_of_data_is_found(case: str) -> None:
     assert (found.logical_id, found.kind, found.fate) == expected
 
 
+EMPTIES = [{"Key": "aws-cdk:auto-delete-objects", "Value": "true"}]
 HARMLESS: dict[str, tuple[Resources, Resources]] = {
+    "auto_delete_objects with a tag turned off": (
+        {
+            "B": _resource("AWS::S3::Bucket", Tags=EMPTIES),
+            "E": _resource("Custom::S3AutoDeleteObjects", BucketName={"Ref": "B"}),
+        },
+        {"B": _resource("AWS::S3::Bucket", "Retain")},
+    ),
     "a tag": ({"T": TABLE}, {"T": {**TABLE, "Properties": {"KeySchema": KEY, "Tags": []}}}),
     "retained without a successor": (
         {"T": _resource("AWS::DynamoDB::Table", "Retain", KeySchema=KEY), "Vpc": VPC},

@@ -23,7 +23,14 @@ from constructs_triton_core.errors import TemplateError
 
 from ..services.resource_schemas import resource_schema
 from .custom_resource_ids import IdChange, id_change
-from .data_types import holds_data, is_emptied, is_protected, shorter_retention
+from .data_types import (
+    emptying_type,
+    holds_data,
+    is_emptied,
+    is_emptied_by_removal,
+    is_protected,
+    shorter_retention,
+)
 from .versions import Version
 
 __all__ = ["DataChange", "DataChanges", "Fate", "data_changes"]
@@ -36,7 +43,9 @@ _NAMES = ("Arn", "Id", "Name")
 #: instance, only one that belongs to no cluster. Source: template reference, DeletionPolicy.
 _SNAPSHOT_BY_DEFAULT = ("AWS::RDS::DBCluster", "AWS::RDS::DBInstance")
 
-Kind = Literal["removed", "replaced", "may be replaced", "expires", "unprotected", "new id"]
+Kind = Literal[
+    "removed", "replaced", "emptied", "may be replaced", "expires", "unprotected", "new id"
+]
 """What happens to the resource."""
 Fate = Literal["lost", "kept", "snapshot", "kept if not empty", "unknown"]
 """What becomes of its data; unknown if a function decides the policy."""
@@ -183,12 +192,32 @@ class _Pair:
         if name in self._possible:
             fate = self._fate(old, _policy(self.new, new, "UpdateReplacePolicy"))
             yield self._change(old, "may be replaced", fate, self._possible[name])
+        if self._is_emptied(old):
+            yield self._change(old, "emptied")
         shorter = shorter_retention(old.type, self._old(name), self._new(name))
         if shorter:
             yield self._change(old, "expires", causes=(shorter,))
         lifted = [each for each in _POLICIES if self._loses_protection(old, new, each)]
         if lifted:
             yield self._change(old, "unprotected", causes=tuple(lifted))
+
+    def _is_emptied(self, resource: Resource) -> bool:
+        """Whether the update empties a resource that stays, by removing what empties it."""
+        if self.new is None or not emptying_type(resource.type):
+            return False
+        if not self._empties(self.old, self._before, resource):
+            return False
+
+        name = resource.logical_id
+        is_removed = not self._empties(self.new, self._after, self._after[name])
+        return is_removed and is_emptied_by_removal(resource.type, self._old(name), self._new(name))
+
+    def _empties(
+        self, stack: SynthesizedStack, resources: Mapping[str, Resource], resource: Resource
+    ) -> bool:
+        """Whether a version has a custom resource that empties the resource at its deletion."""
+        others = ((each.type, _known(stack, name)) for name, each in resources.items())
+        return is_emptied(resource.type, resource.logical_id, {}, others, stack.name_of)
 
     def _loses_protection(self, old: Resource, new: Resource, attribute: str) -> bool:
         """Whether a policy keeps the data before the update, and deletes it afterwards."""

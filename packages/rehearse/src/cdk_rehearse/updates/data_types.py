@@ -10,7 +10,15 @@ from typing import Any
 
 from ..services.resource_schemas import stateful_types
 
-__all__ = ["data_types", "holds_data", "is_emptied", "is_protected", "shorter_retention"]
+__all__ = [
+    "data_types",
+    "emptying_type",
+    "holds_data",
+    "is_emptied",
+    "is_emptied_by_removal",
+    "is_protected",
+    "shorter_retention",
+]
 
 _FACTS = json.loads(Path(__file__).with_suffix(".json").read_text())
 _BUCKET, _REPOSITORY = "AWS::S3::Bucket", "AWS::ECR::Repository"
@@ -20,6 +28,9 @@ _EMPTYING = {
     _BUCKET: ("Custom::S3AutoDeleteObjects", "BucketName"),
     _REPOSITORY: ("Custom::ECRAutoDeleteImages", "RepositoryName"),
 }
+#: The tag without which these functions do not empty a resource; those of an older CDK have none.
+#: Source: the same handlers; aws/aws-cdk#16603.
+_TAGS = {_BUCKET: "aws-cdk:auto-delete-objects", _REPOSITORY: "aws-cdk:auto-delete-images"}
 #: Members of a cluster, which holds the data. Sources: Amazon Aurora, DocumentDB and Neptune user
 #: guides, "storage".
 _MEMBERS = ("AWS::DocDB::DBInstance", "AWS::Neptune::DBInstance")
@@ -69,6 +80,36 @@ def is_emptied(
     emptying, name = _EMPTYING[type]
     known = {logical_id, name_of(logical_id)}
     return any(kind == emptying and each.get(name) in known for kind, each in others)
+
+
+def is_emptied_by_removal(type: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether a resource that stays is emptied when the update removes what empties it.
+
+    The function that is asked to delete the custom resource empties the resource if its tag is
+    still there, or if it is one of an older CDK, which sets no tag.
+
+    Args:
+        type: The type of the resource.
+        old: Its properties before the update.
+        new: Its properties after the update.
+    """
+    tag = _TAGS[type]
+    return tag in _tags(new) or tag not in _tags(old)
+
+
+def emptying_type(type: str) -> str:
+    """The type of the custom resource that empties such a resource; empty if there is none."""
+    return _EMPTYING.get(type, ("", ""))[0]
+
+
+def _tags(properties: Mapping[str, Any]) -> set[str]:
+    tags = properties.get("Tags")
+    pairs = tags if isinstance(tags, list) else []
+    return {
+        str(each.get("Key"))
+        for each in pairs
+        if isinstance(each, Mapping) and str(each.get("Value")).lower() == "true"
+    }
 
 
 def shorter_retention(type: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

@@ -61,6 +61,18 @@ def _fate(change: DataChange) -> str:
     }[change.fate]
 
 
+def _emptied(change: DataChange) -> Problem:
+    message = (
+        f"this {change.type} stays and is emptied: the update removes the custom resource that "
+        "empties it at its deletion, whose function then does so"
+    )
+    fix = (
+        "deploy once with a newer aws-cdk-lib, which sets the tag aws-cdk:auto-delete-..., and "
+        "without this change; or copy the data first"
+    )
+    return _problem("rehearse-data-lost", change, message, fix)
+
+
 def _may_be_replaced(change: DataChange) -> Problem:
     message = (
         f"this {change.type} may be replaced by an empty one because of "
@@ -101,6 +113,7 @@ def _new_id(change: DataChange) -> Problem:
 _FINDERS: Mapping[Kind, Callable[[DataChange], Problem]] = {
     "removed": _gone,
     "replaced": _gone,
+    "emptied": _emptied,
     "may be replaced": _may_be_replaced,
     "expires": _expires,
     "unprotected": _unprotected,
