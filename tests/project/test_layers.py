@@ -26,6 +26,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "model_index",
         "aws_reader",
         "untrusted",
+        "code_hosts",
         "processes",
         "facts",
         "limit_checks",

@@ -261,7 +261,7 @@ _CHANGED: Mapping[str, Edit] = {
     "display name of topics": partial(
         _set, ("AWS::SNS::Topic",), "DisplayName", lambda _: "it", adds=True
     ),
-    "retention of logs": partial(_set, ("AWS::Logs::LogGroup",), "RetentionInDays", lambda _: 90),
+    "retention of logs": partial(_set, ("AWS::Logs::LogGroup",), "RetentionInDays", lambda _: 3653),
     "memory of functions": partial(
         _set, ("AWS::Lambda::Function",), "MemorySize", lambda given: int(given) + 64
     ),

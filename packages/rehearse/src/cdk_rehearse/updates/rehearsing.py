@@ -85,7 +85,7 @@ def rehearse(
 
 
 def _with_lost_data(error: TemplateError, old: Version, new: Version) -> TemplateError:
-    """Add what the two versions alone show, which nobody would see otherwise."""
+    """Add what the two versions alone show, so that the error does not hide lost data."""
     problems = tuple(lost_data_problems(data_changes(old, new)))
     known = Rehearsal({}, problems=problems, construct_paths=construct_paths(old, new))
     lines = [known.named(str(each)) for each in problems]

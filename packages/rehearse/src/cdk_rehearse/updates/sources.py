@@ -26,7 +26,13 @@ _FOREIGN = re.compile(
 
 
 class Frame(NamedTuple):
-    """One line of an app; the column is 1 if it is not known."""
+    """One line of an app.
+
+    Args:
+        file: Path of the file.
+        line: Number of the line, from 1.
+        column: Column of the line, from 1; 1 if it is not known.
+    """
 
     file: str
     line: int
