@@ -57,6 +57,11 @@ def _calls(name: str, delete: bool = True) -> Resources:
     return {"Type": "Custom::AWS", "Properties": {"ServiceToken": "arn:f", **texts}}
 
 
+def _deployment(prefix: str, retains: str = "false") -> Resources:
+    destination = {"DestinationBucketName": {"Ref": "B"}, "DestinationBucketKeyPrefix": prefix}
+    return _resource("Custom::CDKBucketDeployment", RetainOnDelete=retains, **destination)
+
+
 CASES: dict[str, tuple[Resources, Resources, tuple[str, ...]]] = {
     "replaced": (
         {"T": TABLE},
@@ -125,6 +130,11 @@ CASES: dict[str, tuple[Resources, Resources, tuple[str, ...]]] = {
         {"B": _resource("AWS::S3::Bucket", "Retain")},
         ("B", "emptied", "lost"),
     ),
+    "destination of a deployment": (
+        {"B": _resource("AWS::S3::Bucket"), "P": _deployment("a")},
+        {"B": _resource("AWS::S3::Bucket"), "P": _deployment("b")},
+        ("P", "may be emptied", "lost"),
+    ),
     "image repository": (
         {"R": _resource("AWS::ECR::Repository", EmptyOnDelete=True)},
         {"Vpc": VPC},
@@ -187,6 +197,10 @@ HARMLESS: dict[str, tuple[Resources, Resources]] = {
         {"C": _calls("a", delete=False)},
         {"C": _calls("b", delete=False)},
     ),
+    "a deployment that keeps its objects": (
+        {"B": _resource("AWS::S3::Bucket"), "P": _deployment("a", "true")},
+        {"B": _resource("AWS::S3::Bucket"), "P": _deployment("b", "true")},
+    ),
     "the same value in another form": (
         {"D": _database(DBName="shop")},
         {"D": _database(DBName={"Fn::Join": ["", ["sh", "op"]]})},
@@ -246,6 +260,38 @@ def _written(folder: Path, name: str, resources: Resources) -> str:
 
 def _queue(**properties: Any) -> Resources:
     return _resource("AWS::SQS::Queue", **properties)
+
+
+def test_nested_stack_is_compared_too(tmp_path: Path) -> None:
+    """Its resources are compared, and a nested stack that is retained keeps its data."""
+    body = {"Resources": {"T": TABLE}}
+    (tmp_path / "nested.json").write_text(json.dumps(body))
+    (tmp_path / "manifest.json").write_text("{}")
+    child = {
+        "Type": "AWS::CloudFormation::Stack",
+        "Properties": {"TemplateURL": "https://b.s3.amazonaws.com/nested.json"},
+        "Metadata": {"aws:asset:path": "nested.json"},
+    }
+
+    def version(resources: Resources) -> Version:
+        template = Template({"Resources": {"Vpc": VPC, **resources}})
+        return Version((StackVersion("S", template, tmp_path),))
+
+    (found,) = data_changes(version({"N": child}), version({})).changes
+    assert (found.stack, found.logical_id, found.kind) == ("S/N", "T", "removed")
+    retained = version({"N": {**child, "DeletionPolicy": "Retain"}})
+    assert data_changes(retained, version({})).changes == ()
+
+
+@pytest.mark.e2e
+def test_two_rehearsals_are_equal(tmp_path: Path) -> None:
+    """IDs that a service generates, such as those in a reason, are the same in each run."""
+    subnet = {"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.1.0.0/16"}
+    new = {"Vpc": VPC, "Subnet": {"Type": "AWS::EC2::Subnet", "Properties": subnet}}
+    path = _written(tmp_path, "new", new)
+    first, second = (rehearse(None, path, failures="none", orders=1) for _ in range(2))
+    assert first.errors
+    assert first == second
 
 
 @pytest.mark.e2e

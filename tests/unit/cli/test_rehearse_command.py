@@ -15,6 +15,8 @@ import pytest
 
 from constructs_triton.cli import main
 
+PROJECT = Path(__file__).resolve().parents[3]
+
 
 def _template(path: Path, name: str) -> str:
     metadata = {"aws:cdk:path": "Shop/Alerts/Topic/Resource"}
@@ -54,6 +56,32 @@ def test_text_and_json_have_the_steps(tmp_path: Path, capsys: pytest.CaptureFixt
     ]
     assert found["construct_paths"] == {"Topic": "Alerts/Topic"}
     assert found["failures"][0]["status"] == "UPDATE_ROLLBACK_COMPLETE"
+
+
+@pytest.mark.e2e
+def test_problem_is_shown_at_the_line_of_the_app(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of an app that the CDK synthesizes with traces, the annotation has the file and the line."""
+    app = (PROJECT / "docs" / "guides" / "rehearse" / "shop" / "app.py").read_text()
+    edited = app.replace('"Jobs")', '"Jobs", fifo=True)')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JSII_HOST_STACK_TRACES", "1")
+    for name, text in (("old", app), ("new", edited)):
+        Path(f"{name}.py").write_text(text)
+        monkeypatch.setenv("CDK_OUTDIR", str(tmp_path / f"{name}.out"))
+        subprocess.run([sys.executable, f"{name}.py"], check=True)
+    line = next(n for n, text in enumerate(edited.splitlines(), 1) if "fifo=True" in text)
+
+    folders = (str(tmp_path / "old.out"), str(tmp_path / "new.out"))
+    words = (*folders, "--failures", "none", "--orders", "1")
+    code, out, _ = _run(capsys, *words, "--format", "github")
+    assert code == 1
+    (annotation,) = [each for each in out.splitlines() if each.startswith("::error")]
+    assert annotation.startswith(
+        f"::error title=rehearse-data-lost,file=new.py,line={line},endLine={line},"
+    )
+    assert f"    at new.py:{line}" in out.splitlines()
 
 
 @pytest.mark.e2e

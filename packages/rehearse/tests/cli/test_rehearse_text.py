@@ -174,3 +174,20 @@ def test_acknowledged_problems_are_counted_apart() -> None:
     assert lines[-1] == "0 errors, 0 warnings, 1 acknowledged."
     assert "  acknowledged    Endpoint/Model (warning[rehearse-leftover])" in lines
     assert "rehearse-leftover@Other matches no problem; remove it" in " ".join(lines)
+
+
+def test_what_is_equal_is_one_line() -> None:
+    """The same resource of several stacks has a number, and of many names the first are printed."""
+    left = tuple(
+        Leftover("B", "AWS::S3::Bucket", f"b{number}", stack=f"S{number}") for number in range(10)
+    )
+    buckets = ", ".join(f"bucket-{number}" for number in range(150))
+    found = Rehearsal(
+        {"S0": "UPDATE_COMPLETE"}, leftovers=left, not_simulated=(f"existing bucket {buckets}",)
+    )
+    lines = _text(found)
+    assert "  left behind     B (Bucket) in 10 stacks" in lines
+    text = " ".join(line.strip() for line in lines)
+    assert "existing bucket bucket-0, bucket-1, bucket-2" in text
+    assert "bucket-4 and 145 more; --json lists them" in text
+    assert len(lines) < 8

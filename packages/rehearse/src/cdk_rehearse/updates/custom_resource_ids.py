@@ -1,4 +1,4 @@
-"""Custom resources whose physical ID an update changes.
+"""Custom resources whose functions delete something in an update.
 
 CloudFormation takes another physical ID for a replacement: in its cleanup, it sends the function a
 ``Delete`` for the old one. Source: CloudFormation User Guide, "Custom resource response objects".
@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["IdChange", "id_change"]
+__all__ = ["IdChange", "deleted_destination", "id_change"]
 
 
 class IdChange(NamedTuple):
@@ -76,3 +76,32 @@ def _id(call: Mapping[str, Any] | None) -> str:
     given = (call or {}).get("physicalResourceId")
     found = given.get("id") if isinstance(given, Mapping) else None
     return found if isinstance(found, str) else ""
+
+
+def deleted_destination(
+    type: str, old: Mapping[str, Any], new: Mapping[str, Any] | None
+) -> tuple[Any, str] | None:
+    """Return the bucket and the prefix whose objects the CDK's BucketDeployment deletes.
+
+    With ``retain_on_delete=False``, its function deletes everything under the destination, also
+    what it did not deploy, when the deployment is removed or gets another destination. Source:
+    aws-cdk-lib, aws-s3-deployment/bucket-deployment-handler.
+
+    Args:
+        type: The type of the custom resource.
+        old: Its properties before the update.
+        new: Its properties after the update; ``None`` if it is removed.
+    """
+    if type != "Custom::CDKBucketDeployment":
+        return None
+    # An update asks with the new properties, and a deletion with the old ones.
+    asked = old if new is None else new
+    if str(asked.get("RetainOnDelete", "true")).lower() == "true":
+        return None
+    before, after = _destination(old), _destination(new or {})
+    return None if before == after else before
+
+
+def _destination(properties: Mapping[str, Any]) -> tuple[Any, str]:
+    prefix = str(properties.get("DestinationBucketKeyPrefix") or "")
+    return properties.get("DestinationBucketName"), "" if prefix == "/" else prefix

@@ -22,7 +22,7 @@ from constructs_triton_core.cloud_assembly.template import Resource, references,
 from constructs_triton_core.errors import TemplateError
 
 from ..services.resource_schemas import resource_schema
-from .custom_resource_ids import IdChange, id_change
+from .custom_resource_ids import IdChange, deleted_destination, id_change
 from .data_types import (
     emptying_type,
     holds_data,
@@ -44,7 +44,14 @@ _NAMES = ("Arn", "Id", "Name")
 _SNAPSHOT_BY_DEFAULT = ("AWS::RDS::DBCluster", "AWS::RDS::DBInstance")
 
 Kind = Literal[
-    "removed", "replaced", "emptied", "may be replaced", "expires", "unprotected", "new id"
+    "removed",
+    "replaced",
+    "emptied",
+    "may be replaced",
+    "may be emptied",
+    "expires",
+    "unprotected",
+    "new id",
 ]
 """What happens to the resource."""
 Fate = Literal["lost", "kept", "snapshot", "kept if not empty", "unknown"]
@@ -145,6 +152,7 @@ class _Pair:
         for name, resource in self.old.existing().items():
             if name not in self._after:
                 yield from self._removed(resource)
+                yield from self._deployment(resource, None)
             elif self._after[name].type == resource.type:
                 yield from self._changed(resource, self._after[name])
 
@@ -179,6 +187,7 @@ class _Pair:
             if found is not None:
                 causes = (found.before, found.after, found.deletes)
                 yield self._change(old, "new id", causes=causes)
+            yield from self._deployment(old, self._new(name))
             return
         if not self._holds_data(name):
             return
@@ -200,6 +209,24 @@ class _Pair:
         lifted = [each for each in _POLICIES if self._loses_protection(old, new, each)]
         if lifted:
             yield self._change(old, "unprotected", causes=tuple(lifted))
+
+    def _deployment(
+        self, resource: Resource, new: Mapping[str, Any] | None
+    ) -> Iterator[DataChange]:
+        """A change of what the CDK deploys to a bucket, which deletes objects of a bucket that
+        stays.
+        """
+        found = deleted_destination(resource.type, self._old(resource.logical_id), new)
+        if found is None:
+            return
+        bucket, prefix = found
+        buckets = {
+            self.old.name_of(name): name
+            for name, each in self._before.items()
+            if each.type == "AWS::S3::Bucket"
+        }
+        if self.new is not None and buckets.get(str(bucket), "") in {"", *self._after}:
+            yield self._change(resource, "may be emptied", causes=(f"{bucket}/{prefix}",))
 
     def _is_emptied(self, resource: Resource) -> bool:
         """Whether the update empties a resource that stays, by removing what empties it."""

@@ -85,6 +85,15 @@ def _may_be_replaced(change: DataChange) -> Problem:
     return _problem("rehearse-data-may-be-lost", change, message, fix)
 
 
+def _may_be_emptied(change: DataChange) -> Problem:
+    message = (
+        f"the function of this deployment deletes every object under {change.causes[0]}, also "
+        "those that it did not deploy"
+    )
+    fix = "deploy retain_on_delete=True for it before this update, or move the other objects first"
+    return _problem("rehearse-data-may-be-lost", change, message, fix)
+
+
 def _expires(change: DataChange) -> Problem:
     message = f"{change.causes[0]} becomes shorter, so AWS deletes the data that is older"
     fix = "copy what is needed first, or keep the longer time"
@@ -115,6 +124,7 @@ _FINDERS: Mapping[Kind, Callable[[DataChange], Problem]] = {
     "replaced": _gone,
     "emptied": _emptied,
     "may be replaced": _may_be_replaced,
+    "may be emptied": _may_be_emptied,
     "expires": _expires,
     "unprotected": _unprotected,
     "new id": _new_id,
