@@ -58,8 +58,12 @@ def _calls(name: str, delete: bool = True) -> Resources:
 
 
 def _deployment(prefix: str, retains: str = "false") -> Resources:
-    destination = {"DestinationBucketName": {"Ref": "B"}, "DestinationBucketKeyPrefix": prefix}
-    return _resource("Custom::CDKBucketDeployment", RetainOnDelete=retains, **destination)
+    return _resource(
+        "Custom::CDKBucketDeployment",
+        RetainOnDelete=retains,
+        DestinationBucketName={"Ref": "B"},
+        DestinationBucketKeyPrefix=prefix,
+    )
 
 
 CASES: dict[str, tuple[Resources, Resources, tuple[str, ...]]] = {

@@ -139,11 +139,17 @@ def test_equal_problems_of_several_stacks_are_one_line(
     """Problems that differ only in their stack are printed once, with all places."""
     lost = problem("rehearse-data-lost", "Table", "is removed")
     problems = tuple(replace(lost, stack=f"S{number}") for number in range(10))
-    print_rehearsal(Rehearsal(dict.fromkeys("AB", "UPDATE_COMPLETE"), problems=problems), "text")
+    found = Rehearsal(
+        dict.fromkeys("AB", "UPDATE_COMPLETE"),
+        problems=problems,
+        construct_paths={"Table": "Data/Table"},
+    )
+    print_rehearsal(found, "text")
     lines = capsys.readouterr().out.splitlines()
     text = " ".join(line.strip() for line in lines)
     assert text.count("rehearse-data-lost") == 1
-    assert "S0/Table, S1/Table, S2/Table, S3/Table, S4/Table and 5 more: error[" in text
+    places = ", ".join(f"S{number}/Data/Table" for number in range(5))
+    assert f"{places} and 5 more: error[" in text
     assert lines[-1] == "10 errors, 0 warnings."
 
 

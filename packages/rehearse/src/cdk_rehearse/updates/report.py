@@ -252,7 +252,7 @@ class Rehearsal:
         stack = problem.stack.partition("/")[0]
         if len(stacks) < 2 or not stack or problem.path in (stack, problem.stack):
             return problem.path
-        return f"{stack}/{problem.path}"
+        return f"{stack}/{self.named(problem.path)}"
 
     def named(self, text: str) -> str:
         """Write the paths of constructs in place of logical IDs.
