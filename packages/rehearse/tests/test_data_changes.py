@@ -12,6 +12,7 @@ from cdk_rehearse import rehearse
 from cdk_rehearse.services.resource_schemas import resource_schema
 from cdk_rehearse.updates.data_changes import data_changes
 from cdk_rehearse.updates.data_types import data_types
+from cdk_rehearse.updates.lost_data import lost_data_problems
 from cdk_rehearse.updates.versions import NONE, StackVersion, Version
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import TemplateError
@@ -233,6 +234,16 @@ def test_condition_and_parameter_decide() -> None:
     (found,) = data_changes(before, after).changes
     assert (found.kind, found.fate) == ("removed", "lost")
     assert data_changes(after, before).changes == ()
+
+
+def test_transform_may_add_what_is_missing() -> None:
+    """Of a deployed SAM app, OLD has queues that only the transform of NEW adds again."""
+    queue = {"Queue": _queue(), "Vpc": VPC}
+    sam = {"Transform": "AWS::Serverless-2016-10-31", "Resources": {"Vpc": VPC}}
+    changes = data_changes(_version(queue), Version((StackVersion("S", Template(sam)),)))
+    assert [each.kind for each in changes.changes] == ["may be removed"]
+    (problem,) = lost_data_problems(changes)
+    assert problem.code == "rehearse-data-may-be-lost"
 
 
 def test_stack_that_is_gone_is_deleted() -> None:

@@ -18,7 +18,12 @@ from constructs_triton_core.cloud_assembly.synthesized_stack import (
     NESTED_STACK_TYPE,
     SynthesizedStack,
 )
-from constructs_triton_core.cloud_assembly.template import Resource, references, value_at
+from constructs_triton_core.cloud_assembly.template import (
+    Resource,
+    Template,
+    references,
+    value_at,
+)
 from constructs_triton_core.errors import TemplateError
 
 from ..services.resource_schemas import resource_schema
@@ -45,6 +50,7 @@ _SNAPSHOT_BY_DEFAULT = ("AWS::RDS::DBCluster", "AWS::RDS::DBInstance")
 
 Kind = Literal[
     "removed",
+    "may be removed",
     "replaced",
     "emptied",
     "may be replaced",
@@ -178,7 +184,10 @@ class _Pair:
             return
         policy = self._deletion_policy(resource)
         fate = self._fate(resource, policy)
-        yield self._change(resource, "removed", fate, has_successor=False)
+        kind: Kind = "removed"
+        if self.new is not None and _has_transform(self.new.template):
+            kind = "may be removed"
+        yield self._change(resource, kind, fate, has_successor=False)
 
     def _changed(self, old: Resource, new: Resource) -> Iterator[DataChange]:
         name = old.logical_id
@@ -369,6 +378,16 @@ class _Pair:
             elif used & set(possible):
                 found[False].add(cause)
         return found
+
+
+def _has_transform(template: Template) -> bool:
+    """Whether a macro of AWS, such as that of SAM, adds resources to a template.
+
+    A deployed stack has the template with these resources.
+    """
+    given = template.body.get("Transform") or []
+    transforms = given if isinstance(given, list) else [given]
+    return any(each != "AWS::LanguageExtensions" for each in transforms)
 
 
 def is_custom_resource(type: str) -> bool:

@@ -85,6 +85,15 @@ def _may_be_replaced(change: DataChange) -> Problem:
     return _problem("rehearse-data-may-be-lost", change, message, fix)
 
 
+def _may_be_removed(change: DataChange) -> Problem:
+    message = (
+        f"this {change.type} is removed, unless a transform of the new template adds it; "
+        f"if it is removed, {_fate(change)}"
+    )
+    fix = "create a change set, which shows the resources that the transform adds"
+    return _problem("rehearse-data-may-be-lost", change, message, fix)
+
+
 def _may_be_emptied(change: DataChange) -> Problem:
     message = (
         f"the function of this deployment deletes every object under {change.causes[0]}, also "
@@ -121,6 +130,7 @@ def _new_id(change: DataChange) -> Problem:
 
 _FINDERS: Mapping[Kind, Callable[[DataChange], Problem]] = {
     "removed": _gone,
+    "may be removed": _may_be_removed,
     "replaced": _gone,
     "emptied": _emptied,
     "may be replaced": _may_be_replaced,
