@@ -81,7 +81,7 @@ def add_arguments(
         default=[],
         metavar="CODE[@PLACE]",
         help=(
-            "do not count this problem, for example rehearse-leftover@Orders; the place is what "
+            "do not count this problem, for example rehearse-data-lost@Orders; the place is what "
             "the report prints before it, such as a construct, logical ID or stack; repeatable"
         ),
     )
