@@ -120,6 +120,13 @@ def test_removed_construct_is_shown_where_its_stack_is_created(folder: Path) -> 
     assert (placed.place.file, placed.place.line) == ("app.py", 3)
 
 
+def test_folder_is_found_from_another_folder(folder: Path) -> None:
+    """The process that rehearses keeps the working folder that it started in."""
+    _assembly(folder, "cdk.out")
+    (stack,) = read_version("cdk.out").stacks
+    assert stack.directory == folder / "cdk.out"
+
+
 def test_template_has_the_line_of_a_resource(folder: Path) -> None:
     """Without a trace of the app, the template shows where the resource is declared."""
     (folder / "shop.yaml").write_text(

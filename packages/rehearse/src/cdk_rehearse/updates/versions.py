@@ -219,7 +219,7 @@ def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
         yield StackVersion(
             assembly.stack_name(artifact),
             assembly.template(artifact),
-            assembly.directory,
+            assembly.directory.absolute(),  # the process that rehearses may be in another folder
             "" if account in _UNKNOWN else account,
             "" if region in _UNKNOWN else region,
             assembly.stack(artifact).names,
