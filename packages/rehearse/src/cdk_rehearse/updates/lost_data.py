@@ -26,6 +26,7 @@ _KEY = "AWS::KMS::Key"
 _RETAIN = (
     "copy the data first, or deploy removal_policy=RemovalPolicy.RETAIN for it before this update"
 )
+_ACCEPT = f"{_RETAIN}; if the data is not needed, acknowledge this problem"
 _COPY = "copy the data into the new one before anything uses it"
 
 
@@ -43,7 +44,7 @@ def _gone(change: DataChange) -> Problem:
     message = f"this {change.type} {what}; {_fate(change)}"
 
     if change.fate == "lost":
-        return _problem("rehearse-data-lost", change, message, _RETAIN)
+        return _problem("rehearse-data-lost", change, message, _ACCEPT)
     fix = _COPY if change.fate == "kept" else _RETAIN
     return _problem("rehearse-data-replaced", change, message, fix)
 
