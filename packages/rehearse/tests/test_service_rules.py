@@ -11,8 +11,15 @@ import pytest
 from shared_endpoint import deploy
 
 from cdk_rehearse import SimulatedAccount
-from cdk_rehearse.services.resource_schemas import resource_schema
-from cdk_rehearse.stacks.service_rules import _RULES, _TESTS
+from cdk_rehearse.stacks.service_rules import (
+    DELETIONS,
+    REPLACEMENTS,
+    UPDATES,
+    engine_version,
+    indexes_of_table,
+    way_of_signing_in,
+)
+from cdk_rehearse.values.stand_ins import StandIns
 
 Properties = dict[str, Any]
 
@@ -40,12 +47,6 @@ def _user(required: bool) -> Properties:
     return {"Name": "email", "Required": required, "Mutable": True}
 
 
-def _task(memory: str) -> Properties:
-    web = {"Name": "web", "Image": "nginx", "Cpu": 64, "Memory": 64}
-    fargate: Properties = {"RequiresCompatibilities": ["FARGATE"], "NetworkMode": "awsvpc"}
-    return {"ContainerDefinitions": [web], "Cpu": "256", "Memory": memory, **fargate}
-
-
 _POOL = {"UserPoolId": "us-east-1_a"}
 _CUSTOM = {
     **_POOL,
@@ -69,17 +70,6 @@ _ACCEPTED: list[tuple[str, Properties, Properties]] = [
         "Cognito::UserPoolDomain",
         {**_POOL, "Domain": "shop"},
         {**_CUSTOM, "Domain": "login.example.com"},
-    ),
-    ("ECS::TaskDefinition", _task("512"), _task("2048")),
-    (
-        "Events::Rule",
-        {"ScheduleExpression": "rate(1 hour)"},
-        {"ScheduleExpression": "cron(0 3 ? * MON-FRI *)"},
-    ),
-    (
-        "Events::Rule",
-        {"ScheduleExpression": "cron(0/5 8-17 ? * 6#3 *)"},
-        {"EventPattern": {"source": ["shop"]}},
     ),
 ]
 _REFUSED: list[tuple[str, Properties, Properties, str]] = [
@@ -159,25 +149,6 @@ _REFUSED: list[tuple[str, Properties, Properties, str]] = [
         {**_POOL, "Domain": "b"},
         "already has a domain",
     ),
-    ("ECS::TaskDefinition", _task("512"), _task("4096"), "No Fargate configuration exists"),
-    (
-        "Events::Rule",
-        {"ScheduleExpression": "rate(1 day)"},
-        {"ScheduleExpression": "rate(1 days)"},
-        "not valid",
-    ),
-    (
-        "Events::Rule",
-        {},
-        {"ScheduleExpression": "cron(0 3 * * * *)"},
-        "ScheduleExpression is not valid",
-    ),
-    (
-        "Events::Rule",
-        {},
-        {"ScheduleExpression": "cron(0 3 ? * ? *)"},
-        "ScheduleExpression is not valid",
-    ),
 ]
 _PROTECTED: list[tuple[str, Properties]] = [
     ("DynamoDB::Table", _table(DeletionProtectionEnabled=True)),
@@ -205,8 +176,7 @@ def plain() -> Iterator[SimulatedAccount]:
 
 
 def _one(type: str, properties: Properties) -> Properties:
-    rule = {"EventPattern": {"source": ["a"]}} if type == "Events::Rule" and not properties else {}
-    return {"A": {"Type": f"AWS::{type}", "Properties": {**properties, **rule}}}
+    return {"A": {"Type": f"AWS::{type}", "Properties": properties}}
 
 
 @pytest.mark.parametrize(("type", "old", "new", "reason"), _REFUSED)
@@ -254,15 +224,18 @@ def test_protected_resource_is_not_deleted(
 
 
 def test_each_rule_has_a_case() -> None:
-    """A rule names a type, a property and a test that exist,
-    and the cases above reach each reason.
-    """
+    """The cases above have each type that has a rule, and no other."""
     cases = {f"AWS::{each[0]}" for each in (*_REFUSED, *_PROTECTED)}
-    assert cases == _RULES.keys()
-    reached = " ".join(each[3] for each in _REFUSED)
-    for kind, rules in _RULES.items():
-        for rule in rules:
-            assert rule.get("property", "") in {"", *resource_schema(kind).body["properties"]}
-            assert rule["test"] in _TESTS
-            parts = [word for word in rule["reason"].split() if word in reached]
-            assert rule["when"] == ["delete"] or parts, rule["reason"]
+    assert cases == {*DELETIONS, *UPDATES, *REPLACEMENTS}
+    assert {f"AWS::{each[0]}" for each in _PROTECTED} == set(DELETIONS)
+
+
+def test_unknown_value_is_not_refused() -> None:
+    """A version, an index or an attribute that is not known may be the one that exists."""
+    unknown = StandIns("123456789012", "us-east-1").origin("AWS::SSM::Parameter", "S", "A").label
+    index = _index("one")
+    other = {**index, "KeySchema": unknown}
+    assert engine_version({"EngineVersion": "16.8"}, {"EngineVersion": unknown}) == ""
+    assert indexes_of_table(_table(index), _table(other)) == ""
+    assert way_of_signing_in({"AliasAttributes": ["email"]}, {"AliasAttributes": [unknown]}) == ""
+    assert way_of_signing_in({"AliasAttributes": ["email"]}, {"AliasAttributes": []}) != ""

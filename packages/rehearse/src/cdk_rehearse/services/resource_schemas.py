@@ -197,16 +197,6 @@ def _expect_no_misspelling(type: str, types: Iterable[str]) -> None:
         )
 
 
-def fits_extension(name: str, properties: Mapping[str, Any]) -> bool:
-    """Whether properties fit a schema that cfn-lint has beside that of their type."""
-    path = _data_folder() / "extensions" / f"{name}.json"
-    return all(
-        map(
-            _concerns_opaque_value, _Validator(json.loads(path.read_text())).iter_errors(properties)
-        )
-    )
-
-
 @cache
 def stateful_types() -> frozenset[str]:
     """The types whose resources contain data, as AWS lists them for cfn-lint's rule I3011."""
