@@ -6,6 +6,7 @@ import os
 import pickle
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import chain
 
 from constructs_triton_core.cloud_assembly.template import Template
@@ -21,6 +22,7 @@ from .lookups import expect_looked_up
 from .lost_data import lost_data_problems
 from .places import with_places
 from .report import Rehearsal
+from .template_errors import template_errors
 from .versions import NONE, Failures, Request, Version, construct_paths, read_version
 
 _PROCESS = BoundedProcess("cdk_rehearse.updates.worker:answer")
@@ -78,9 +80,11 @@ def rehearse(
     scaled = [counted(subject) for kind, subject in map(parsed, events) if kind == "fleet"]
     request = Request(before, after, {**(fleets or {}), **dict(scaled)}, failures, orders, events)
     try:
-        found = _looked_up(request)
+        with template_errors(old, new) as errors:
+            found = _looked_up(request)
     except TemplateError as error:
         raise _with_lost_data(error, before, after) from None
+    found = replace(found, problems=(*found.problems, *errors.found))
     return acknowledged(with_places(found, before, after), known)
 
 
