@@ -31,7 +31,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 comma := ,
 .DEFAULT_GOAL := help
-.PHONY: help system system-python demo bench docs docs-pages docs-update recording figures findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus foreign-models foreign-models-record memory-repositories mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
+.PHONY: help system system-python demo bench docs docs-pages docs-update recording figures findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus foreign-models foreign-models-record rehearsal-corpora memory-repositories mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -206,6 +206,11 @@ foreign-models: $(INSTALLED) $(NODE_INSTALLED) ## compare the checker with real 
 
 foreign-models-record: $(INSTALLED) $(NODE_INSTALLED) ## ask the Triton server and five ONNX Runtimes about these models
 	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m foreign_models $(CORPORA) --record
+
+# CORPORA="l2 solutions libraries" names some of them. OPTIONS="--seed 7" takes a tenth, OPTIONS="--only NAME" one
+# construct, OPTIONS=--record writes the table. Libraries are installed from PyPI below build/rehearsal_corpora, once.
+rehearsal-corpora: $(INSTALLED) $(NODE_INSTALLED) ## rehearse an app of each construct of aws-cdk-lib and of libraries of PyPI
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m rehearsal_corpora $(CORPORA) $(OPTIONS)
 
 # Takes files of thirty public repositories. OPTIONS="--copies FOLDER" reads git directories OWNER+NAME there.
 memory-repositories: $(INSTALLED) ## check the memory of public systems on the machines that their authors name

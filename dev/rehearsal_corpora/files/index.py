@@ -1,0 +1,2 @@
+def handler(_event, _context):
+    return {}
