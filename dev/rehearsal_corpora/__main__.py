@@ -78,6 +78,7 @@ def _synthesize(corpus: str, folder: Path, seed: int | None, names: Sequence[str
         # The history of a product writes its snapshots into the current folder.
         cwd=folder,
         # The CDK prints the violations of an app that it refuses; the table has the first one.
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={
             **os.environ,
@@ -129,7 +130,8 @@ def main() -> int:
     rows = rehearsed(corpora, arguments.seed, arguments.only)
     print(figures(rows))
     if arguments.record:
-        write_table([*(row for row in read_table() if row.corpus not in corpora), *rows])
+        known = {row.construct: row for row in read_table()}
+        write_table((known | {row.construct: row for row in rows}).values())
     stops = unexplained(rows)
     for row in stops:
         print(f"false stop: {row.construct}: {row.note}")

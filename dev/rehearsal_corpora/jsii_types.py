@@ -62,7 +62,7 @@ class Library:
 
     def properties(self, struct: str) -> dict[str, Type]:
         """The properties of a struct, with those of the structs that it extends."""
-        found = {}
+        found: dict[str, Type] = {}
         for name in (*sorted(self.interfaces(struct)), struct):
             found |= {each["name"]: each for each in self.types[name].get("properties", ())}
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from constructs import Construct
@@ -78,7 +79,8 @@ class Maker:
         found = self._library.python_class(name)
         hinted = self._hints.properties.get(short(name), {})
         given = {**{key: make(self) for key, make in hinted.items() if key not in given}, **given}
-        positional, keywords = [], {}
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
         for parameter in self._library.types[name].get("initializer", {}).get("parameters", ()):
             kind = parameter["type"].get("fqn", "")
             if self._is_struct(kind):
@@ -119,7 +121,7 @@ class Maker:
             return [item] if type["collection"]["kind"] == "array" else {"key": item}
         if "union" in type:
             return self._first(
-                [lambda each=each: self.value(each, place) for each in type["union"]["types"]],
+                [partial(self.value, each, place) for each in type["union"]["types"]],
                 place,
             )
         if "intersection" in type:
@@ -145,9 +147,9 @@ class Maker:
         usable = [each for each in self._library.subclasses(name) if not self._library.is_l1(each)]
         for each in sorted(usable, key=lambda each: self._order(each, name)):
             if each == name or not self._library.is_construct(each):
-                yield lambda each=each: self.create(each)
+                yield partial(self.create, each)
             else:
-                yield lambda each=each: self.one(each)
+                yield partial(self.one, each)
 
     def _static_members(self, name: str) -> Iterator[Callable[[], Any]]:
         """The constants of a class of this class, and its static methods that return one."""
@@ -160,7 +162,7 @@ class Maker:
         ]
         # The last constant of a class of versions is the newest one.
         for constant in reversed(constants):
-            yield lambda constant=constant: python_member(found, constant)
+            yield partial(python_member, found, constant)
         methods = [
             each
             for each in declared.get("methods", ())
@@ -169,11 +171,12 @@ class Maker:
             and not is_deprecated(each)
         ]
         for method in sorted(methods, key=_required_parameters):
-            yield lambda method=method: self._call(found, name, method)
+            yield partial(self._call, found, name, method)
 
     def _call(self, owner: Any, name: str, method: Type) -> Any:
         function = python_member(owner, method["name"])
-        positional, keywords = [], {}
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
         for parameter in method.get("parameters", ()):
             kind = parameter["type"].get("fqn", "")
             if self._is_struct(kind):

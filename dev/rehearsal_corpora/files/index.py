@@ -1,2 +1,5 @@
-def handler(_event, _context):
+"""The handler of a function of the corpora."""
+
+
+def handler(_event: object, _context: object) -> dict[str, str]:
     return {}
