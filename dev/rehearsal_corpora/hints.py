@@ -250,6 +250,15 @@ tLIUcfa2fSRZlYWnAOdDrqQgCqyWkGwZGHbI9yvyr4hzCKiSjXbN2iB3Cg==
 
 #: Values by type, or by property as ``Struct.property``.
 VALUES: Mapping[str, Make] = {
+    "@aws-cdk/aws-sagemaker-alpha.ScalableInstanceCountProps.dimension": _is(
+        "sagemaker:variant:DesiredInstanceCount"
+    ),
+    "@aws-cdk/aws-sagemaker-alpha.ScalableInstanceCountProps.resourceId": _is(
+        "endpoint/corpus/variant/corpus"
+    ),
+    "@aws-cdk/aws-sagemaker-alpha.ScalableInstanceCountProps.serviceNamespace": lambda _: (
+        autoscaling.ServiceNamespace.SAGEMAKER
+    ),
     "@aws-solutions-constructs/aws-lambda-elasticsearch-kibana"
     ".LambdaToElasticSearchAndKibanaProps.domainName": _is("corpus"),
     "@aws-solutions-constructs/aws-dynamodbstreams-lambda-elasticsearch-kibana"
