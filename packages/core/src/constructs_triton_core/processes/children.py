@@ -141,7 +141,9 @@ def _is_installed(folder: str, paths: Sequence[str]) -> bool:
 
 
 def _own_roots() -> set[str]:
-    loaded = (sys.modules[name].__file__ for name in OWN_PACKAGES if name in sys.modules)
+    # A program may block the import of a module with None in its place.
+    modules = (sys.modules.get(name) for name in OWN_PACKAGES)
+    loaded = (module.__file__ for module in modules if module is not None)
     return {os.path.realpath(Path(file).parents[1]) for file in loaded if file}
 
 
