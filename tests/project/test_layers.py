@@ -22,7 +22,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "datatypes",
         "bounded_json",
         "concurrency",
-        "schedule_expressions",
         "model_index",
         "aws_reader",
         "untrusted",

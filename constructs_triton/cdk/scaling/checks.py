@@ -15,11 +15,11 @@ from constructs_triton.cdk.metrics.metric_definitions import metric_definition
 from constructs_triton.cdk.scaling.targets import check_capacity
 from constructs_triton.cdk.validation.limit_checks import check_unit
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
+from constructs_triton.cdk.validation.schedule_expressions import schedule_problem
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.limit_checks import check_range
-from constructs_triton_core.schedule_expressions import schedule_problem
 from constructs_triton_core.tokens import is_token
 
 STEP_TYPES: dict[str, PropertyType] = {

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from aws_cdk import aws_ec2 as ec2
 
-from constructs_triton_core.schedule_expressions import cron_fields, schedule_problem
+from constructs_triton.cdk.validation.schedule_expressions import cron_fields, schedule_problem
 from constructs_triton_core.tokens import is_token
 from triton_model_check.facts.images import server_of_aws
 

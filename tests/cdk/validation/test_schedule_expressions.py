@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from constructs_triton_core.schedule_expressions import cron_fields, schedule_problem
+from constructs_triton.cdk.validation.schedule_expressions import cron_fields, schedule_problem
 
 
 @pytest.mark.parametrize(
