@@ -118,7 +118,11 @@ def test_every_public_helper_is_asked() -> None:
 
 
 @pytest.mark.parametrize("name", HELPERS)
-@pytest.mark.parametrize("wrong", [3, object(), cdk.Duration.seconds(1), b"Shop"], ids=repr)
+@pytest.mark.parametrize(
+    "wrong",
+    [3, object(), cdk.Duration.seconds(1), b"Shop"],
+    ids=["number", "object", "duration", "bytes"],
+)
 def test_each_helper_refuses_what_it_cannot_look_at(name: str, wrong: Any) -> None:
     """A value of which nothing could be compared is an error with what to pass, never a green
     test.
