@@ -101,7 +101,9 @@ def test_each_change_of_a_response_fails() -> None:
     assert blind == []
 
 
-@pytest.mark.parametrize("wrong", [None, 3, {"y": 1}, [], object()], ids=str)
+@pytest.mark.parametrize(
+    "wrong", [None, 3, {"y": 1}, [], object()], ids=["none", "number", "mapping", "list", "object"]
+)
 def test_other_arguments_are_refused(wrong: Any) -> None:
     """A client or requests of another type are an error that shows what to write."""
     client = TritonClient(InMemoryTransport(double))
