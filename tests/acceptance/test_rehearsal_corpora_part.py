@@ -13,7 +13,7 @@ import sys
 from rehearsal_corpora.__main__ import rehearsed, unexplained
 from rehearsal_corpora.table import NOT_BUILT, figures, read_table
 
-BUDGET_MINUTES = 3
+BUDGET_MINUTES = 2
 
 SEED = int(os.environ.get("REHEARSAL_CORPORA_SEED") or random.randrange(10**6))
 
