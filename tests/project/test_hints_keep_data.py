@@ -35,6 +35,9 @@ HARMLESS = {
     "delete {request": "which job a command has started",
     # What serves and costs, and has no data; each is said with what must be so before.
     "delete the endpoint with `aws sagemaker delete-endpoint": "an adopted endpoint cannot go back",
+    "delete each component that": "so that its endpoint can be deleted",
+    "delete the endpoint when the list is empty": "an endpoint without components",
+    "delete the endpoint without this wait": "an endpoint",
     "delete the old component": "replaced by the component of the app",
     "delete the policy": "a scaling policy",
     "delete the old policy and its alarm": "a scaling policy",
@@ -68,6 +71,7 @@ HARMLESS = {
 
 
 IT = {
+    "copying.py": "a copied object with wrong content, which the command could not delete",
     "basis.json": "what is paid by the hour; a key or a bucket has a hint of its own",
     "lock.py": "a lock file",
     "stop.py": "an endpoint that another program created and that failed",

@@ -28,7 +28,7 @@ from constructs_triton.cdk.repository.asset_bucket_key import asset_keys
 from constructs_triton.cdk.repository.loaded_models import UncompressedModels
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.repository.model_source import ModelSource, stored_models
-from constructs_triton.cdk.validation.property_types import check_type
+from constructs_triton.cdk.validation.property_types import check_type, shown
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
@@ -68,6 +68,11 @@ class LoraAdapter(InferenceComponentBase):
                 'source: is required, got None; write for example "adapters/german"'
             )
         check_type("source", source, ((str, PathLike, ModelSource), '"adapters/german"'))
+        if is_token(source):
+            raise InvalidValueError(
+                f"source: must be a path that is known at synth, got {shown(source)}; write for "
+                'example "adapters/german", or ModelSource.from_bucket(bucket, "german.tar.gz")'
+            )
         if inference_component_name is not None:
             check_name(
                 "inference_component_name",

@@ -39,7 +39,11 @@ from constructs_triton.cdk.options.component_deployment import (
 )
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.removal import apply_removal_policy
-from constructs_triton.cdk.options.rollback_alarms import alarm_name, read_alarms_statement
+from constructs_triton.cdk.options.rollback_alarms import (
+    alarm_name,
+    check_alarm,
+    read_alarms_statement,
+)
 from constructs_triton.cdk.options.serving_image import ServingImage
 from constructs_triton.cdk.permissions.alarm_topics import let_alarms_publish
 from constructs_triton.cdk.permissions.places import alarm_places, check_places
@@ -197,6 +201,8 @@ class CreatedInferenceComponent(InferenceComponentBase):
                 "set deployment=ComponentDeployment.rolling()"
             )
         check_count("alarms", alarms, limits.AUTO_ROLLBACK_ALARMS)
+        for alarm in alarms:
+            check_alarm(alarm)
         check_places(self, alarm_places(alarms))
         names = list(dict.fromkeys([*self._alarm_names, *(alarm_name(alarm) for alarm in alarms)]))
         check_count("alarms", names, limits.AUTO_ROLLBACK_ALARMS)

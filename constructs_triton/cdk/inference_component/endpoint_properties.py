@@ -23,6 +23,7 @@ from constructs_triton.cdk.options.instance_pool import (
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.validation.limit_checks import check_spelling, whole
 from constructs_triton.cdk.validation.properties import check_properties, refuse_properties
+from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.declared_values import DERIVED, Value, with_defaults
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
@@ -251,7 +252,7 @@ def _check_prefix(options: ComponentEndpointOptions) -> None:
         if not is_needed and value is not None:
             raise InvalidValueError(
                 f'{name}: only for routing_strategy="PREFIX_AWARE", '
-                f"got {value:g}; remove it, or set the strategy"
+                f"got {shown(value)}; remove it, or set the strategy"
             )
 
 

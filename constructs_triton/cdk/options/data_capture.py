@@ -13,7 +13,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
 from constructs_triton.cdk.validation.limit_checks import check_spelling, unknown_value
-from constructs_triton.cdk.validation.property_types import check_names, check_type
+from constructs_triton.cdk.validation.property_types import check_names, check_type, shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.findings import Finding
@@ -111,7 +111,7 @@ def _check_content_types(property: str, values: Sequence[str]) -> None:
     for value in values:
         if not is_token(value) and _CONTENT_TYPE.fullmatch(value) is None:
             raise InvalidValueError(
-                f'{property}: must be a content type without parameters, got "{value}"; '
+                f"{property}: must be a content type without parameters, got {shown(value)}; "
                 'write for example "application/json"'
             )
 

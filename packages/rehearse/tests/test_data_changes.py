@@ -320,11 +320,12 @@ def test_refusal_does_not_hide_lost_data(tmp_path: Path) -> None:
         "Work": _queue(QueueName="work"),
         "Orders": _resource("AWS::DynamoDB::Table", KeySchema=KEY, **table),
     }
-    sort = [{"AttributeName": "id", "KeyType": "RANGE"}]
+    days = {"AttributeDefinitions": [{"AttributeName": "day", "AttributeType": "S"}]}
+    by_day = [{"AttributeName": "day", "KeyType": "HASH"}]
     new = {
         "Jobs": _queue(QueueName="work"),
         "Orders": {
-            **_resource("AWS::DynamoDB::Table", KeySchema=sort, **table),
+            **_resource("AWS::DynamoDB::Table", KeySchema=by_day, **{**table, **days}),
             "DependsOn": ["Jobs"],
         },
     }

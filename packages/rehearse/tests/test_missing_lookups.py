@@ -14,24 +14,15 @@ from constructs_triton_core.errors import TemplateError
 
 pytestmark = pytest.mark.e2e
 
-ZONES = "availability-zones:account=123456789012:region=us-east-1"
-SUBNET = {
-    "Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}},
-    "Subnet": {
-        "Type": "AWS::EC2::Subnet",
-        "Properties": {
-            "VpcId": {"Ref": "Vpc"},
-            "CidrBlock": "10.0.0.0/24",
-            "AvailabilityZone": "dummy1a",
-        },
-    },
-}
-PARAMETER = {
-    "Parameter": {
-        "Type": "AWS::SSM::Parameter",
-        "Properties": {"Type": "dummy-value-for-/team/type", "Value": "1"},
-    }
-}
+LOOKUP = "ssm:account=123456789012:parameterName=/team/type:region=us-east-1"
+
+
+def parameter(kind: str) -> dict[str, Any]:
+    """A parameter of a type that SSM refuses."""
+    properties = {"Type": kind, "Value": "1"}
+    return {"Parameter": {"Type": "AWS::SSM::Parameter", "Properties": properties}}
+
+
 TOPIC = {"Topic": {"Type": "AWS::SNS::Topic"}}
 
 
@@ -47,18 +38,18 @@ def synthesized(folder: Path, resources: dict[str, Any], **missing: Any) -> Path
 @pytest.mark.parametrize(
     ("resources", "props"),
     [
-        (SUBNET, {"dummyValue": ["dummy1a", "dummy1b"]}),
-        (SUBNET, {}),
-        (PARAMETER, {"dummyValue": "dummy-value-for-/team/type"}),
+        (parameter("DUMMY"), {}),
+        (parameter("dummy1a"), {"dummyValue": ["dummy1a", "dummy1b"]}),
+        (parameter("dummy-value-for-/team/type"), {"dummyValue": "dummy-value-for-/team/type"}),
     ],
 )
 def test_failure_on_a_stand_in_is_unknown(
     tmp_path: Path, resources: dict[str, Any], props: dict[str, Any]
 ) -> None:
     """A value that was not looked up is named with the command, as OLD and as NEW."""
-    folder = synthesized(tmp_path / "app", resources, key=ZONES, props=props)
+    folder = synthesized(tmp_path / "app", resources, key=LOOKUP, props=props)
     for old, new in ((None, folder), (folder, None)):
-        with pytest.raises(TemplateError, match=f"{ZONES} has not been looked up") as refused:
+        with pytest.raises(TemplateError, match=f"{LOOKUP} has not been looked up") as refused:
             rehearse(old, new, failures="none", orders=1)
         assert "npx cdk synth" in str(refused.value)
 

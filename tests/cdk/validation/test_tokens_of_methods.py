@@ -15,6 +15,7 @@ import pytest
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
 from cdk_apps import write_repository
 from constructs import Construct
 from test_tokens_everywhere import (
@@ -105,6 +106,10 @@ OBJECTS: dict[type, Create] = {
 """The classes with methods, and how an object of each is created."""
 
 OWNERS: dict[str, Create] = {
+    "add_adapter": lambda stack: container(
+        stack,
+        environment={"SM_VLLM_ENABLE_LORA": "true", "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "true"},
+    ),
     "grant_invoke": many,
     "grant_invoke_async": asynchronous,
     "scale_on_backlog": lambda stack: asynchronous(stack).auto_scale_instance_count(
@@ -250,6 +255,9 @@ def test_token_of_a_method_is_in_the_template_or_refused(
             needed["target_invocations_per_minute"] = 600
         if method == "scale_on_schedule":
             needed.setdefault("min_capacity", 1)
+        if method == "add_adapter" and "source" not in needed:
+            bucket = s3.Bucket.from_bucket_name(stack, "Adapters", "my-adapters")
+            needed["source"] = ModelSource.from_bucket(bucket, "german.tar.gz")
         show(stack, called(function, getattr(target, method), needed, stack))
 
     assert [each for each in (outcome(use, name, kind) for kind in KINDS) if each] == []

@@ -40,7 +40,7 @@ def test_instances_are_added_until_the_hit_rate_is_reached(
     """The table ends with the first number of instances that reaches the rate, with its cost."""
     assert fit(models, "--price", f"{TYPE}=1.5", "--hit-rate", "0.999") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "81 models; 14,746 MiB of GPU memory for models on each instance"
+    assert lines[0] == "81 models; 13,824 MiB of GPU memory for models on each instance"
     assert lines[-1].split()[:3] == ["3", "81", "1.000"]
     assert lines[-1].split()[-1] == "3,285.00"
 

@@ -58,7 +58,7 @@ def _of_schedule(api: ServiceApi, schedule: Any) -> Iterator[Use]:
     queue = (schedule.target.get("DeadLetterConfig") or {}).get("Arn", "")
     key = _key_of_queue(api, queue)
     if key is not None:
-        yield Use("", SCHEDULES, "writes", queue, role, True, key)
+        yield Use("", SCHEDULES, "writes", api.stand_ins.shown(queue), role, True, key)
 
 
 def _of_rule(api: ServiceApi, properties: Mapping[str, Any]) -> Iterator[Use]:
@@ -69,12 +69,15 @@ def _of_rule(api: ServiceApi, properties: Mapping[str, Any]) -> Iterator[Use]:
             topic = api.backend("sns").topics.get(place)
             key = topic.kms_master_key_id if topic else _key_of_queue(api, place)
             if key:
-                yield Use("", EVENTS, "writes", place, EVENTBRIDGE, True, key)
+                shown = api.stand_ins.shown(place)
+                yield Use("", EVENTS, "writes", shown, EVENTBRIDGE, True, key)
 
 
 def _key_of_queue(api: ServiceApi, queue_arn: str) -> str | None:
     """The key of a queue of the stacks, as it is given; ``None`` if none has this queue."""
     for (stack, name), (kind, properties) in api.opaque.items():
-        if kind == _QUEUE and f"{stack}-{name}-" in queue_arn:
+        given = properties.get("QueueName")
+        has_name = given is not None and queue_arn.rpartition(":")[2] == given
+        if kind == _QUEUE and (has_name or api.stand_ins.is_part_of(queue_arn, stack, name)):
             return str(properties.get("KmsMasterKeyId", ""))
     return None
