@@ -79,7 +79,7 @@ class StandIns:
         return _digest(stack, logical_id, str(self._resources[stack, logical_id]))[:length]
 
     def is_part_of(self, value: str, stack: str, logical_id: str) -> bool:
-        """Return whether a value was made for a resource, or for one that it has replaced."""
+        """Return whether a value belongs to a resource, or to one that it has replaced."""
         numbers = range(1, self._resources[stack, logical_id] + 1)
         name = logical_id[:_MOST_OF_A_NAME]
         digests = (_digest(stack, logical_id, str(each))[:6] for each in numbers)
