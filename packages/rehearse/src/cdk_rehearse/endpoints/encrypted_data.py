@@ -359,6 +359,8 @@ class EncryptedDataUses:
         actions = READ_ACTIONS if use.action == "reads" else WRITE_ACTIONS
         if use.place.startswith(_S3):
             services = services_of_s3(region)
+        elif use.data == SCHEDULES and use.action == "writes":
+            services = [f"sqs.{region}.amazonaws.com"]  # a queue of what could not be delivered
         else:
             services = [f"{use.place.split(':')[2]}.{region}.amazonaws.com"]
         for action in actions:
