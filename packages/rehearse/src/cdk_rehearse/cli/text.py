@@ -53,13 +53,13 @@ def report_lines(found: Rehearsal) -> Iterator[str]:
 def coverage_sentence(found: Rehearsal) -> str:
     """Return how many resources are simulated, and how many are only compared."""
     simulated, others = found.simulated, found.resources - found.simulated
-    verb = "is" if simulated == 1 else "are"
+    verb = "is" if 1 in (simulated, found.resources) else "are"
     if not others:
         return f"{simulated} of {_counted(found.resources, 'resource')} {verb} simulated"
-    others_verb = "is" if others == 1 else "are"
+    compared = "is compared by its" if others == 1 else "are compared by their"
     return (
         f"{simulated} of {_counted(found.resources, 'resource')} {verb} simulated, "
-        f"{others} {others_verb} compared by their schema"
+        f"{others} {compared} schema"
     )
 
 
