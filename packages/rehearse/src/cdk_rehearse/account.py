@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from constructs_triton_core.processes.children import STDOUT, Finished, run_chil
 
 from . import moto_gaps
 from .behaviour import Behaviour
+from .copies import Copy, Original
 from .custom_resources.functions import Answers, Functions
 from .endpoints import endpoint_api, endpoint_names, observations
 from .endpoints.components import CopyScaling, InferenceComponents, Runtime
@@ -87,7 +89,9 @@ class SimulatedAccount:
             cleanup.enter_context(moto_gaps.parsed_managed_policies())
             moto_api_backend.reset()
             mock_random.seed(0)  # so that moto gives the same IDs in each run
-            url = cleanup.enter_context(server.serving(_APPLICATION))
+            self._server = server.LoopbackServer(_APPLICATION)
+            cleanup.callback(self._server.stop)
+            url = self._server.url
             self.api = ServiceApi(url, self._account, self._region, _APPLICATION)
             self.api.runs_all_functions = self._runs == "python"
             self._assemble()
@@ -162,6 +166,20 @@ class SimulatedAccount:
         }
         physical_ids = [event.physical_id for stack in self.stacks.all for event in stack.events]
         return {**outside(self.api.mentioned, physical_ids), **found}
+
+    def copy(self, copy_process: Callable[[], Copy | Original]) -> Copy | Original:
+        """Copy this process with the account, when no function is running.
+
+        The account of the copy has its own URL and its own functions. What changes in it does not
+        change this one.
+        """
+        self.functions.wait()
+        side = copy_process()
+        if isinstance(side, Original):
+            self._server.start_in_copy()
+            self.api.endpoint_url = self.answers.base_url = self._server.url
+            self.functions.forget_clients()
+        return side
 
     @property
     def endpoint_url(self) -> str:

@@ -43,6 +43,16 @@ class ForkServer:
         self._starting = threading.Lock()
         self._server: Child[bytes] | None = None
         self._control: socket.socket | None = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._share)
+
+    def _share(self) -> None:
+        """Call the server of the original process in a copy of it, which must not end the server.
+
+        Each call sends a socket of its own, so that several processes can share a server.
+        """
+        self._starting = threading.Lock()
+        self._shared, self._server = self._server, None
 
     def call(self, request: bytes, *, seconds: float, memory_bytes: int) -> bytes | None:
         """Return what the function returns; ``None`` if its process ends before, or takes too long.

@@ -106,6 +106,10 @@ class Functions:
         with self._idle:
             self._idle.wait_for(lambda: self._running == 0)
 
+    def forget_clients(self) -> None:
+        """Forget the connections to the server, which is another one in a copy of the process."""
+        self._logs.clear()
+
     def _invoker(self) -> Callable[..., str]:
         def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any) -> str:
             event = json.loads(body or "{}")

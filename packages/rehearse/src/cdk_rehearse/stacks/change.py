@@ -152,12 +152,16 @@ class Change:
 
     def _carry_out_or_fail(self, operation: _Operation) -> Physical:
         request, provider = operation.request, self.engine.providers.of(operation.request.type)
+        self.engine.before_change(request.logical_id)
         place, behaviour = (request.logical_id, request.stack_name), self.engine.behaviour
         failure = behaviour.failure(*place, is_custom=is_custom(request.type))
         physical: Physical | None = None
         try:
             with failing(failure):
                 physical = operation.carry_out(provider)
+            failure = self.engine.after_change(request.logical_id)
+            with failing(failure):
+                pass
         except StackError as error:
             if physical is None or operation.kind == "update":
                 raise

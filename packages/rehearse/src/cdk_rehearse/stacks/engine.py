@@ -33,6 +33,10 @@ class Engine:
     """Called after each step; looks at what is running."""
     begin_cleanup: Callable[[], None] = lambda: None
     """Called when an update or its rollback is complete, before anything is deleted."""
+    before_change: Callable[[str], None] = lambda _: None
+    """Called with the logical ID before a service carries out a change."""
+    after_change: Callable[[str], When | None] = lambda _: None
+    """Called with the logical ID after that; returns whether the change fails nevertheless."""
 
     @property
     def behaviour(self) -> Behaviour:

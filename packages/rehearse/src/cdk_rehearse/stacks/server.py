@@ -5,8 +5,7 @@ and the response URLs of custom resources.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, cast
 
@@ -37,17 +36,33 @@ def patches(api: CloudFormationApi, answers: Answers) -> list[Any]:
     return [wrapped(DomainDispatcherApplication, "__call__", partial(_call, reply))]
 
 
-@contextmanager
-def serving(application: Any) -> Iterator[str]:
-    """Serve an application on a free port of loopback; yields the URL."""
-    server = make_server("127.0.0.1", 0, application, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.port}"
-    finally:
-        server.shutdown()
-        thread.join()
+class LoopbackServer:
+    """Serves an application on a free port of loopback, at ``url``."""
+
+    def __init__(self, application: Any) -> None:
+        self._application = application
+        self._start()
+
+    def _start(self) -> None:
+        self._server = make_server("127.0.0.1", 0, self._application, threaded=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(_POLL_SECONDS,), daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.port}"
+
+    def start_in_copy(self) -> None:
+        """Listen on a port of its own in a copy of the process, which has no other threads."""
+        self._server.socket.close()  # the original still listens
+        self._start()
+
+    def stop(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._thread.join()
 
 
 def _call(

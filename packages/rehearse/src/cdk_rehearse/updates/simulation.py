@@ -4,9 +4,11 @@ in one or two orders.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
@@ -15,24 +17,26 @@ from constructs_triton_core.errors import InvalidValueError, TemplateError
 from constructs_triton_core.findings import Severity
 
 from ..behaviour import CALM, Behaviour
+from ..copies import Original, copy_process
 from ..providers import is_custom
 from ..providers.provider import without
-from ..steps import When
 from .analysis import Sequence
 from .callers import caller_problems, calls
 from .coverage import coverage
 from .data_changes import DataChanges, data_changes
 from .environments import by_environment, joined
+from .failing_steps import BOTH, Event, FailingSteps
 from .lost_data import lost_data_problems
 from .meanwhile import Meanwhile
 from .problems import deletion_problems, failure_problems, revert_problems, update_problems
+from .progress import Attempted, Calm
 from .recording import Moment
 from .report import GENERATED, Failure, FailureEvent, Operation, Problem, Rehearsal, RehearsedStep
 from .trial import Trial, expect_known, opened
 from .versions import NONE, Request, Version, construct_paths
 
-_BOTH = "v1, v2"
-"""What serves while an endpoint gets another configuration."""
+Result = tuple[Failure, list[Problem]]
+"""The end of a failure, and its problems."""
 OTHER = Behaviour(
     seed=1,
     random_order=True,
@@ -50,13 +54,35 @@ def simulate(request: Request) -> Rehearsal:
     The environments are rehearsed after each other. As ``cdk deploy --all``, it stops at the first
     failure.
     """
-    parts, found = _with_subjects(by_environment(request)), list[Rehearsal]()
-    for each in parts.values():
-        found.append(_rehearsed(each))
-        if found[-1].reason:
+    found: Rehearsal | None = None
+    for each in rehearsing(request):
+        if isinstance(each, Rehearsal):
+            found = each
+    assert found is not None
+    return found
+
+
+def rehearsing(request: Request) -> Iterator[Calm | Attempted | Rehearsal]:
+    """Rehearse an update as :func:`simulate`, and yield first what is known without failures, then
+    each time that steps have failed, and at last the rehearsal.
+    """
+    parts = _with_subjects(by_environment(request))
+    passes: list[_Pass] = []
+    for part in parts.values():
+        passes.append(_Pass(part, CALM))
+        passes[-1].begin()
+        if passes[-1].calm.reason:
             break
-    unreached = [_compared_only(each) for each in list(parts.values())[len(found) :]]
-    return joined(parts, found, unreached)
+    unreached = [_compared_only(each) for each in list(parts.values())[len(passes) :]]
+    calm = joined(parts, [each.calm for each in passes], unreached)
+    settled = passes[0].first if len(parts) == 1 else ()
+    events = sum(len(each.events) for each in passes) * request.orders
+    yield Calm(calm, tuple(settled), events)
+
+    found: list[Rehearsal] = []
+    for each in passes:
+        found.append((yield from _rehearsed(each)))
+    yield joined(parts, found, unreached)
 
 
 def _compared_only(request: Request) -> Rehearsal:
@@ -103,29 +129,36 @@ def _with_subjects(parts: dict[str, Request]) -> dict[str, Request]:
     return chosen
 
 
-def _rehearsed(request: Request) -> Rehearsal:
-    """Rehearse an update in one environment, under one or two behaviours of AWS."""
-    found = _Pass(request, CALM).run()
-    return found if request.orders == 1 else _compared(request, found, _Pass(request, OTHER).run())
+def _rehearsed(calm: _Pass) -> Generator[Attempted, None, Rehearsal]:
+    """Let the steps of an update fail, and rehearse it under another behaviour of AWS too."""
+    found = yield from calm.run()
+    if calm.request.orders == 1:
+        return found
 
-
-def _compared(request: Request, found: Rehearsal, other: Rehearsal) -> Rehearsal:
-    """Add what only the other behaviour of AWS leads to; it is a warning,
-    unless the order alone does.
-    """
+    other = yield from _Pass(calm.request, OTHER).run()
     known = {_place(each) for each in found.problems}
     added = [each for each in other.problems if _place(each) not in known]
-    marked = [replace(each, message=f"depending on AWS: {each.message}") for each in added]
+    errors: set[tuple[str, str]] = set()
     if any(each.severity is Severity.ERROR for each in added):
-        ordered = _Pass(request, replace(CALM, seed=OTHER.seed, random_order=True)).run()
-        errors = {_place(each) for each in ordered.errors}
-        marked = [
-            each if _place(each) in errors else replace(each, severity=Severity.WARNING)
-            for each in marked
-        ]
+        ordered = _Pass(calm.request, replace(CALM, seed=OTHER.seed, random_order=True))
+        errors = {_place(each) for each in (yield from ordered.run()).errors}
+    return _compared(calm.request, found, added, errors)
+
+
+def _compared(
+    request: Request, found: Rehearsal, added: list[Problem], errors: set[tuple[str, str]]
+) -> Rehearsal:
+    """Add what only the other behaviour of AWS leads to; it is a warning,
+    unless the order alone leads to these errors.
+    """
+    marked = [replace(each, message=f"depending on AWS: {each.message}") for each in added]
+    problems = [
+        each if _place(each) in errors else replace(each, severity=Severity.WARNING)
+        for each in marked
+    ]
     notes = [f"what AWS does not document: {each.path} ({each.code})" for each in added]
     depends = (*_redeployments(request, found.steps), *notes)
-    return replace(found, problems=(*found.problems, *marked), depends_on_aws=depends)
+    return replace(found, problems=(*found.problems, *problems), depends_on_aws=depends)
 
 
 def _redeployments(request: Request, steps: tuple[RehearsedStep, ...]) -> Iterator[str]:
@@ -139,7 +172,7 @@ def _redeployments(request: Request, steps: tuple[RehearsedStep, ...]) -> Iterat
             properties = [
                 without(found[place].properties, "Tags") for found in (old, new) if place in found
             ]
-            if _BOTH not in each.serving.values() and properties[:1] != properties[1:]:
+            if BOTH not in each.serving.values() and properties[:1] != properties[1:]:
                 step = f"step {each.number}, {each.logical_id},"
                 yield f"whether {step} starts new instances for the same configuration"
 
@@ -161,12 +194,22 @@ def _place(problem: Problem) -> tuple[str, str, str]:
 
 @dataclass
 class _Pass:
-    """A rehearsal under one behaviour of AWS."""
+    """A rehearsal under one behaviour of AWS.
+
+    After :meth:`begin`, ``calm`` is the rehearsal without failures and ``events`` is what can fail.
+    ``first`` has the problems of ``calm`` that come before those of failures, ``last`` the others.
+    """
 
     request: Request
     behaviour: Behaviour
+    calm: Rehearsal = field(default_factory=lambda: Rehearsal({}))
+    first: tuple[Problem, ...] = ()
+    last: tuple[Problem, ...] = ()
+    events: tuple[Event, ...] = ()
+    _is_begun: bool = False
 
-    def run(self) -> Rehearsal:
+    def begin(self) -> None:
+        """Deploy NEW without failures, OLD again, NEW again, and delete it."""
         old, new = self.request.old, self.request.new
         with self._prepared() as meanwhile:
             trial = meanwhile.trial
@@ -181,36 +224,60 @@ class _Pass:
                 f"{what} {', '.join(name.rpartition('/')[2] for name in names)}"
                 for what, names in trial.account.not_simulated.items()
             ]
-        failures, problems = self._failures(steps)
         changes = data_changes(old, new)
         resources, simulated = coverage(old if new == NONE else new, trial.account.not_simulated)
         declared = {name for _, name in (*_declared(old), *_declared(new))}
-        return Rehearsal(
+        self.first = _unique(
+            *lost_data_problems(changes),
+            *update_problems(calm, declared, is_deletion=new == NONE, fleets=self.request.fleets),
+            *(each for each in noticed if each.path),
+        )
+        self.last = () if deletion is None else tuple(deletion_problems(deletion, declared))
+        self.calm = Rehearsal(
             status=calm.outcome.status,
             reason=calm.outcome.reason,
             steps=steps,
             replaced=calm.replaced(),
             may_be_replaced=tuple(_may_be_replaced(changes)),
-            failures=tuple(failures),
             instances=calm.instances(),
             callers=tuple(each.message for each in noticed),
             leftovers=calm.outcome.leftovers,
             way_back=_operation(way_back),
             deletion=_operation(deletion),
             not_simulated=(*opaque, *_not_simulated(self.request, calm)),
-            problems=_unique(
-                *lost_data_problems(changes),
-                *update_problems(
-                    calm, declared, is_deletion=new == NONE, fleets=self.request.fleets
-                ),
-                *(each for each in noticed if each.path),
-                *problems,
-                *(() if deletion is None else deletion_problems(deletion, declared)),
-            ),
+            problems=_unique(*self.first, *self.last),
             resources=resources,
             simulated=simulated,
             construct_paths=construct_paths(old, new),
             meanwhile=tuple(each.step.subject for each in meanwhile.moments),
+        )
+        if self.request.failures == "each":
+            self.events = tuple(_events(steps, answers=self.behaviour == CALM))
+        self._is_begun = True
+
+    def run(self) -> Generator[Attempted, None, Rehearsal]:
+        """Let each step fail too, and return the rehearsal."""
+        if not self._is_begun:
+            self.begin()
+        results: dict[int, Result] = {}
+        if self.events:
+            for index, result in self._results():
+                results[index] = result
+                yield Attempted()
+        found = [results[event.index] for event in self.events if event.index in results]
+        failures = sorted((each for each, _ in found), key=lambda each: (each.step, each.event))
+        problems = chain.from_iterable(each for _, each in found)
+        missed = [
+            f"the failure of step {event.step.number}, {event.step.logical_id}, which a second "
+            "deployment did not reach"
+            for event in self.events
+            if event.index not in results
+        ]
+        return replace(
+            self.calm,
+            failures=tuple(failures),
+            not_simulated=(*missed, *self.calm.not_simulated),
+            problems=_unique(*self.first, *problems, *self.last),
         )
 
     def _typed(self, steps: tuple[RehearsedStep, ...]) -> tuple[RehearsedStep, ...]:
@@ -256,56 +323,59 @@ class _Pass:
                 return way_back, None
         return way_back, Sequence(trial.deploy(NONE, new), _last(calm))
 
-    def _failures(self, steps: tuple[RehearsedStep, ...]) -> tuple[list[Failure], list[Problem]]:
-        failures, problems = list[Failure](), list[Problem]()
-        if self.request.failures == "none":
-            return failures, problems
-        waiting = list(_events(steps, answers=self.behaviour == CALM))
-        while waiting:
-            with self._prepared() as meanwhile:
-                trial, usual, is_clean = meanwhile.trial, meanwhile.trial.account.behaviour, True
-                while waiting and is_clean:
-                    step, event = waiting.pop(0)
-                    trial.set_fleets(self.request.fleets)
-                    behaviour = _failing(usual, step, event, trial, self._is_nested(step))
-                    outcome = trial.deploy(self.request.new, self.request.old, behaviour)
-                    sequence = Sequence(outcome, meanwhile.last)
-                    failures.append(_failure(step, sequence, event))
-                    find = revert_problems if event == "reverts" else failure_problems
-                    problems += find(sequence, step.logical_id, step.stack)
-                    is_clean = outcome.restored and event != "reverts" and not meanwhile.moments
-        return sorted(failures, key=lambda each: (each.step, each.event)), problems
+    def _results(self) -> Iterator[tuple[int, Result]]:
+        """Deploy NEW in a copy of this process, which lets each step fail in another one."""
+        with (
+            tempfile.TemporaryDirectory(prefix="rehearsal-") as folder,
+            self._prepared() as meanwhile,
+        ):
+            side = meanwhile.trial.account.copy(lambda: copy_process("in the update", folder))
+            if isinstance(side, Original):
+                with side:
+                    self._let_fail(meanwhile, side, folder)
+            try:
+                while (answer := side.receive()) is not None:
+                    yield answer
+                side.forget()
+            finally:
+                side.end()
+
+    def _let_fail(self, meanwhile: Meanwhile, original: Original, folder: str) -> None:
+        """Deploy NEW, and send the result of each event; the last answer is ``None``."""
+        trial = meanwhile.trial
+        trial.set_fleets(self.request.fleets)
+        failing = FailingSteps(
+            trial, self.events, folder, lambda index, result: original.send((index, result))
+        )
+        with failing:
+            outcome = trial.deploy(self.request.new, self.request.old)
+            if failing.event is not None:
+                failing.answer(_result(Sequence(outcome, meanwhile.last), failing.event))
+        original.send(None)
 
 
-def _events(
-    steps: tuple[RehearsedStep, ...], *, answers: bool
-) -> Iterator[tuple[RehearsedStep, FailureEvent]]:
+def _result(sequence: Sequence, event: Event) -> Result:
+    find = revert_problems if event.kind == "reverts" else failure_problems
+    problems = list(find(sequence, event.step.logical_id, event.step.stack))
+    return _failure(event.step, sequence, event.kind), problems
+
+
+def _events(steps: tuple[RehearsedStep, ...], *, answers: bool) -> Iterator[Event]:
     """Each step that can fail, then what can happen in place of a failure.
 
     With ``answers``, a new custom resource also answers FAILED. After an update its physical ID
     stays the same, whether the response is lost or says FAILED.
     """
     changing = [each for each in steps if not each.is_cleanup]
-    yield from ((each, "fails") for each in changing)
     created = [each for each in changing if each.action == "create" and answers]
-    yield from ((each, "answers FAILED") for each in created if is_custom(each.type))
-    yield from ((each, "reverts") for each in changing if _is_update(each))
-
-
-def _failing(
-    usual: Behaviour, step: RehearsedStep, event: FailureEvent, trial: Trial, is_nested: bool
-) -> Behaviour:
-    if event == "reverts":
-        changed = {
-            GENERATED.sub("", name) for name, serving in step.serving.items() if serving == _BOTH
-        }
-        reverted = [name for name in trial.endpoints() if GENERATED.sub("", name) in changed]
-        return replace(usual, endpoint_update="reverts", updated_endpoints=reverted)
-    when: When = "after" if event == "fails" else event
-    # Another stack may have the same logical ID. The name of a nested stack differs in each run,
-    # and a step has the name of the stack that it is nested in.
-    name = step.logical_id if is_nested else f"{step.stack}/{step.logical_id}"
-    return replace(usual, failing={**usual.failing, name: when})
+    custom = [each for each in created if is_custom(each.type)]
+    places: list[tuple[RehearsedStep, FailureEvent]] = [
+        *((each, "fails") for each in changing),
+        *((each, "answers FAILED") for each in custom),
+        *((each, "reverts") for each in changing if _is_update(each)),
+    ]
+    for index, (step, kind) in enumerate(places):
+        yield Event(index, step, kind)
 
 
 def _is_update(step: RehearsedStep) -> bool:
@@ -313,7 +383,7 @@ def _is_update(step: RehearsedStep) -> bool:
     as the creation of an adopted one does too.
     """
     is_update = step.action == "update" or step.type == ADOPTED_TYPE
-    return is_update and step.type in ENDPOINT_TYPES and _BOTH in step.serving.values()
+    return is_update and step.type in ENDPOINT_TYPES and BOTH in step.serving.values()
 
 
 def _last(sequence: Sequence) -> Moment | None:

@@ -123,6 +123,11 @@ class Trial:
         after = State.of(self.account)
         return Outcome(status, reason, moments_seen, before, after, tuple(remaining), late)
 
+    @property
+    def stack(self) -> str:
+        """The name of the stack that is being deployed or deleted."""
+        return self._recorder.stack
+
     def _stack(self, name: str) -> Stack:
         """The stack; one whose creation was rolled back is deleted first, as the CDK does."""
         stack = self.account.stacks.find(name)
