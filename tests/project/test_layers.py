@@ -97,6 +97,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "cdk_rehearse": (
         "errors",
+        "copies",
         "steps",
         "behaviour",
         "values",

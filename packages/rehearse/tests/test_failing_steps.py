@@ -41,6 +41,7 @@ def test_copy_of_an_account_changes_nothing_in_it(aws: SimulatedAccount, tmp_pat
                 is_answered = page.status == 200
             names = [each["Name"] for each in aws.client("s3").list_buckets()["Buckets"]]
             side.send((aws.endpoint_url, is_answered, names))
+    assert isinstance(side, Copy)
     url, is_answered, names = side.receive()
     side.forget()
     assert url != aws.endpoint_url
@@ -56,6 +57,7 @@ def test_copy_that_ends_without_an_answer_is_one_error(
     side = _copied(aws, tmp_path)
     if isinstance(side, Original):
         os.kill(os.getpid(), signal.SIGKILL)
+    assert isinstance(side, Copy)
     with pytest.raises(
         ConstructsTritonError, match="while step 1, Topic, fails, its process ended with SIGKILL"
     ):

@@ -16,13 +16,13 @@ import struct
 import sys
 import tempfile
 import traceback
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 from constructs_triton_core.errors import ConstructsTritonError
+from constructs_triton_core.processes.children import fork_process
 
 from .errors import StackError
 
@@ -183,7 +183,8 @@ def copy_process(work: str, folder: str) -> Copy | Original:
     """
     ours, theirs = socket.socketpair()
     seconds, _ = signal.getitimer(signal.ITIMER_PROF)
-    pid = _fork()
+    # The threads of the simulated account wait for requests, which only functions send.
+    pid = fork_process()
     if pid:
         theirs.close()
         return Copy(pid, ours, work)
@@ -198,16 +199,8 @@ def copy_process(work: str, folder: str) -> Copy | Original:
     return Original(theirs)
 
 
-def _fork() -> int:
-    with warnings.catch_warnings():
-        # Python 3.12 warns in a process with threads. Those of the simulated account wait for
-        # requests, which only functions send, and none is running.
-        warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
-        return os.fork()
-
-
 def _answerable(error: Exception) -> Exception:
-    """An error that can be pickled, with the traceback of one that nobody expects."""
+    """An error that can be pickled; the traceback of one that is a bug."""
     if isinstance(error, ConstructsTritonError | StackError):
         return error
     return RuntimeError("".join(traceback.format_exception(error)))

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ __all__ = [
     "Child",
     "Finished",
     "foreign_environment",
+    "fork_process",
     "forked",
     "own_environment",
     "python_command",
@@ -291,6 +293,17 @@ def run_child(
             child.end()
             raise
     return Finished(child.returncode, output, errors or "")
+
+
+def fork_process() -> int:
+    """Fork this process; return the process ID of the copy, and 0 in the copy.
+
+    The threads of this process must wait, and hold no lock that the copy needs.
+    """
+    with warnings.catch_warnings():
+        # Python 3.12 warns in a process with threads.
+        warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
+        return os.fork()
 
 
 def forked(function: Callable[[], int]) -> int:

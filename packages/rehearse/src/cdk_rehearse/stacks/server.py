@@ -5,7 +5,8 @@ and the response URLs of custom resources.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
@@ -63,6 +64,16 @@ class LoopbackServer:
         """Stop listening."""
         self._server.shutdown()
         self._thread.join()
+
+
+@contextmanager
+def serving(application: Any) -> Iterator[str]:
+    """Serve an application on a free port of loopback; yields the URL."""
+    server = LoopbackServer(application)
+    try:
+        yield server.url
+    finally:
+        server.stop()
 
 
 def _call(

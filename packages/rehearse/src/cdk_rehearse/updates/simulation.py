@@ -17,7 +17,7 @@ from constructs_triton_core.errors import InvalidValueError, TemplateError
 from constructs_triton_core.findings import Severity
 
 from ..behaviour import CALM, Behaviour
-from ..copies import Original, copy_process
+from ..copies import Copy, Original, copy_process
 from ..providers import is_custom
 from ..providers.provider import without
 from .analysis import Sequence
@@ -333,6 +333,7 @@ class _Pass:
             if isinstance(side, Original):
                 with side:
                     self._let_fail(meanwhile, side, folder)
+            assert isinstance(side, Copy)  # a copy has ended
             try:
                 while (answer := side.receive()) is not None:
                     yield answer
