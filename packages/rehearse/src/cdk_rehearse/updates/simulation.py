@@ -138,7 +138,7 @@ def _rehearsed(calm: _Pass) -> Generator[Attempted, None, Rehearsal]:
     other = yield from _Pass(calm.request, OTHER).run()
     known = {_place(each) for each in found.problems}
     added = [each for each in other.problems if _place(each) not in known]
-    errors: set[tuple[str, str]] = set()
+    errors: set[tuple[str, str, str]] = set()
     if any(each.severity is Severity.ERROR for each in added):
         ordered = _Pass(calm.request, replace(CALM, seed=OTHER.seed, random_order=True))
         errors = {_place(each) for each in (yield from ordered.run()).errors}
@@ -146,7 +146,7 @@ def _rehearsed(calm: _Pass) -> Generator[Attempted, None, Rehearsal]:
 
 
 def _compared(
-    request: Request, found: Rehearsal, added: list[Problem], errors: set[tuple[str, str]]
+    request: Request, found: Rehearsal, added: list[Problem], errors: set[tuple[str, str, str]]
 ) -> Rehearsal:
     """Add what only the other behaviour of AWS leads to; it is a warning,
     unless the order alone leads to these errors.
