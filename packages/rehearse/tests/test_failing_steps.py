@@ -58,13 +58,14 @@ def test_copy_that_ends_without_an_answer_is_one_error(
     if isinstance(side, Original):
         os.kill(os.getpid(), signal.SIGKILL)
     assert isinstance(side, Copy)
+    pid = side.pid
     with pytest.raises(
         ConstructsTritonError, match="while step 1, Topic, fails, its process ended with SIGKILL"
     ):
         side.receive()
     side.end()
     with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        os.waitpid(pid, os.WNOHANG)
 
 
 def test_failures_share_the_way_up_to_their_step(

@@ -291,11 +291,6 @@ class _Pass:
             for each in steps
         )
 
-    def _is_nested(self, step: RehearsedStep) -> bool:
-        """Whether a step changes a resource that neither version of its stack declares itself."""
-        place = (step.stack, step.logical_id)
-        return place not in {**_declared(self.request.old), **_declared(self.request.new)}
-
     @contextmanager
     def _prepared(self) -> Iterator[Meanwhile]:
         """A trial in which OLD is deployed, the fleets have their sizes and the
