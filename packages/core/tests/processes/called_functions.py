@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 
 
 def reverse(content: bytes) -> bytes:
@@ -30,3 +31,10 @@ def act(content: bytes) -> bytes:
         case b"environment":
             return os.environ.get("AWS_SECRET_ACCESS_KEY", "").encode()
     return str(os.getpid()).encode()
+
+
+def count(content: bytes, send: Callable[[bytes], None]) -> bytes:
+    """Send as many numbers as the request says before the answer."""
+    for number in range(int(content)):
+        send(str(number).encode())
+    return b"end"

@@ -6,6 +6,7 @@ import io
 import os
 import signal
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import called_functions
 import pytest
@@ -116,3 +117,30 @@ def test_interrupted_request_ends_the_process(
         with pytest.raises(KeyboardInterrupt):
             actor(b"")
     assert actor(b"") != before
+
+
+def test_parts_arrive_before_the_answer() -> None:
+    """What a function sends is handed over at once, and the next request gets its own answer."""
+    process = BoundedProcess("called_functions:count", has_parts=True)
+    parts: list[bytes] = []
+    call = partial(process.call, seconds=5, memory_bytes=MEMORY)
+    for _ in range(2):
+        assert call(b"3", receive_part=parts.append) == b"end"
+    assert parts == [b"0", b"1", b"2"] * 2
+
+    def refuse(_: bytes) -> None:
+        raise TimeoutError("the reader of the parts")
+
+    with pytest.raises(TimeoutError, match="the reader of the parts"):
+        call(b"3", receive_part=refuse)
+    assert call(b"0", receive_part=refuse) == b"end"
+    process.close()
+
+
+def test_function_that_waits_for_ever_is_ended() -> None:
+    """A call takes no processor time while it waits, so that only its silence ends it."""
+    process = BoundedProcess("called_functions:act")
+    with pytest.raises(OverBudgetError, match="its process does not answer"):
+        process.call(b"sleep", seconds=5, memory_bytes=MEMORY, silent_seconds=0.5)
+    assert process.call(b"", seconds=5, memory_bytes=MEMORY, silent_seconds=5)
+    process.close()

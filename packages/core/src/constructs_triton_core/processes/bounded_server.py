@@ -11,7 +11,7 @@ import struct
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.machinery import PathFinder
 from types import ModuleType
@@ -23,8 +23,10 @@ NO_LIMIT = 0
 
 REQUEST = struct.Struct(">dQQ")
 """What comes before the bytes of a request: seconds, bytes of memory, length."""
-ANSWER = struct.Struct(">?Q")
-"""What comes before the bytes of an answer: whether there is one, length."""
+ANSWER = struct.Struct(">BQ")
+"""What comes before the bytes of an answer: its kind, length."""
+NO_ANSWER, WHOLE, PART = range(3)
+"""The kinds of answers: not enough memory, the result of the function, what it sent before."""
 
 
 def read_exactly(stream: IO[bytes], length: int) -> bytes:
@@ -44,10 +46,15 @@ def serve(function: Callable[[bytes], bytes], requests: IO[bytes], answers: IO[b
             seconds, memory_bytes, length = REQUEST.unpack(read_exactly(requests, REQUEST.size))
             request = read_exactly(requests, length)
             answer = _call(function, request, seconds, memory_bytes)
-            answers.write(ANSWER.pack(answer is not None, len(answer or b"")) + (answer or b""))
-            answers.flush()
             if answer is None:
+                _write(answers, NO_ANSWER, b"")
                 return
+            _write(answers, WHOLE, answer)
+
+
+def _write(answers: IO[bytes], kind: int, content: bytes) -> None:
+    answers.write(ANSWER.pack(kind, len(content)) + content)
+    answers.flush()
 
 
 def _call(
@@ -93,7 +100,7 @@ def _import_bare(name: str) -> None:
         package.__path__ = spec.submodule_search_locations
 
 
-def _main(name: str, bare_packages: str, *path: str) -> None:
+def _main(name: str, bare_packages: str, has_parts: str, *path: str) -> None:
     """Answer the requests on standard input; what the function prints does
     not reach the answers.
     """
@@ -103,7 +110,10 @@ def _main(name: str, bare_packages: str, *path: str) -> None:
     for package in filter(None, bare_packages.split(",")):
         _import_bare(package)
     module, _, function = name.partition(":")
-    serve(getattr(import_module(module), function), sys.stdin.buffer, answers)
+    called = getattr(import_module(module), function)
+    if has_parts:
+        called = partial(called, send=partial(_write, answers, PART))
+    serve(called, sys.stdin.buffer, answers)
 
 
 if __name__ == "__main__":
