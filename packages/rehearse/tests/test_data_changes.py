@@ -43,6 +43,10 @@ def _database(policy: str | None = "Delete", **properties: Any) -> Resources:
     return _resource("AWS::RDS::DBInstance", policy, **{"Engine": "mysql", **properties})
 
 
+def _cache(**properties: Any) -> Resources:
+    return _resource("AWS::ElastiCache::ReplicationGroup", **properties)
+
+
 def _subnet_group(subnet: Any) -> Resources:
     properties = {"DBSubnetGroupDescription": "d", "SubnetIds": [subnet]}
     return {"Type": "AWS::RDS::DBSubnetGroup", "Properties": properties}
@@ -73,10 +77,15 @@ CASES: dict[str, tuple[Resources, Resources, tuple[str, ...]]] = {
         {"T": _resource("AWS::DynamoDB::Table", KeySchema=[*KEY, *KEY])},
         ("T", "replaced", "lost"),
     ),
-    "conditionally replaced": (
+    "another engine": (
         {"D": _database()},
         {"D": _database(Engine="postgres")},
-        ("D", "may be replaced", "lost"),
+        ("D", "replaced", "lost"),
+    ),
+    "conditionally replaced": (
+        {"C": _cache(AuthToken="one")},
+        {"C": _cache()},
+        ("C", "may be replaced", "lost"),
     ),
     "replaced by a replacement": (
         {
@@ -194,6 +203,22 @@ HARMLESS: dict[str, tuple[Resources, Resources]] = {
         {"D": _database(None, DBClusterIdentifier="c"), "Vpc": VPC},
         {"Vpc": VPC},
     ),
+    "properties that RDS changes in place": (
+        {"D": _database(MultiAZ=False, BackupRetentionPeriod=1, AvailabilityZone="us-east-1a")},
+        {"D": _database(MultiAZ=True, BackupRetentionPeriod=7)},
+    ),
+    "a name that CloudFormation refuses to replace, where it may do so": (
+        {
+            "C": _resource(
+                "AWS::ElastiCache::ReplicationGroup", ReplicationGroupId="c", AuthToken="a"
+            )
+        },
+        {"C": _resource("AWS::ElastiCache::ReplicationGroup", ReplicationGroupId="c")},
+    ),
+    "a read replica, whose data is that of its source": (
+        {"D": _database(SourceDBInstanceIdentifier="shop"), "Vpc": VPC},
+        {"Vpc": VPC},
+    ),
     "a longer retention": (
         {"L": _resource("AWS::Logs::LogGroup", RetentionInDays=7)},
         {"L": _resource("AWS::Logs::LogGroup", RetentionInDays=30)},
@@ -244,6 +269,13 @@ def test_transform_may_add_what_is_missing() -> None:
     assert [each.kind for each in changes.changes] == ["may be removed"]
     (problem,) = lost_data_problems(changes)
     assert problem.code == "rehearse-data-may-be-lost"
+
+
+def test_loop_of_unknown_size_may_add_what_is_missing() -> None:
+    """A template with a part that only a deployment knows may still have what it does not show."""
+    template = Template({"Resources": {"Vpc": VPC}}, unknown_parts=("Fn::ForEach::Queues",))
+    changes = data_changes(_version({"Queue": _queue()}), Version((StackVersion("S", template),)))
+    assert [each.kind for each in changes.changes] == ["may be removed"]
 
 
 def test_stack_that_is_gone_is_deleted() -> None:

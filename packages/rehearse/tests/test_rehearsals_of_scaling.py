@@ -108,6 +108,19 @@ def test_first_deployment_of_scaling(tmp_path: Path, resources: Resources, expec
     assert all(expected in message for _, message in found)
 
 
+@pytest.mark.parametrize(
+    ("metric", "is_unknown"),
+    [(OWN, True), ({**BACKLOG, "MetricName": "Other"}, True), (BACKLOG, False)],
+)
+def test_policy_on_another_metric_is_named_as_not_known(
+    tmp_path: Path, metric: dict[str, Any], is_unknown: bool
+) -> None:
+    """The report names a policy from 0 whose metric may or may not have a value, as not known."""
+    found = rehearsal(tmp_path, None, scaled(tracking(metric)))
+    line = "whether a policy of Target starts the first one from 0 instances"
+    assert (line in found.not_simulated) is is_unknown
+
+
 def test_update_is_a_warning_only_where_it_causes_it(tmp_path: Path) -> None:
     """A removed policy is reported, and bounds that had no policy before are not."""
     with_policy, without = scaled(stepping(), bounds=(1, 3)), scaled(bounds=(1, 3))

@@ -23,6 +23,7 @@ from constructs_triton_core.spelling import is_misspelling
 
 from ..errors import TemplateError
 from ..values.stand_ins import is_opaque
+from .conditional_replacements import replaces
 
 BOOLEANS = ("true", "false", "True", "False")
 """The strings that CloudFormation accepts as booleans, as cfn-lint's rule E3012 knows them."""
@@ -131,20 +132,29 @@ class ResourceSchema:
             )
 
     def replacing_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
-        """The properties that differ and can only be given at creation."""
+        """The properties that differ and can only be given at creation, as far as is known."""
         paths = [
             *self._paths("createOnlyProperties"),
             *((name,) for name in _REPLACING.get(self.type, ())),
         ]
-        return {path[0] for path in paths if value_at(old, path) != value_at(new, path)}
+        certain = {path[0] for path in paths if value_at(old, path) != value_at(new, path)}
+        conditional = self._conditional_changes(old, new)
+        return certain | {
+            name for name in conditional if replaces(self.type, name, old, new) is True
+        }
 
     def possibly_replacing_changes(
         self, old: Mapping[str, Any], new: Mapping[str, Any]
     ) -> set[str]:
+        """The properties that differ, and of which no source says whether they replace it."""
+        changed = self._conditional_changes(old, new)
+        unknown = {name for name in changed if replaces(self.type, name, old, new) is None}
+        return unknown - self.replacing_changes(old, new)
+
+    def _conditional_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
         """The properties that differ and replace a resource only in some cases."""
         paths = self._paths("conditionalCreateOnlyProperties")
-        changed = {path[0] for path in paths if value_at(old, path) != value_at(new, path)}
-        return changed - self.replacing_changes(old, new)
+        return {path[0] for path in paths if value_at(old, path) != value_at(new, path)}
 
     @property
     def create_only(self) -> set[str]:

@@ -44,8 +44,22 @@ def data_types() -> frozenset[str]:
 
 def holds_data(type: str, properties: Mapping[str, Any]) -> bool:
     """Whether a resource holds data itself."""
-    is_member = type in _MEMBERS or "DBClusterIdentifier" in properties
-    return type in data_types() and not is_member
+    if type in _MEMBERS or "DBClusterIdentifier" in properties or _is_replica(properties):
+        return False
+    return type in data_types()
+
+
+def _is_replica(properties: Mapping[str, Any]) -> bool:
+    """Whether a database is a read replica, whose data is that of its source.
+
+    Such a database gets no final snapshot either. With a time, the properties restore another
+    database from the backups of the source. Sources: RDS API reference,
+    RestoreDBInstanceToPointInTime; aws-cloudformation-resource-providers-rds, DeleteHandler.
+    """
+    sources = ("SourceDBInstanceIdentifier", "SourceDBClusterIdentifier")
+    times = ("RestoreTime", "UseLatestRestorableTime")
+    is_copy = any(properties.get(name) for name in sources)
+    return is_copy and not any(properties.get(name) for name in times)
 
 
 def is_protected(properties: Mapping[str, Any]) -> bool:

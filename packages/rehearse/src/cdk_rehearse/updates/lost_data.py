@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from constructs_triton_core.findings import Severity
 
 from .codes import CODES
-from .data_changes import DataChange, DataChanges, Kind
+from .data_change import DataChange, DataChanges, Kind
 from .report import Problem
 
 __all__ = ["DATA_CODES", "LOSES_DATA", "lost_data_problems"]

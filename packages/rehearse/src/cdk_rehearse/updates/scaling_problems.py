@@ -27,6 +27,15 @@ _POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
 _CONFIG, _ENDPOINT = "AWS::SageMaker::EndpointConfig", "AWS::SageMaker::Endpoint"
 _CODE, _WEIGHTS_CODE = "rehearse-scaling-cannot-act", "rehearse-all-weights-zero"
 _NAMESPACES = ("AWS/SageMaker", "/aws/sagemaker/Endpoints", "/aws/sagemaker/InferenceComponents")
+#: The metrics that have a value without instances or copies, on which a policy can start the first.
+#: Source: SageMaker developer guide, "Autoscale an asynchronous endpoint" and "Scale an endpoint to
+#: zero instances".
+_METRICS_WITHOUT_INSTANCES = (
+    "ApproximateBacklogSize",
+    "ApproximateBacklogSizePerInstance",
+    "HasBacklogWithoutCapacity",
+    "NoCapacityInvocationFailures",
+)
 _KEY = ("ResourceId", "ScalableDimension", "ServiceNamespace")
 
 
@@ -64,10 +73,27 @@ def scaling_problems(outcome: Outcome) -> Iterator[Problem]:
     yield from _without_traffic(outcome)
 
 
+def scaling_unknowns(outcome: Outcome) -> Iterator[str]:
+    """Yield what is not known of the way from zero: the metrics of which no source says it."""
+    for logical_id, scaling in _scalings(outcome.after):
+        if not _can_be_zero(scaling):
+            continue
+        starts = [_starts(policy) for policy in scaling.policies]
+        if None in starts and True not in starts:
+            yield f"whether a policy of {logical_id} starts the first one from 0 {scaling.unit}"
+
+
 def _problems(state: State) -> Iterator[Problem]:
+    for logical_id, scaling in _scalings(state):
+        yield from _without_policy(logical_id, scaling)
+        yield from _without_way_back(logical_id, scaling)
+
+
+def _scalings(state: State) -> Iterator[tuple[str, _Scaling]]:
+    """The scalable targets by logical ID; none if a policy may belong to any of them."""
     policies = [each for each in state.deployed.values() if each.request.type == _POLICY]
     if any(_target_of(policy) is None for policy in policies):
-        return  # The target of a policy is not known: it may be any of these.
+        return
 
     for (_, logical_id), target in state.deployed.items():
         # Targets of other services are not simulated.
@@ -75,9 +101,7 @@ def _problems(state: State) -> Iterator[Problem]:
             continue
         key = tuple(str(target.properties.get(name)) for name in _KEY)
         own = tuple(policy.properties for policy in policies if _target_of(policy) == key)
-        scaling = _Scaling(target.properties, own)
-        yield from _without_policy(logical_id, scaling)
-        yield from _without_way_back(logical_id, scaling)
+        yield logical_id, _Scaling(target.properties, own)
 
 
 def _target_of(policy: Deployed) -> tuple[str, ...] | None:
@@ -116,10 +140,9 @@ def _without_way_back(logical_id: str, scaling: _Scaling) -> Iterator[Problem]:
         )
         return
 
-    minima = [scaling.bounds[0], *(_number(each.get("MinCapacity")) for each in schedules)]
-    if 0 not in minima or is_started or not scaling.policies:
+    if not _can_be_zero(scaling) or not scaling.policies:
         return
-    if not any(_may_start(policy) for policy in scaling.policies):
+    if all(_starts(policy) is False for policy in scaling.policies):
         yield _warning(
             _CODE,
             logical_id,
@@ -130,17 +153,28 @@ def _without_way_back(logical_id: str, scaling: _Scaling) -> Iterator[Problem]:
         )
 
 
-def _may_start(policy: Mapping[str, Any]) -> bool:
-    """Whether a policy may start the first instance: it tracks no metric of what runs."""
+def _can_be_zero(scaling: _Scaling) -> bool:
+    """Whether the number can be 0, and no schedule raises it again."""
+    minima = [_number(each.get("MinCapacity")) for each in scaling.schedules]
+    is_started = any(_may_be_above_zero(each, "MinCapacity") for each in scaling.schedules)
+    return 0 in (scaling.bounds[0], *minima) and not is_started
+
+
+def _starts(policy: Mapping[str, Any]) -> bool | None:
+    """Whether a policy can start the first instance; ``None`` if its metric is not known."""
     tracking = policy.get("TargetTrackingScalingPolicyConfiguration")
     if not tracking:
         return True
     predefined = tracking.get("PredefinedMetricSpecification") or {}
     if str(predefined.get("PredefinedMetricType", "")).startswith("SageMaker"):
         return False
+
     metric = tracking.get("CustomizedMetricSpecification") or {}
-    is_of_sagemaker = metric.get("Namespace") in _NAMESPACES
-    return not (is_of_sagemaker and metric.get("MetricName") in METRICS_OF_INSTANCES)
+    if metric.get("Namespace") not in _NAMESPACES:
+        return None
+    if metric.get("MetricName") in METRICS_OF_INSTANCES:
+        return False
+    return True if metric.get("MetricName") in _METRICS_WITHOUT_INSTANCES else None
 
 
 def _without_traffic(outcome: Outcome) -> Iterator[Problem]:

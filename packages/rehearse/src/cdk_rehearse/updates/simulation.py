@@ -23,7 +23,8 @@ from ..providers.provider import without
 from .analysis import Sequence
 from .callers import caller_problems, calls
 from .coverage import coverage
-from .data_changes import DataChanges, data_changes
+from .data_change import DataChanges
+from .data_changes import data_changes
 from .environments import by_environment, joined
 from .failing_steps import BOTH, Event, FailingSteps
 from .lost_data import lost_data_problems
@@ -32,6 +33,7 @@ from .problems import deletion_problems, failure_problems, revert_problems, upda
 from .progress import Attempted, Calm
 from .recording import Moment
 from .report import GENERATED, Failure, FailureEvent, Operation, Problem, Rehearsal, RehearsedStep
+from .scaling_problems import scaling_unknowns
 from .trial import Trial, expect_known, opened
 from .versions import NONE, Request, Version, construct_paths
 
@@ -244,7 +246,11 @@ class _Pass:
             leftovers=calm.outcome.leftovers,
             way_back=_operation(way_back),
             deletion=_operation(deletion),
-            not_simulated=(*opaque, *_not_simulated(self.request, calm)),
+            not_simulated=(
+                *opaque,
+                *scaling_unknowns(calm.outcome),
+                *_not_simulated(self.request, calm),
+            ),
             problems=_unique(*self.first, *self.last),
             resources=resources,
             simulated=simulated,
