@@ -167,7 +167,50 @@ def test_each_simulated_type_with_a_name_is_in_the_list() -> None:
 def test_the_facts_name_types_and_properties_that_exist() -> None:
     """A type without a schema, or a misspelled property, would never be compared."""
     for kind, names in _IDENTIFYING.items():
-        assert set(names) <= resource_schema(kind).body["properties"].keys(), kind
+        first = {name.partition(".")[0] for name in names}
+        assert first <= resource_schema(kind).body["properties"].keys(), kind
+
+
+NESTED_OR_WITHOUT_NAME: dict[str, dict[str, Any]] = {
+    "AWS::AppSync::Resolver": {"FieldName": "me", "TypeName": "Query", "ApiId": "a"},
+    "AWS::ApiGateway::UsagePlanKey": {"KeyId": "a", "UsagePlanId": "b", "KeyType": "API_KEY"},
+    "AWS::CloudFront::OriginAccessControl": {
+        "OriginAccessControlConfig": {
+            "Name": "acme",
+            "OriginAccessControlOriginType": "s3",
+            "SigningBehavior": "always",
+            "SigningProtocol": "sigv4",
+        }
+    },
+    "AWS::EFS::MountTarget": {
+        "FileSystemId": "fs-0123456789abcdef0",
+        "SubnetId": "subnet-0123456789abcdef0",
+        "SecurityGroups": ["sg-0123456789abcdef0"],
+    },
+    "AWS::Lambda::Url": {"TargetFunctionArn": "acme", "AuthType": "NONE"},
+}
+
+
+@pytest.mark.parametrize("type", NESTED_OR_WITHOUT_NAME)
+def test_what_exists_once_collides_under_another_logical_id(
+    plain: SimulatedAccount, type: str
+) -> None:
+    """A resource that its service has once within another one is refused beside the old one."""
+    declared = {"Type": type, "Properties": NESTED_OR_WITHOUT_NAME[type]}
+    name = f"Once{type.replace(':', '')}"
+    stack = deploy(plain, {"A": declared}, name)
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    deploy(plain, {"B": declared}, name)
+    assert f"already exists in stack {stack.id}" in stack.reason
+
+
+def test_a_path_has_one_variable_part(plain: SimulatedAccount) -> None:
+    """A variable under another name is refused beside the old one, and a fixed part is not."""
+    stack = deploy(plain, {"A": _one("AWS::ApiGateway::Resource", ParentId="r")}, "Paths")
+    deploy(plain, {"B": _one("AWS::ApiGateway::Resource", ParentId="r", PathPart="{n}")}, "Paths")
+    assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
+    deploy(plain, {"B": _one("AWS::ApiGateway::Resource", ParentId="r", PathPart="n")}, "Paths")
+    assert stack.status == "UPDATE_COMPLETE"
 
 
 def test_a_harmless_replacement_does_not_collide(plain: SimulatedAccount) -> None:

@@ -27,7 +27,8 @@ from ..services.service_api import ServiceApi
 _FACTS: Mapping[str, Any] = json.loads(Path(__file__).with_name("rules.json").read_text())
 _IDENTIFYING = dict(each for facts in _FACTS["identifying"].values() for each in facts.items())
 """The identifying properties where the schema does not give them;
-the first one must have a value.
+the first one must have a value. Source: the API reference of each service, which refuses to create
+a second one.
 """
 _WITHOUT_CASE = re.compile(r"AWS::(IAM|RDS)::|AWS::SageMaker::Endpoint$")
 """Names that differ in case only are equal (API references: CreateRole, CreateDBInstance,
@@ -39,16 +40,28 @@ def _values(request: Request) -> list[str]:
     """The values that identify a resource; empty if the template leaves one to the service."""
     paths, required = resource_schema(request.type).identifying
     if request.type in _IDENTIFYING:
-        paths, required = [(name,) for name in _IDENTIFYING[request.type]], 1
+        paths, required = [tuple(name.split(".")) for name in _IDENTIFYING[request.type]], 1
     found = [value_at(request.properties, path) for path in paths]
     values = [str(each) if isinstance(each, str | int) else "" for each in found]
     return values if all(values[:required]) else []
 
 
+def _place(kind: str, values: list[str]) -> list[str]:
+    """What identifies a resource: its values, but for what its service does not tell apart.
+
+    A path of API Gateway has one variable below each part, whatever its name is: "A sibling of this
+    resource already has a variable path part" (aws/aws-cdk#25172).
+    """
+    if kind == "AWS::ApiGateway::Resource" and values and values[0].startswith("{"):
+        return ["{}", *values[1:]]
+    return values
+
+
 def _identifier(request: Request) -> tuple[str, ...]:
     """The type and the values that identify a resource."""
     fold = str.casefold if _WITHOUT_CASE.match(request.type) else str
-    return _FACTS["same_names"].get(request.type, request.type), *map(fold, _values(request))
+    values = _place(request.type, _values(request))
+    return _FACTS["same_names"].get(request.type, request.type), *map(fold, values)
 
 
 class Identifiers(dict[tuple[str, ...], tuple[str, str]]):
