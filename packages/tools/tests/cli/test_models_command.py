@@ -293,3 +293,37 @@ def test_region_and_profile_reach_the_session(monkeypatch: pytest.MonkeyPatch, s
         run("list", "--bucket", "models", *options)
     found = [(each["region_name"], each["profile_name"]) for each in made]
     assert found == [(None, None), ("eu-west-1", None), (None, "p")]
+
+
+def test_removed_model_is_restored_with_its_last_archive(
+    tmp_path: Path, s3: Any, command: Command
+) -> None:
+    """Of the archives that a name has had, the one that it had when it was removed serves again;
+    a model of a stack belongs to the stack as before.
+    """
+    path = write_models(tmp_path / "r", "net")
+    command("add", "net", str(path))
+    (path / "net" / "1" / "model.py").write_text(MODEL_CODE + "# new\n")
+    newer = command("add", "net", str(path))["target_models"]
+    command("add", "nest", str(path), "--model", "net")
+    update_index(s3, "models", "models/", lambda index: index.with_deployment("S", newer, 1.0))
+    command("remove", "net", "--yes")
+    command("remove", "nest")
+    assert command("restore", "net")["target_models"] == newer
+    assert command("restore", "net")["target_models"] == newer
+    listed = command("list")
+    assert [(row["name"], row["is_deployed"]) for row in listed["models"]] == [("net", True)]
+    assert listed["removed_models"] == []
+
+
+def test_model_without_an_archive_is_not_restored(
+    tmp_path: Path, s3: Any, command: Command
+) -> None:
+    """After ``--delete-archive``, and for a name that never existed, the error says what to do."""
+    command("add", "net", str(write_models(tmp_path / "r", "net")))
+    command("remove", "net", "--delete-archive", "--yes")
+    for name in ("net", "never"):
+        with pytest.raises(
+            InvalidValueError, match=f"add the model with `models add {name} SOURCE"
+        ):
+            command("restore", name)

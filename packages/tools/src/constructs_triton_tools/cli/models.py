@@ -25,6 +25,7 @@ _ACTIONS = {
     "list": "list the models and their archives",
     "add": "add a model, or replace its archive",
     "remove": "remove a model from the index",
+    "restore": "give a removed model its last archive again",
     "sync": "add all models of a repository",
 }
 
@@ -88,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     models_copy.add_arguments(
         actions.add_parser("copy", help="copy a model of Hugging Face into a folder or to S3")
     )
-    for name in ("add", "remove"):
+    for name in ("add", "remove", "restore"):
         parsers[name].add_argument("name", metavar="NAME", help="name of the model in the index")
     add_source = parsers["add"].add_argument
     add_source("source", type=Path, metavar="SOURCE", help="a model repository, or a .tar.gz")
@@ -115,7 +116,13 @@ def run(arguments: argparse.Namespace) -> int:
             "because during an update an endpoint may still "
             "load an archive whose name was removed today"
         )
-    actions = {"list": _list, "add": _add, "remove": _remove, "sync": _sync}
+    actions = {
+        "list": _list,
+        "add": _add,
+        "remove": _remove,
+        "restore": _restore,
+        "sync": _sync,
+    }
     return actions[arguments.action](arguments, _library(arguments))
 
 
@@ -152,7 +159,7 @@ def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
         origin = "deployed" if model.is_deployed else "added"
         print_lines(f"{model.name:{width}}  {model.target_model}  {size}  {origin}")
     for name in removed:
-        print_lines(f"{name:{width}}  deployed, but not in the index; `models add` restores it")
+        print_lines(f"{name:{width}}  deployed, but not in the index; see `models restore`")
     for target_model in nameless:
         print_lines(f"{'':{width}}  {target_model}  (no name)")
     return 0
@@ -190,15 +197,22 @@ def _remove(arguments: argparse.Namespace, library: ModelLibrary) -> int:
     return 0
 
 
+def _restore(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    _print({arguments.name: library.restore(arguments.name)}, arguments)
+    return 0
+
+
 def _question_of_removal(arguments: argparse.Namespace, library: ModelLibrary) -> str:
     """Return what to ask before a model is removed; empty if nothing is lost."""
     name = arguments.name
     if any(model.name == name and model.is_deployed for model in library.models()):
-        also = " and its archive is deleted" if arguments.delete_archive else ""
+        also, command = "", f"models restore {name}"
+        if arguments.delete_archive:
+            also, command = " and its archive is deleted", f"models add {name} SOURCE"
         return (
-            f"{name} belongs to a stack: its callers get errors{also}. A deployment restores it "
-            "only if it changes the models or the keys of the repository; `models add` restores it "
-            f"immediately. To remove it for good, remove it from the app. Remove {name} from "
+            f"{name} belongs to a stack: its callers get errors{also}. `{command}` restores it "
+            "immediately, and a deployment only if it changes the models or the keys of the "
+            f"repository. To remove it for good, remove it from the app. Remove {name} from "
             f"{library.url} now?"
         )
     if arguments.delete_archive:

@@ -162,7 +162,7 @@ class ModelLibrary:
     def remove(self, name: str, *, delete_archive: bool = False) -> str:
         """Remove a model from the index, and return its archive.
 
-        A model that a stack has deployed is missing until :meth:`add` restores it, or until a
+        A model that a stack has deployed is missing until :meth:`restore` is called, or until a
         deployment changes the models or the keys of the repository. To remove it for good, remove
         it from the app.
 
@@ -176,6 +176,20 @@ class ModelLibrary:
             ArchiveError: AWS returned an error or cannot be reached.
         """
         return self._prefix.forget(name, is_deleting=delete_archive)
+
+    def restore(self, name: str) -> str:
+        """Give a removed model its last archive again, and return this archive.
+
+        A model that has not been removed stays as it is.
+
+        Args:
+            name: Name that the model had in the index.
+
+        Raises:
+            InvalidValueError: the archive was deleted, or the index never had the name.
+            ArchiveError: AWS returned an error or cannot be reached.
+        """
+        return self._prefix.restore(name)
 
     def sync(
         self,

@@ -129,6 +129,32 @@ class ModelPrefix:
             self._update(lambda before: before.without_retired({target_model}))
         return target_model
 
+    def restore(self, name: str) -> str:
+        """Let a removed name refer to its last archive again; return the target model.
+
+        An archive without a name is kept with the time when it lost it, until it is deleted.
+        """
+        with _errors(self.url):
+            index = read_index(self._client, self._bucket, self._prefix)
+            present = self._objects()
+        if name in index.target_models:
+            return index.target_models[name]
+
+        lost = {
+            target: since
+            for target, since in index.retired.items()
+            if target in present and name in (pattern_owner(target), _plain_owner(target))
+        }
+        if not lost:
+            raise InvalidValueError(
+                f"{self.url}: no archive of {name!r} without a name exists, so it cannot be "
+                f"restored; add the model with `models add {name} SOURCE`, or deploy a change of "
+                "the models"
+            )
+        target_model = max(lost, key=lambda target: lost[target])
+        self.name({name: target_model})
+        return target_model
+
     def prune(self, retention_seconds: float) -> list[str]:
         """Delete archives of this module that have had no name for this long;
         return their target models.
@@ -183,6 +209,11 @@ def find_prefix(session: boto3.Session, stack: str, resource: str | None) -> Mod
         )
     bucket, _, prefix = chosen[0].removeprefix("s3://").partition("/")
     return ModelPrefix(session, bucket, prefix)
+
+
+def _plain_owner(target_model: str) -> str:
+    """The model of an archive that is not named after its content."""
+    return target_model.removesuffix(".tar.gz")
 
 
 @contextmanager
