@@ -245,3 +245,27 @@ def test_step_of_a_nested_stack_that_fails_rolls_its_parent_back(tmp_path: Path)
         ("Topic", "UPDATE_ROLLBACK_COMPLETE"),
         ("Nested", "UPDATE_ROLLBACK_COMPLETE"),
     ]
+
+
+def test_instances_of_a_nested_stack_fail_one_by_one(tmp_path: Path) -> None:
+    """Of two nested stacks with the same logical IDs, the step that fails is in the one that the
+    report names, by the path of its construct.
+    """
+    url = f"https://s3.us-east-1.amazonaws.com/{ASSETS}/inner.json"
+
+    def resources(label: str) -> dict[str, Any]:
+        inside = {"TemplateURL": url, "Parameters": {"Label": label}}
+        nested = {"Type": "AWS::CloudFormation::Stack", "Properties": inside}
+        return {"North": nested, "South": {**nested, "DependsOn": "North"}}
+
+    files = {"inner.json": json.dumps(inner()).encode()}
+    found = rehearsal(tmp_path, resources("one"), resources("two"), failures="each", files=files)
+    steps = ["North/Topic", "North", "South/Topic", "South"]
+    assert [each.place for each in found.steps] == steps
+    assert [(each.place, each.reason.split(": ")[0]) for each in found.failures] == [
+        ("North/Topic", "North"),
+        ("North", "North"),
+        ("South/Topic", "South"),
+        ("South", "South"),
+    ]
+    assert {each.type for each in found.steps} == {"AWS::SNS::Topic", "AWS::CloudFormation::Stack"}

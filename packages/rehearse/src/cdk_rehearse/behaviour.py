@@ -42,9 +42,10 @@ class Behaviour:
             change of ``RetainAllVariantProperties`` alone leads to this call.
         failure_rate: Share of the changes to resources that fail, from 0 to 1.
         failing: Logical IDs, or ``STACK/ID``, of resources that cannot be created, updated or
-            replaced, and whether they fail before or after the service carried out the change. A
-            custom resource that fails after it lost its function's response; with ``"answers
-            FAILED"``, the function did its work and answers so.
+            replaced, and whether they fail before or after the service carried out the change. In a
+            nested stack it is ``STACK/NESTED/ID``. A custom resource that fails after it lost its
+            function's response; with ``"answers FAILED"``, the function did its work and answers
+            so.
         failing_restore: The same for resources that the rollback of an update cannot restore.
         failing_delete: Logical IDs of resources that cannot be deleted.
         without_capacity: Instance types of which SageMaker can start no instance.
@@ -106,7 +107,7 @@ class Behaviour:
 
         Args:
             logical_id: Logical ID of the resource.
-            stack: Name of its stack.
+            stack: Path of its stack: its name, or ``STACK/NESTED`` for a nested stack.
             is_custom: Whether it is a custom resource, which does not lose its function's response
                 at random.
         """

@@ -51,7 +51,8 @@ def fail_each_change(
     those of the deployment without failures.
     """
     for step, when in product([each for each in steps if each.action in _CHANGES], _WHEN):
-        yield attempt(aws, deploy, replace(aws.behaviour, failing={step.subject: when}), step, when)
+        name = f"{step.place}/{step.subject}" if step.place else step.subject
+        yield attempt(aws, deploy, replace(aws.behaviour, failing={name: when}), step, when)
 
 
 def attempt(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Action = Literal[
@@ -20,10 +20,14 @@ class Step:
     The actions ``start``, ``rollback`` and ``end`` are the beginning, turning point and end of an
     operation; their subject is the status of the stack. That of ``meanwhile`` is what happened
     between two operations.
+
+    ``place`` is the path of the stack of the resource, as ``Stack.path``: two nested stacks can
+    have the same logical ID. Steps are equal whatever their places.
     """
 
     action: Action
     subject: str
+    place: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.action} {self.subject}"

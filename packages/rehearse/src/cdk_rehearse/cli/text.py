@@ -69,7 +69,7 @@ def _coverage(found: Rehearsal) -> Iterator[str]:
 
 
 def _summary(found: Rehearsal, named: Named) -> Iterator[str]:
-    changed = len({(step.stack, step.logical_id) for step in found.steps})
+    changed = len({(step.stack, step.place) for step in found.steps})
     counts = f"{_counted(changed, 'resource')} changed, {len(found.replaced)} replaced"
     stacks = ", ".join(f"{name} {status}" for name, status in found.status.items())
     yield f"{stacks or 'nothing to do'}: {counts}. Simulated, not AWS."
@@ -106,7 +106,7 @@ def _steps(found: Rehearsal, named: Named) -> Iterator[str]:
         ("", "step", "type", "construct", "answers", "may read v1", "may read v2")
     ]
     for step in found.steps:
-        path = named(step.logical_id)
+        path = named(step.place)
         rows.append(
             (
                 str(step.number),
@@ -167,7 +167,7 @@ def _list_of(leftovers: Iterable[Leftover], named: Named) -> str:
 
 
 def _event(failure: Failure, named: Named) -> str:
-    return named(failure.logical_id) + _EVENTS.get(failure.event, "")
+    return named(failure.place or failure.logical_id) + _EVENTS.get(failure.event, "")
 
 
 def _facts(found: Rehearsal, named: Named) -> Iterator[str]:

@@ -107,7 +107,7 @@ class Change:
         self._keep(resource, request, physical, current)
         status = "CREATE_COMPLETE" if current is None else "UPDATE_COMPLETE"
         self.stack.record(resource.logical_id, resource.type, physical.id, status)
-        self.engine.inspect(Step(operation.kind, resource.logical_id))
+        self.engine.inspect(Step(operation.kind, resource.logical_id, self.stack.path))
 
     def _request(self, resource: Resource) -> Request:
         declared = self._evaluator().evaluate(dict(resource.properties))
@@ -152,14 +152,16 @@ class Change:
 
     def _carry_out_or_fail(self, operation: _Operation) -> Physical:
         request, provider = operation.request, self.engine.providers.of(operation.request.type)
-        self.engine.before_change(request.logical_id)
-        place, behaviour = (request.logical_id, request.stack_name), self.engine.behaviour
-        failure = behaviour.failure(*place, is_custom=is_custom(request.type))
+        place = f"{self.stack.path}/{request.logical_id}"
+        self.engine.before_change(place)
+        failure = self.engine.behaviour.failure(
+            request.logical_id, self.stack.path, is_custom=is_custom(request.type)
+        )
         physical: Physical | None = None
         try:
             with failing(failure):
                 physical = operation.carry_out(provider)
-            failure = self.engine.after_change(request.logical_id)
+            failure = self.engine.after_change(place)
             with failing(failure):
                 pass
         except StackError as error:

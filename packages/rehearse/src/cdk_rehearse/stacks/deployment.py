@@ -194,7 +194,7 @@ class Deployer(Engine):
             raise
         stack.resources[logical_id] = old
         stack.record(logical_id, kind, physical_id, "UPDATE_COMPLETE")
-        self.inspect(Step("restore", logical_id))
+        self.inspect(Step("restore", logical_id, stack.path))
 
     def _clean_up(self, stack: Stack, status: str, removals: list[tuple[Deployed, bool]]) -> None:
         """Delete resources that the stack no longer has;
@@ -229,7 +229,7 @@ class Deployer(Engine):
             raise
         self.stacks.identifiers.remove(deployed)
         stack.record(request.logical_id, request.type, physical_id, "DELETE_COMPLETE")
-        self.inspect(Step("delete", request.logical_id))
+        self.inspect(Step("delete", request.logical_id, stack.path))
 
     def _backwards(self, stack: Stack) -> list[Deployed]:
         """The stack's resources, each before the resources that it depends on."""

@@ -34,9 +34,9 @@ class Engine:
     begin_cleanup: Callable[[], None] = lambda: None
     """Called when an update or its rollback is complete, before anything is deleted."""
     before_change: Callable[[str], None] = lambda _: None
-    """Called with the logical ID before a service carries out a change."""
+    """Called with the place of a resource, ``STACK/ID``, before a service carries out a change."""
     after_change: Callable[[str], When | None] = lambda _: None
-    """Called with the logical ID after that; returns whether the change fails nevertheless."""
+    """Called with that place afterwards; returns whether the change fails nevertheless."""
 
     @property
     def behaviour(self) -> Behaviour:

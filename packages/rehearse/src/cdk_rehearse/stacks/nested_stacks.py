@@ -32,7 +32,9 @@ class NestedStack(Provider):
             raise StackError(
                 f"stacks are nested more than {_MOST_DEEP} deep; is one nested in itself?"
             )
+        parent = self._deployer.stacks.get(request.stack_id)
         stack = self._deployer.stacks.add(self.name(request))
+        stack.path = f"{parent.path}/{request.logical_id}"
         self._depth += 1
         try:
             self._deployer.deploy(stack, template, _parameters(request))

@@ -83,6 +83,8 @@ class Stack:
         roll_back: Resumes a rollback of an update that failed, as ``ContinueUpdateRollback`` does.
             Default: no rollback failed.
         shown: Replaces the stand-ins of unknown values in a reason. Default: there are none.
+        path: The stack's name. For a nested stack, the path of its parent and its logical ID, as
+            ``Shop/Search``: its own name differs after each deployment. Default: the name.
     """
 
     name: str
@@ -100,6 +102,10 @@ class Stack:
     termination_protection: bool = False
     roll_back: Callable[[], None] | None = None
     shown: Callable[[str], str] = str
+    path: str = ""
+
+    def __post_init__(self) -> None:
+        self.path = self.path or self.name
 
     def enter(self, status: str, reason: str = "") -> None:
         """Set the status of the stack and record an event.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -70,7 +70,7 @@ class Sequence:
         return tuple(found)
 
     def _step(self, number: int, previous: Moment | None, moment: Moment) -> RehearsedStep:
-        stack, logical_id = moment.stack, moment.step.subject
+        place, logical_id = moment.step.place, moment.step.subject
         resources = (
             self.outcome.before.resources if moment.is_cleanup else self.outcome.after.resources
         )
@@ -80,14 +80,15 @@ class Sequence:
         data = [each for each in moment.data if each.waits and not each.use.has_previous_key]
         return RehearsedStep(
             number,
-            stack,
+            moment.stack,
             moment.step.action,
             logical_id,
-            _type_of(both, stack, logical_id),
+            both.get((place, logical_id), ("",))[0],
             moment.is_cleanup or moment.step.action == "delete",
             {name: _during(earlier.get(name), later.get(name)) for name in {**earlier, **later}},
             _all_read([*old, *data]),
             _all_read(each for each in moment.readings if not self.is_old(each)),
+            nested=place.removeprefix(moment.stack).removeprefix("/"),
         )
 
     def replaced(self) -> tuple[str, ...]:
@@ -139,17 +140,6 @@ class Sequence:
                     found.append((before, after))
             previous = {**previous, **present}
         return found
-
-
-def _type_of(
-    resources: Mapping[tuple[str, str], tuple[str, str]], stack: str, logical_id: str
-) -> str:
-    """The type of a resource of a stack, or of a stack nested in it;
-    empty if it no longer exists.
-    """
-    if (stack, logical_id) in resources:
-        return resources[stack, logical_id][0]
-    return next((kind for (_, name), (kind, _) in resources.items() if name == logical_id), "")
 
 
 def _by_variant(moment: Moment | None) -> dict[tuple[str, str], Count]:

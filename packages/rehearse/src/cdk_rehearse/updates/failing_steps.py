@@ -53,13 +53,13 @@ class FailingSteps:
     event: Event | None = None
     original: Original | None = None
     _copies: dict[Copy, Event] = field(default_factory=dict)
-    _waiting: dict[tuple[str, str], list[RehearsedStep]] = field(default_factory=dict)
+    _waiting: dict[str, list[RehearsedStep]] = field(default_factory=dict)
     _reverted: dict[int, list[str]] = field(default_factory=dict)
 
     def __enter__(self) -> FailingSteps:
         """Watch the changes of the next deployment."""
         for event in self.events:
-            steps = self._waiting.setdefault((event.step.stack, event.step.logical_id), [])
+            steps = self._waiting.setdefault(f"{event.step.stack}/{event.step.place}", [])
             if event.step not in steps:
                 steps.append(event.step)
             if event.kind == "reverts":
@@ -93,9 +93,9 @@ class FailingSteps:
             self.original.send(value)
         raise AssertionError("a copy ends with its answer")
 
-    def _before_change(self, logical_id: str) -> None:
-        """Let SageMaker revert the update of an endpoint that is about to begin."""
-        for event in self._events_at(logical_id):
+    def _before_change(self, place: str) -> None:
+        """Let SageMaker revert the update of an endpoint that is about to begin, at ``STACK/ID``."""
+        for event in self._events_at(place):
             if event.kind == "reverts" and self._is_copied(event):
                 account = self.trial.account
                 account.behaviour = replace(
@@ -104,10 +104,10 @@ class FailingSteps:
                     updated_endpoints=self._reverted[event.index],
                 )
 
-    def _after_change(self, logical_id: str) -> When | None:
+    def _after_change(self, place: str) -> When | None:
         """Return how the change fails that a service has just carried out."""
-        failures = [event for event in self._events_at(logical_id) if event.kind != "reverts"]
-        steps = self._waiting.get(self._place(logical_id))
+        failures = [event for event in self._events_at(place) if event.kind != "reverts"]
+        steps = self._waiting.get(place)
         if steps:
             del steps[0]
 
@@ -116,24 +116,19 @@ class FailingSteps:
                 return "answers FAILED" if event.kind == "answers FAILED" else "after"
         return None
 
-    def _events_at(self, logical_id: str) -> Iterator[Event]:
+    def _events_at(self, place: str) -> Iterator[Event]:
         """What can happen at the step that is carried out; nothing more in a copy."""
-        steps = self._waiting.get(self._place(logical_id))
+        steps = self._waiting.get(place)
         for event in self.events:
             if steps and event.step == steps[0] and self.event is None:
                 yield event
-
-    def _place(self, logical_id: str) -> tuple[str, str]:
-        return self.trial.stack, logical_id
 
     def _is_copied(self, event: Event) -> bool:
         """Copy the process for an event; return whether this is the copy."""
         while len(self._copies) >= _most_copies():
             self._take_answers()
 
-        work = (
-            f"with step {event.step.number}, {event.step.logical_id}, that {_HAPPENS[event.kind]}"
-        )
+        work = f"with step {event.step.number}, {event.step.place}, that {_HAPPENS[event.kind]}"
         side = self.trial.account.copy(lambda: copy_process(work, self.folder))
         if isinstance(side, Copy):
             self._copies[side] = event

@@ -116,6 +116,8 @@ def _declaration(stack: StackVersion | None, logical_id: str) -> Place | None:
     if stack is None or stack.file is None:
         return None
     file = str(stack.file)
+    # Of a resource in a nested stack, this template declares the nested stack.
+    logical_id = logical_id.partition("/")[0]
     start = re.compile(rf"\s*[\"']?{re.escape(logical_id)}[\"']?\s*:")
     is_resource = False
     for number, line in enumerate(_lines(file), 1):

@@ -36,7 +36,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class State:
-    """The resources of all stacks: type and physical ID by stack and logical ID."""
+    """The resources of all stacks: type and physical ID by path of the stack and logical ID."""
 
     resources: Mapping[tuple[str, str], tuple[str, str]]
     deployed: Mapping[tuple[str, str], Deployed] = field(default_factory=dict, compare=False)
@@ -46,7 +46,7 @@ class State:
         """Return the present state."""
         stacks = [stack for stack in account.stacks.all if stack.status != "DELETE_COMPLETE"]
         deployed = {
-            (stack.name, name): each for stack in stacks for name, each in stack.resources.items()
+            (stack.path, name): each for stack in stacks for name, each in stack.resources.items()
         }
         kinds = {place: (each.request.type, each.physical.id) for place, each in deployed.items()}
         return cls(kinds, deployed)

@@ -83,6 +83,8 @@ class RehearsedStep:
         may_read_old: Whether a new instance may read the old models after the step; ``None`` if no
             endpoint runs them or nothing is known.
         may_read_new: The same for the new models.
+        nested: Logical IDs of the nested stacks that the resource is in, from the outermost,
+            separated by ``/``. Default: it is in ``stack`` itself.
     """
 
     number: int
@@ -94,6 +96,12 @@ class RehearsedStep:
     serving: Mapping[str, str] = field(default_factory=dict)
     may_read_old: bool | None = None
     may_read_new: bool | None = None
+    nested: str = ""
+
+    @property
+    def place(self) -> str:
+        """The logical ID, after those of the nested stacks that it is in."""
+        return f"{self.nested}/{self.logical_id}" if self.nested else self.logical_id
 
 
 @dataclass(frozen=True)
@@ -129,6 +137,8 @@ class Failure:
         reason: Why the operation, or its rollback, failed.
         serving: What each endpoint serves at the end.
         leftovers: Resources that remain without a stack.
+        place: The logical ID, after those of the nested stacks that the resource is in, separated
+            by ``/``.
     """
 
     step: int
@@ -138,6 +148,7 @@ class Failure:
     reason: str = ""
     serving: Mapping[str, str] = field(default_factory=dict)
     leftovers: tuple[Leftover, ...] = ()
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -211,8 +222,8 @@ class Rehearsal:
         simulated: How many of these are simulated. The others are compared by their schema.
         acknowledged: The errors and warnings that the user has acknowledged.
         unused_acknowledgements: Acknowledgements of the user that no error and no warning matches.
-        construct_paths: Path of the construct below its stack, by logical ID; a resource that the
-            CDK did not write has none.
+        construct_paths: Path of the construct below its stack, by logical ID, and by
+            ``NESTED/ID`` in nested stacks; a resource that the CDK did not write has none.
         meanwhile: What happened between OLD and NEW, as ``meanwhile`` asked for.
     """
 
@@ -261,6 +272,8 @@ class Rehearsal:
             text: A text of the rehearsal.
         """
         paths = self.construct_paths
+        if text in paths:
+            return paths[text]
         return _LOGICAL_ID.sub(
             lambda match: paths.get(match["generated"] or match[0], match[0]), text
         )

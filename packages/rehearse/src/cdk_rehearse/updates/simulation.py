@@ -358,7 +358,7 @@ class _Pass:
 
 def _result(sequence: Sequence, event: Event) -> Result:
     find = revert_problems if event.kind == "reverts" else failure_problems
-    problems = list(find(sequence, event.step.logical_id, event.step.stack))
+    problems = list(find(sequence, event.step.place, event.step.stack))
     return _failure(event.step, sequence, event.kind), problems
 
 
@@ -404,7 +404,7 @@ def _failure(step: RehearsedStep, sequence: Sequence, event: FailureEvent) -> Fa
     outcome = sequence.outcome
     serving = sequence.serving(_last(sequence))
     end = outcome.last_status, outcome.reason, serving, outcome.leftovers
-    return Failure(step.number, step.logical_id, event, *end)
+    return Failure(step.number, step.logical_id, event, *end, place=step.place)
 
 
 def _not_simulated(request: Request, calm: Sequence) -> Iterator[str]:

@@ -17,6 +17,7 @@ from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.errors import InvalidValueError, TemplateError
 
 from ..template_parsing import parse_template, read_template_file
+from .nested_paths import paths_in_nested_stacks
 from .sources import Frame, sources_of
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ class StackVersion:
         region: Region; empty if the stack is not bound to one.
         names: All names that select it.
         parameters: Values of the template's parameters. Default: those of the template.
-        paths: Path of each construct by logical ID, from the path of the stack on. Default: not
-            known.
+        paths: Path of each construct by logical ID, from the path of the stack on, and by
+            ``NESTED/ID`` in nested stacks. Default: not known.
         needs: Environments of the stacks that it depends on.
         file: The file with the template. Default: it was not read from a file.
         sources: Where the app creates each construct, by its path. Default: not known.
@@ -216,6 +217,7 @@ def deployed_version(stack: str, text: str, parameters: Mapping[str, str]) -> Ve
 def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
     for assembly, artifact in whole.artifacts():
         account, _, region = assembly.environment(artifact).removeprefix("aws://").partition("/")
+        metadata = assembly.construct_metadata(artifact)
         yield StackVersion(
             assembly.stack_name(artifact),
             assembly.template(artifact),
@@ -223,15 +225,16 @@ def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
             "" if account in _UNKNOWN else account,
             "" if region in _UNKNOWN else region,
             assembly.stack(artifact).names,
-            paths=assembly.construct_paths(artifact),
+            paths={**assembly.construct_paths(artifact), **paths_in_nested_stacks(metadata)},
             needs=assembly.needed_environments(artifact),
             file=assembly.template_file(artifact),
-            sources=sources_of(assembly.construct_metadata(artifact)),
+            sources=sources_of(metadata),
         )
 
 
 def construct_paths(*versions: Version) -> dict[str, str]:
-    """Return the path of each resource below its stack, by logical ID.
+    """Return the path of each resource below its stack, by logical ID, in nested stacks also by
+    ``NESTED/ID``.
 
     The CDK derives a logical ID from this path, so two stacks have the same path for the same
     logical ID. The path is in the template if the CDK's command line ran the app, and beside the

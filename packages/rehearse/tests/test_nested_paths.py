@@ -1,0 +1,40 @@
+"""Paths of constructs in nested stacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from cdk_rehearse import rehearse
+
+pytestmark = pytest.mark.e2e
+
+
+class Branch(cdk.NestedStack):
+    """A nested stack of which an app has several instances, one of them in another."""
+
+    def __init__(self, scope: Construct, id: str, *, label: str) -> None:
+        super().__init__(scope, id)
+        sns.Topic(self, "Topic", display_name=label)
+
+
+def synthesize(folder: Path, label: str) -> Path:
+    app = cdk.App(outdir=str(folder), builtin_cloud_formation_validation=False)
+    stack = cdk.Stack(app, "Shops")
+    north = Branch(stack, "North", label=label)
+    Branch(stack, "South", label=label)
+    Branch(north, "Harbor", label=label)
+    app.synth()
+    return folder
+
+
+def test_steps_of_nested_stacks_have_the_paths_of_their_own_constructs(tmp_path: Path) -> None:
+    """Each instance of a class of nested stacks is named by its own path, at any depth."""
+    old, new = (synthesize(tmp_path / label, label) for label in ("one", "two"))
+    found = rehearse(old, new, failures="none", orders=1)
+    topics = [each.place for each in found.steps if each.type == "AWS::SNS::Topic"]
+    assert sorted(map(found.named, topics)) == ["North/Harbor/Topic", "North/Topic", "South/Topic"]
