@@ -183,6 +183,7 @@ def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
         f"{found.place_of(each)} ({each.severity}[{each.code}])" for each in found.acknowledged
     )
     unused = (f"{each} matches no problem; remove it" for each in found.unused_acknowledgements)
+    yield from _listed("synth warns", found.synthesis_warnings)
     yield from _listed("acknowledged", [*map(named, known), *unused])
 
 

@@ -22,6 +22,7 @@ from .lookups import expect_looked_up
 from .lost_data import lost_data_problems
 from .places import with_places
 from .report import Rehearsal
+from .synthesis_warnings import added_warnings
 from .template_errors import template_errors
 from .versions import NONE, Failures, Request, Version, construct_paths, read_version
 
@@ -84,7 +85,11 @@ def rehearse(
             found = _looked_up(request)
     except TemplateError as error:
         raise _with_lost_data(error, before, after) from None
-    found = replace(found, problems=(*found.problems, *errors.found))
+    found = replace(
+        found,
+        problems=(*found.problems, *errors.found),
+        synthesis_warnings=added_warnings(before, after),
+    )
     return acknowledged(with_places(found, before, after), known)
 
 

@@ -225,6 +225,8 @@ class Rehearsal:
         construct_paths: Path of the construct below its stack, by logical ID, and by
             ``NESTED/ID`` in nested stacks; a resource that the CDK did not write has none.
         meanwhile: What happened between OLD and NEW, as ``meanwhile`` asked for.
+        synthesis_warnings: Warnings that the synthesis of NEW wrote, and that of OLD did not. They
+            are no problems of the rehearsal.
     """
 
     status: Mapping[str, str]
@@ -247,6 +249,7 @@ class Rehearsal:
     unused_acknowledgements: tuple[str, ...] = ()
     construct_paths: Mapping[str, str] = field(default_factory=dict)
     meanwhile: tuple[str, ...] = ()
+    synthesis_warnings: tuple[str, ...] = ()
 
     @property
     def errors(self) -> list[Problem]:

@@ -19,6 +19,7 @@ from constructs_triton_core.errors import InvalidValueError, TemplateError
 from ..template_parsing import parse_template, read_template_file
 from .nested_paths import paths_in_nested_stacks
 from .sources import Frame, sources_of
+from .synthesis_warnings import synthesis_warnings
 
 if TYPE_CHECKING:
     from ..services.service_api import Place
@@ -59,6 +60,7 @@ class StackVersion:
         needs: Environments of the stacks that it depends on.
         file: The file with the template. Default: it was not read from a file.
         sources: Where the app creates each construct, by its path. Default: not known.
+        warnings: The warnings that the synthesis wrote, each with the path of its construct.
     """
 
     name: str
@@ -72,6 +74,7 @@ class StackVersion:
     needs: frozenset[str] = frozenset()
     file: Path | None = None
     sources: Mapping[str, Frame] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     @property
     def environment(self) -> str:
@@ -229,6 +232,7 @@ def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
             needs=assembly.needed_environments(artifact),
             file=assembly.template_file(artifact),
             sources=sources_of(metadata),
+            warnings=tuple(synthesis_warnings(metadata)),
         )
 
 
