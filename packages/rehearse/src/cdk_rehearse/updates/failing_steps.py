@@ -94,7 +94,7 @@ class FailingSteps:
         raise AssertionError("a copy ends with its answer")
 
     def _before_change(self, place: str) -> None:
-        """Let SageMaker revert the update of an endpoint that is about to begin, at ``STACK/ID``."""
+        """Let SageMaker revert the update of an endpoint that is about to begin."""
         for event in self._events_at(place):
             if event.kind == "reverts" and self._is_copied(event):
                 account = self.trial.account
