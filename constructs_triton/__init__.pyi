@@ -55,6 +55,7 @@ from .cdk.repository.properties import RepositoryCheck as RepositoryCheck
 from .cdk.repository.properties import TargetModelNaming as TargetModelNaming
 from .cdk.repository.target_model import TargetModel as TargetModel
 from .cdk.scaling.endpoint_variant import EndpointVariant as EndpointVariant
+from .cdk.scaling.off_switch import OffSwitch as OffSwitch
 from .cdk.scaling.scalable_copy_count import TritonScalableCopyCount as TritonScalableCopyCount
 from .cdk.scaling.scalable_instance_count import (
     TritonScalableInstanceCount as TritonScalableInstanceCount,

@@ -39,6 +39,7 @@ CALLER = 'iam.Role(self, "R", assumed_by=iam.AccountRootPrincipal())'
 SCALED = ".auto_scale_instance_count(min_capacity=1, max_capacity=2)"
 BACKLOG = '.scale_on_backlog("B", target_backlog_per_instance=3)'
 QUEUE = 'async_inference=AsyncInferenceConfig(bucket=s3.Bucket(self, "B"))'
+SWITCH = 'off_switch=OffSwitch(self, "Night")'
 FROM_HINT = "<hint>"
 """What the message says after "write", or in the quotes after "did you mean"."""
 
@@ -73,20 +74,21 @@ MISTAKES: dict[str, Mistake] = {
     "underscore in a name": mistake(
         ENSEMBLE, "doc_understand", "doc-understand", more='endpoint_name="doc_understand"'
     ),
+    "name of a switch": mistake(ENSEMBLE, '"Night"', more='off_switch="Night", endpoint_name="x"'),
     "switch without a name": mistake(
         ENSEMBLE,
-        'off_switch="Night"',
-        'off_switch="Night", endpoint_name="x"',
-        more='off_switch="Night"',
+        SWITCH,
+        f'{SWITCH}, endpoint_name="x"',
+        more=SWITCH,
     ),
     "switch of an adopted endpoint": mistake(
         ENSEMBLE,
         "adopt_existing=True, ",
         "",
-        more='adopt_existing=True, off_switch="Night", endpoint_name="x"',
+        more=f'adopt_existing=True, {SWITCH}, endpoint_name="x"',
     ),
     "switch of an asynchronous endpoint": mistake(
-        ENSEMBLE, 'off_switch="Night", ', "", more=f'off_switch="Night", endpoint_name="x", {QUEUE}'
+        ENSEMBLE, f"{SWITCH}, ", "", more=f'{SWITCH}, endpoint_name="x", {QUEUE}'
     ),
     "misspelled ensemble": mistake(
         ENSEMBLE.replace('"pipeline"', '"pipelin"'), '"pipelin"', '"<hint>"'
@@ -143,10 +145,7 @@ MISTAKES: dict[str, Mistake] = {
         then=f'{SCALED}.scale_on_schedule("N", schedule="0 20 ? * MON *", min_capacity=1)',
     ),
     "crontab line of a switch": mistake(
-        ENSEMBLE,
-        '"30 6 1 * *"',
-        more='off_switch="Night", endpoint_name="x"',
-        then='.off_switch.add_schedule("N", off="30 6 1 * *")',
+        'OffSwitch(self, "Night").add_schedule("N", off="30 6 1 * *")', '"30 6 1 * *"'
     ),
     "GPU scaling without GPU": mistake(
         ENSEMBLE,

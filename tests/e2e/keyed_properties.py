@@ -30,7 +30,6 @@ from files_states import State
 
 import constructs_triton as library
 from constructs_triton.cdk import DeployTimeFunctions
-from constructs_triton.cdk.scaling.off_switch import OffSwitch
 from constructs_triton_core.errors import InvalidValueError
 
 STACK = "Keyed"
@@ -45,7 +44,7 @@ def constructs() -> list[type]:
     """The public constructs and the other public classes of which something may be under a key."""
     public = [getattr(library, name) for name in library.__all__]
     classes = [each for each in public if inspect.isclass(each) and issubclass(each, Construct)]
-    return [each for each in (*classes, DeployTimeFunctions, OffSwitch) if methods(each)]
+    return [each for each in (*classes, DeployTimeFunctions) if methods(each)]
 
 
 def methods(owner: type) -> list[str]:
@@ -165,10 +164,10 @@ class KeyedStack(cdk.Stack):
             self._call(DeployTimeFunctions.of(self), "configure")
             self._make(library.TritonMultiModelEndpoint)
             return
-        if owner is OffSwitch:
-            name = {"endpoint_name": "digits", "off_switch": "Night"}
-            created = self._make(library.TritonEndpoint, **name).off_switch
-            self._call(created, "add_schedule", "Evening", off=SCHEDULE)
+        if owner is library.OffSwitch:
+            switch = library.OffSwitch(self, "Night")
+            self._make(library.TritonEndpoint, endpoint_name="digits", off_switch=switch)
+            self._call(switch, "add_schedule", "Evening", off=SCHEDULE)
             return
         created = self._with_keys(owner)
         if owner is library.TritonModelRepository:

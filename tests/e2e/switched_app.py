@@ -14,6 +14,7 @@ from constructs import Construct
 from constructs_triton import (
     InstanceType,
     ModelSource,
+    OffSwitch,
     TritonEndpoint,
     TritonModelRepository,
     TritonMultiModelEndpoint,
@@ -62,6 +63,14 @@ class SwitchedStack(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str, *, models: Path, state: State) -> None:
         super().__init__(scope, id)
+        night = None
+        if state.has_switch:
+            night = OffSwitch(self, "Night")
+            night.add_schedule(
+                "Daily",
+                off=scheduler.ScheduleExpression.cron(hour="20", minute="0"),
+                on=scheduler.ScheduleExpression.cron(hour="7", minute="0"),
+            )
         served = TritonMultiModelEndpoint if state.has_many else TritonEndpoint
         endpoint = served(
             self,
@@ -71,16 +80,10 @@ class SwitchedStack(cdk.Stack):
             ),
             instance_type=InstanceType.of(state.instance_type),
             endpoint_name=ENDPOINT,
-            off_switch="Night" if state.has_switch else None,
+            off_switch=night,
             scaling_guard=state.has_guard,
             verify_update=True,
         )
-        if state.has_switch:
-            endpoint.off_switch.add_schedule(
-                "Daily",
-                off=scheduler.ScheduleExpression.cron(hour="20", minute="0"),
-                on=scheduler.ScheduleExpression.cron(hour="7", minute="0"),
-            )
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
         count.scale_on_invocations_per_instance("Load", max_requests_per_second=10)
         endpoint.add_alarms(no_invocations_for=cdk.Duration.hours(2))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from aws_cdk import Stack, Stage
+from aws_cdk import Stack
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.properties import RequestOptions, UpdateOptions
@@ -28,7 +27,6 @@ from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.options.variant_options import STRATEGIES
 from constructs_triton.cdk.permissions.places import Place, check_places
 from constructs_triton.cdk.validation.limit_checks import unknown_value
-from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_lookup_dummy, is_token
@@ -97,32 +95,25 @@ def _places(requests: RequestOptions, variants: Sequence[SettledVariant]) -> Ite
 
 def check_off_switch(
     scope: Construct,
-    id: str,
     resource: ResourceOptions,
     requests: RequestOptions,
     update: UpdateOptions,
 ) -> None:
-    """Check the name of an ``off_switch``, and the other properties of its endpoint.
+    """Check that an ``off_switch`` fits the endpoint.
 
     Raises:
-        InvalidValueError: the stack cannot have such a switch, the endpoint has no literal name, or
+        InvalidValueError: the switch is in another stack, the endpoint has no literal name, or
             a property contradicts the deletion.
     """
     name, switch = resource["endpoint_name"], update["off_switch"]
     if switch is None:
         return
-    stack, stage = Stack.of(scope), Stage.of(scope)
-    _check_switch_name(stack, switch, "" if scope is not stack else id)
-    if stack.nested_stack_parent is not None:
+    stack, other_stack = Stack.of(scope), Stack.of(switch)
+    if other_stack is not stack:
         raise InvalidValueError(
-            f"off_switch: not supported in nested stack {stack.node.path}, whose parent sets its "
-            "parameters; use a stack that is not nested"
-        )
-    if stage is not None and any(isinstance(each, Stack) for each in stage.node.scopes):
-        # aws-cloudformation/cloudformation-coverage-roadmap#1789: CodePipeline uses the default.
-        raise InvalidValueError(
-            f"off_switch: not supported in stage {stage.node.path} of a pipeline, because each of "
-            "its deployments would turn the endpoint on; deploy this stack with `cdk deploy`"
+            f"off_switch: must be in stack {stack.node.path} of the endpoint, since an update of "
+            f"one stack turns it off, is in {other_stack.node.path}; "
+            "create an OffSwitch in the stack of the endpoint"
         )
     if name is None or (is_token(name) and not is_lookup_dummy(name)):
         raise InvalidValueError(
@@ -140,24 +131,6 @@ def check_off_switch(
         raise InvalidValueError(
             f"off_switch: not supported together with {which}, "
             f"which keeps a deleted endpoint; remove {which}"
-        )
-
-
-def _check_switch_name(stack: Stack, name: str, own_id: str) -> None:
-    from constructs_triton.cdk.scaling.off_switch import OffSwitch
-
-    # Source: CloudFormation user guide, "Parameters": the logical id is alphanumeric, at most 255
-    # characters.
-    if is_token(name) or not re.fullmatch("[A-Za-z][A-Za-z0-9]{0,199}", name):
-        raise InvalidValueError(
-            "off_switch: must be letters and digits, since it begins the name of a parameter, got "
-            f'{shown(name)}; write for example "Night"'
-        )
-    found = stack.node.try_find_child(name)
-    if name == own_id or not (found is None or isinstance(found, OffSwitch)):
-        raise InvalidValueError(
-            f"off_switch: must not be the id of another construct of stack {stack.node.path}, got "
-            f'"{name}"; write for example "{name}Switch"'
         )
 
 

@@ -70,7 +70,6 @@ from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.limit_checks import check_range
-from constructs_triton_core.tokens import is_lookup_dummy
 
 if TYPE_CHECKING:
     from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
@@ -100,9 +99,8 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         log_retention: logs.RetentionDays | None,
     ) -> None:
         name, policy = resource["endpoint_name"], resource["removal_policy"]
-        update = _without_stand_in(update)
         check_unique_name(scope, id, "endpoint_name", name)
-        check_off_switch(scope, id, resource, requests, update)
+        check_off_switch(scope, resource, requests, update)
         if container_metrics:
             models = models.publish_metrics(_metrics_name(scope, id, name))
         settled = settle_variants(
@@ -393,11 +391,6 @@ def _metrics_name(scope: Construct, id: str, endpoint_name: str | None) -> str:
     from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
 
     return metrics_name(scope, id, endpoint_name)
-
-
-def _without_stand_in(update: UpdateOptions) -> UpdateOptions:
-    """Leave out a switch whose name a lookup brings: the next synthesis has it."""
-    return {**update, "off_switch": None} if is_lookup_dummy(update["off_switch"]) else update
 
 
 def _check_kept(settled: Sequence[SettledVariant], policy: RemovalPolicy | None) -> None:

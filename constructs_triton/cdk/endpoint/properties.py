@@ -29,6 +29,7 @@ from constructs_triton.cdk.options.variant_options import (
     check_variant_options,
 )
 from constructs_triton.cdk.repository.properties import CompressionType
+from constructs_triton.cdk.scaling.off_switch import OffSwitch
 from constructs_triton.cdk.validation.properties import check_properties, refuse_properties
 from constructs_triton_core.declared_values import Value, part_of, with_defaults
 from constructs_triton_core.errors import InvalidValueError
@@ -107,14 +108,14 @@ class UpdateOptions(TypedDict, total=False):
         ),
     ]
     off_switch: Annotated[
-        str | None,
+        OffSwitch | None,
         Value(
-            "Name of a switch that turns the endpoint off and on, by hand or at night: an update "
-            "of the stack deletes it and creates it again. Endpoints with the same name in a stack "
+            "Turns the endpoint off and on, by hand or at night: an update "
+            "of the stack deletes it and creates it again. Endpoints with the same switch "
             "are off together. Needs an ``endpoint_name``. Not supported together with "
             "``async_inference``, ``adopt_existing`` and a "
             "``removal_policy`` that keeps the endpoint.",
-            example='"Night"',
+            example='OffSwitch(self, "Night")',
         ),
     ]
     scaling_guard: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from aws_cdk import Resource, Stack
 from aws_cdk import aws_ec2 as ec2
@@ -25,14 +25,12 @@ from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint
 from constructs_triton.cdk.permissions.grantees import grantee_findings
 from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.repository.model_repository import annotate
+from constructs_triton.cdk.scaling.off_switch import OffSwitch, connect_endpoint
 from constructs_triton.cdk.validation.arguments import check_string
 from constructs_triton.cdk.validation.endpoint_names import known_endpoint_name
 from constructs_triton.cdk.validation.property_types import GRANTEE, check_has
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
-
-if TYPE_CHECKING:
-    from constructs_triton.cdk.scaling.off_switch import OffSwitch
 
 _ADOPTED_ID = "Default"  # also a name of ``node.default_child``
 ImportedT = TypeVar("ImportedT", bound="SageMakerEndpoint")
@@ -135,7 +133,7 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     _cfn_endpoint_config: sagemaker.CfnEndpointConfig
     _role: iam.IRole
     _connections: ec2.Connections | None
-    _off_switch: OffSwitch | None = None
+    _is_switched = False
 
     # Endpoints that exist already.
 
@@ -178,7 +176,7 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     def endpoint_ref(self) -> sagemaker_references.EndpointReference:
         """The reference that other constructs of the CDK use."""
         # A reference to a resource that an OffSwitch deletes would be an error.
-        return super().endpoint_ref if self._off_switch else self._cfn_endpoint.endpoint_ref
+        return super().endpoint_ref if self._is_switched else self._cfn_endpoint.endpoint_ref
 
     @property
     def cfn_endpoint(self) -> sagemaker.CfnEndpoint:
@@ -194,19 +192,6 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     def role(self) -> iam.IRole:
         """The execution role of all containers."""
         return self._role
-
-    @property
-    def off_switch(self) -> OffSwitch:
-        """The switch that turns the endpoint off and on, and its schedules.
-
-        Raises:
-            InvalidValueError: the endpoint has no ``off_switch``.
-        """
-        if self._off_switch is None:
-            raise InvalidValueError(
-                f"{self.node.path}: has no switch; set off_switch on the endpoint"
-            )
-        return self._off_switch
 
     @property
     def grant_principal(self) -> iam.IPrincipal:
@@ -233,7 +218,7 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
         *,
         adopts: bool | None = None,
         key: kms.IKey | None = None,
-        switch: str | None = None,
+        switch: OffSwitch | None = None,
     ) -> sagemaker.CfnEndpoint:
         """Create the endpoint with its configuration, and set its name and ARN.
 
@@ -263,9 +248,8 @@ class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
             resource_name=name_in_endpoint_arn(self._physical_name),
         )
         if switch is not None and endpoint_name is not None:
-            from constructs_triton.cdk.scaling.off_switch import OffSwitch
-
-            self._off_switch = OffSwitch.of(self, endpoint, switch)
+            connect_endpoint(switch, self, endpoint)
+            self._is_switched = True
             self._known_endpoint_name = endpoint_name
             self._endpoint_arn = endpoint_arn_of(self, endpoint_name)
             self._has_arn_of_token = is_token(endpoint_name)

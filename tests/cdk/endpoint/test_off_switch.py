@@ -29,11 +29,13 @@ from cdk_apps import (
     synthesize,
     write_repository,
 )
+from constructs import Construct
 from template_lint import lint
 
 from constructs_triton import (
     AsyncInferenceConfig,
     Deployment,
+    OffSwitch,
     TritonComponentEndpoint,
     TritonEndpoint,
 )
@@ -57,7 +59,8 @@ def other_stack(stack: cdk.Stack, id: str) -> cdk.Stack:
 
 def add_switched(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
     """Add an endpoint ``digits`` with a switch ``Night``."""
-    return add_endpoint(stack, path, endpoint_name="digits", off_switch="Night", **props)
+    night = OffSwitch(stack, "Night")
+    return add_endpoint(stack, path, endpoint_name="digits", off_switch=night, **props)
 
 
 def switched_types(template: dict[str, Any]) -> list[str]:
@@ -145,12 +148,12 @@ def test_one_switch_for_several_endpoints(stack: cdk.Stack, tmp_path: Path) -> N
     and one with another switch by its own parameter.
     """
     models = write_repository(tmp_path / "models")
-    first = add_many(stack, models, "First", endpoint_name="first", off_switch="Night")
-    second = add_many(stack, models, "Second", endpoint_name="second", off_switch="Night")
-    third = add_many(stack, models, "Third", endpoint_name="third", off_switch="Weekend")
-    assert first.off_switch is second.off_switch
-    for each in (first, third):
-        each.off_switch.add_schedule("Daily", off=EVENING)
+    night = OffSwitch(stack, "Night")
+    weekend = OffSwitch(Construct(stack, "Switches"), "Weekend")
+    for name, switch in {"first": night, "second": night, "third": weekend}.items():
+        add_many(stack, models, name.title(), endpoint_name=name, off_switch=switch)
+    for switch in (night, weekend):
+        switch.add_schedule("Daily", off=EVENING)
     template = synthesize(stack)
     found = resources(template, "AWS::SageMaker::Endpoint")
     conditions = {each["Properties"]["EndpointName"]: each["Condition"] for each in found.values()}
@@ -253,8 +256,8 @@ def test_reference_to_what_may_not_exist_is_an_error(
 
 def test_reference_with_the_condition_is_accepted(stack: cdk.Stack, tmp_path: Path) -> None:
     """As the error says, a resource or output of the user may have the condition of the switch."""
-    endpoint = add_switched(stack, tmp_path)
-    switch = endpoint.off_switch
+    switch = OffSwitch(stack, "Night")
+    endpoint = add_endpoint(stack, tmp_path, endpoint_name="digits", off_switch=switch)
     output = cdk.CfnOutput(stack, "Right", value=endpoint.cfn_endpoint.attr_endpoint_name)
     output.condition = switch.condition
     queue = sqs.CfnQueue(stack, "Queue", queue_name=endpoint.cfn_endpoint.attr_endpoint_name)
@@ -282,7 +285,8 @@ def test_schedule_asks_for_an_update_of_the_stack(stack: cdk.Stack, tmp_path: Pa
     """CloudFormation's API has the request; it keeps all other parameters,
     those added later too.
     """
-    switch = add_switched(stack, tmp_path).off_switch
+    switch = OffSwitch(stack, "Night")
+    add_endpoint(stack, tmp_path, endpoint_name="digits", off_switch=switch)
     switch.add_schedule("Daily", off=EVENING, on=MORNING)
     later = cdk.CfnParameter(stack, "Later", default="x")
     cdk.CfnOutput(stack, "Used", value=later.value_as_string)
@@ -315,7 +319,7 @@ def test_schedule_may_only_update_this_stack(stack: cdk.Stack, tmp_path: Path) -
     """The role of both schedules has one permission,
     and one to write to the queue for refused updates.
     """
-    switch = add_switched(stack, tmp_path).off_switch
+    switch = OffSwitch(stack, "Night")
     queue = sqs.Queue(stack, "Refused")
     switch.add_schedule(
         "Daily",
@@ -343,7 +347,7 @@ def test_schedule_may_only_update_this_stack(stack: cdk.Stack, tmp_path: Path) -
 
 def test_schedule_of_another_type_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """The error shows the expected form, and adds nothing."""
-    switch = add_switched(stack, tmp_path).off_switch
+    switch = OffSwitch(stack, "Night")
     with pytest.raises(
         InvalidValueError, match=r"on: must be of type ScheduleExpression.*\.expression\("
     ):
@@ -371,25 +375,46 @@ def test_schedule_of_another_type_is_refused(stack: cdk.Stack, tmp_path: Path) -
             "together with removal_policy.*; remove removal_policy",
         ),
         ({"adopt_existing": True}, "together with adopt_existing.*; remove adopt_existing"),
-        ({"off_switch": True}, 'off_switch: must be of type str, got True; write "Night"'),
-        ({"off_switch": ""}, "off_switch: must be letters and digits.*; write for example"),
-        ({"off_switch": "at night"}, "off_switch: must be letters and digits.*; write for example"),
-        ({"off_switch": cdk.Fn.ref("Name")}, "off_switch: must be letters and digits"),
-        (
-            {"off_switch": "Endpoint"},
-            'the id of another construct .*; write for example "EndpointSwitch"',
-        ),
-        ({"off_switch": "EndpointModels"}, 'id of another construct .*"EndpointModelsSwitch"'),
+        ({"off_switch": True}, r'must be of type OffSwitch, got True; write OffSwitch\(self, "'),
+        ({"off_switch": "Dusk"}, r'got "Dusk"; write OffSwitch\(self, "Dusk"\)'),
     ],
 )
 def test_contradicting_property_is_refused(
     stack: cdk.Stack, tmp_path: Path, props: dict[str, Any], message: str
 ) -> None:
     """What keeps a deleted endpoint, or gives it another name, is an error that names the fix."""
-    given = {"endpoint_name": "digits", "off_switch": "Night", **props}
+    given = {"endpoint_name": "digits", "off_switch": OffSwitch(stack, "Night"), **props}
     with pytest.raises(InvalidValueError, match=message):
         add_endpoint(stack, tmp_path, **given)
     assert stack.node.try_find_child("Endpoint") is None
+
+
+def test_switch_of_another_stack_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A parameter turns off what is in its own stack, and the error names both stacks."""
+    night = OffSwitch(other_stack(stack, "Other"), "Night")
+    with pytest.raises(InvalidValueError, match=r"off_switch: must be in stack Test.*is in Other;"):
+        add_endpoint(stack, tmp_path, endpoint_name="digits", off_switch=night)
+
+
+@pytest.mark.parametrize(
+    "id",
+    ["", "at night", "1st", "N" * 201, cdk.Fn.ref("Name"), True],
+    ids=["empty", "space", "digit", "long", "token", "bool"],
+)
+def test_id_that_cannot_name_a_parameter_is_refused(stack: cdk.Stack, id: Any) -> None:
+    """The id begins the name of a parameter, which has letters and digits alone."""
+    with pytest.raises(InvalidValueError, match=r'letters and digits.*write .*"Night"\)'):
+        OffSwitch(stack, id)
+    assert not stack.node.children
+
+
+def test_second_switch_of_a_name_is_refused(stack: cdk.Stack) -> None:
+    """Two switches of a stack cannot share a parameter, wherever they are in it."""
+    OffSwitch(stack, "Night")
+    scope = Construct(stack, "Inner")
+    with pytest.raises(InvalidValueError, match=r'NightRunning exists.*OffSwitch\(self, "Night2"'):
+        OffSwitch(scope, "Night")
+    OffSwitch(scope, "Night2")
 
 
 def test_endpoints_with_zero_instances_are_refused(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -400,7 +425,7 @@ def test_endpoints_with_zero_instances_are_refused(stack: cdk.Stack, tmp_path: P
     with pytest.raises(
         InvalidValueError, match=r"off_switch: not supported on component endpoints.*zero"
     ):
-        TritonComponentEndpoint(stack, "Shared", instance_type=GPU, off_switch="Night")  # type: ignore[call-arg]
+        TritonComponentEndpoint(stack, "Shared", instance_type=GPU, off_switch=object())  # type: ignore[call-arg]
 
 
 def test_stacks_that_lose_the_value_are_refused(tmp_path: Path) -> None:
@@ -410,17 +435,12 @@ def test_stacks_that_lose_the_value_are_refused(tmp_path: Path) -> None:
     stack, models = make_stack(), write_repository(tmp_path / "models")
     app = stack.node.root
     assert isinstance(app, cdk.App)
-    given: dict[str, Any] = {"endpoint_name": "digits", "off_switch": "Night"}
     with pytest.raises(
         InvalidValueError, match=r"nested stack Test/Inner.*; use a stack that is not nested"
     ):
-        add_many(cdk.NestedStack(stack, "Inner"), models, **given)
+        OffSwitch(cdk.NestedStack(stack, "Inner"), "Night")
     with pytest.raises(InvalidValueError, match=r"stage Test/Prod of a pipeline.*cdk deploy"):
-        add_many(cdk.Stack(cdk.Stage(stack, "Prod"), "Models"), models, **given)
-    add_many(cdk.Stack(cdk.Stage(app, "Prod"), "Models"), models, **given)
-
-
-def test_endpoint_without_a_switch_says_so(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The error names the property."""
-    with pytest.raises(InvalidValueError, match="Test/Endpoint: has no switch; set off_switch"):
-        _ = add_endpoint(stack, tmp_path).off_switch
+        OffSwitch(cdk.Stack(cdk.Stage(stack, "Prod"), "Models"), "Night")
+    right = cdk.Stack(cdk.Stage(app, "Prod"), "Models")
+    night = OffSwitch(right, "Night")
+    add_many(right, models, endpoint_name="digits", off_switch=night)

@@ -37,6 +37,7 @@ from constructs_triton import (
     DataCapture,
     InstanceType,
     ModelSource,
+    OffSwitch,
     ServingImage,
     TritonComponentEndpoint,
     TritonImage,
@@ -129,13 +130,14 @@ class Endpoints(cdk.Stack):
 
     def add_many(self, repository: TritonModelRepository) -> None:
         retention = logs.RetentionDays.ONE_WEEK
+        night = OffSwitch(self, "Night")
+        night.add_schedule("Daily", off=scheduler.ScheduleExpression.cron(hour="20"))
         named: dict[str, Any] = {
             "endpoint_name": "many",
             "log_retention": retention,
-            "off_switch": "Night",
+            "off_switch": night,
         }
-        endpoint = add_many(self, repository, "Many", **named, **self.served)
-        endpoint.off_switch.add_schedule("Daily", off=scheduler.ScheduleExpression.cron(hour="20"))
+        add_many(self, repository, "Many", **named, **self.served)
 
     def add_component(self, repository: TritonModelRepository) -> None:
         endpoint = TritonComponentEndpoint(

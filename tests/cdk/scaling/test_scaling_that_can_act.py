@@ -27,8 +27,7 @@ from cdk_apps import (
 )
 
 import constructs_triton as library
-from constructs_triton import AsyncInferenceConfig, InstanceType, TritonVariant
-from constructs_triton.cdk.scaling.off_switch import OffSwitch
+from constructs_triton import AsyncInferenceConfig, InstanceType, OffSwitch, TritonVariant
 from constructs_triton_core.errors import InvalidValueError
 
 G5 = InstanceType.of("ml.g5.xlarge")
@@ -271,7 +270,7 @@ def schedule_parameters() -> list[tuple[Any, str, str, Any]]:
     public = [getattr(library, name) for name in library.__all__]
     return [
         (owner, name, parameter, kind)
-        for owner in [*filter(inspect.isclass, public), OffSwitch]
+        for owner in filter(inspect.isclass, public)
         for name, method in inspect.getmembers(owner, inspect.isfunction)
         if not name.startswith("_")
         for parameter, annotation in annotations_of(method).items()
@@ -300,9 +299,7 @@ def test_each_schedule_is_checked(
     made: dict[type, Callable[[], Any]] = {
         library.TritonScalableInstanceCount: lambda: scaling_of(real_time(stack, tmp_path)),
         library.TritonScalableCopyCount: lambda: scaling_of(component(stack, tmp_path)),
-        OffSwitch: lambda: (
-            add_endpoint(stack, tmp_path, endpoint_name="one", off_switch="Night").off_switch
-        ),
+        OffSwitch: lambda: OffSwitch(stack, "Night"),
     }
     function = getattr(made[owner](), method)
     others = {"min_capacity": 1} if method == SCHEDULES else {}

@@ -25,6 +25,7 @@ from constructs_triton import (
     EndpointOptions,
     InstanceType,
     ModelSource,
+    OffSwitch,
     TritonEndpoint,
     TritonImage,
     TritonInferenceComponent,
@@ -87,7 +88,7 @@ def test_types_images_and_names_may_be_looked_up(stack: cdk.Stack, tmp_path: Pat
         instance_type=kind,
         image=TritonImage.dlc(value),
         endpoint_name=value,
-        off_switch="Night",
+        off_switch=OffSwitch(stack, value),
     )
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     count.scale_on_gpu_utilization("Gpu")
