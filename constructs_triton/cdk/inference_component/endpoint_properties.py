@@ -21,7 +21,7 @@ from constructs_triton.cdk.options.instance_pool import (
     instance_types_of,
 )
 from constructs_triton.cdk.options.removal import check_removal_policy
-from constructs_triton.cdk.validation.limit_checks import check_spelling, whole
+from constructs_triton.cdk.validation.limit_checks import whole
 from constructs_triton.cdk.validation.properties import check_properties, refuse_properties
 from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.declared_values import DERIVED, Value, with_defaults
@@ -34,7 +34,6 @@ from triton_model_check.facts.inference_ami import InferenceAmi
 
 ComponentRoutingStrategy = Literal["LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREFIX_AWARE"]
 _ScaleInPolicy = sagemaker.CfnEndpointConfig.ScaleInPolicyProperty
-_STRATEGIES = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREFIX_AWARE")
 # botocore sagemaker service model: ManagedInstanceScalingCooldownInMinutes, ...MaximumStepSize.
 _COOLDOWN, _STEP_SIZE = (
     limits.RangeLimit(5, 1440, "minutes"),
@@ -238,7 +237,6 @@ def _check_routing(strategy: str | None) -> None:
             f'properties that this library does not have, got "{strategy}"; use PREFIX_AWARE, or '
             "cfn_endpoint_config.add_property_override"
         )
-    check_spelling("routing_strategy", strategy, _STRATEGIES)
 
 
 def _check_prefix(options: ComponentEndpointOptions) -> None:
@@ -264,7 +262,6 @@ def scale_in_policy(options: ComponentEndpointOptions) -> _ScaleInPolicy | None:
     """
     strategy, cooldown = options["scale_in_strategy"], options["scale_in_cooldown"]
     step_size, minutes = options["scale_in_maximum_step_size"], None
-    check_spelling("scale_in_strategy", strategy, ("IDLE_RELEASE", "CONSOLIDATION"))
     if cooldown is not None:
         minutes = cooldown.to_minutes(integral=False)
         check_range("scale_in_cooldown", minutes, _COOLDOWN)

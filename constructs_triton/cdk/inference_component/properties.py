@@ -15,7 +15,6 @@ from constructs_triton.cdk.options.instance_pool import INSTANCE_POOL_EXAMPLE, I
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.repository.properties import CompressionType
-from constructs_triton.cdk.validation.limit_checks import check_spelling
 from constructs_triton.cdk.validation.properties import check_properties, refuse_properties
 from constructs_triton_core.declared_values import Value, with_defaults
 from constructs_triton_core.errors import InvalidValueError
@@ -24,7 +23,6 @@ from constructs_triton_core.tokens import is_token
 
 # The other keyword arguments of the construct.
 _OTHERS = ("endpoint", "model_repository", "model", "ensemble")
-_STRATEGIES = ("SPREAD", "BINPACK")
 
 
 class CopyOptions(TypedDict, total=False):
@@ -179,10 +177,9 @@ def check_given_copies(given: CopyOptions) -> None:
     """Check what the declarations of the properties cannot say, before their types are checked.
 
     Raises:
-        InvalidValueError: a number of copies that SageMaker refuses, or a misspelt strategy.
+        InvalidValueError: SageMaker refuses the number of copies.
     """
     _check_copy_count(given.get("copy_count"))
-    check_spelling("placement_strategy", given.get("placement_strategy"), _STRATEGIES)
 
 
 def check_copies(options: CopyOptions) -> None:

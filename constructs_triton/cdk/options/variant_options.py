@@ -13,7 +13,6 @@ from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.instance_pool import INSTANCE_TYPE_EXAMPLE
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.cdk.validation.limit_checks import check_spelling
 from constructs_triton.cdk.validation.properties import check_properties, takes_properties
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton_core.declared_values import DERIVED, Value, given_values
@@ -216,4 +215,3 @@ def check_variant_options(options: VariantOptions) -> None:
             "use LEAST_OUTSTANDING_REQUESTS or RANDOM, or serve the model as a "
             "ContainerInferenceComponent"
         )
-    check_spelling("routing_strategy", strategy, STRATEGIES)

@@ -13,7 +13,12 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 from aws_cdk import Duration, Size
 
-from constructs_triton.cdk.validation.limit_checks import check_unit, whole_gibibytes, whole_seconds
+from constructs_triton.cdk.validation.limit_checks import (
+    check_spelling,
+    check_unit,
+    whole_gibibytes,
+    whole_seconds,
+)
 from constructs_triton.cdk.validation.property_types import check_type, shown
 from constructs_triton.cdk.validation.read_once import duration_of
 from constructs_triton_core.declared_values import (
@@ -155,6 +160,9 @@ def _amount(name: str, given: object) -> object:
 
 def _check_type(value: Value, given: object) -> None:
     for alternative in value.alternatives:
+        if get_origin(alternative) is Literal:
+            check_spelling(value.name, given, get_args(alternative))
+            return
         if get_origin(alternative) is Sequence:
             check_type(value.name, given, (Sequence, f"[{value.example}]"))
             _check_entries(value, given, get_args(alternative)[0])
@@ -165,10 +173,8 @@ def _check_type(value: Value, given: object) -> None:
 
 
 def _runtime_class(annotation: Any) -> type | None:
-    """The class to check for; ``None`` for a ``Literal``, and for a number,
-    which the limit checks.
-    """
-    if get_origin(annotation) is Literal or annotation is float:
+    """The class to check for; ``None`` for a number, which the limit checks."""
+    if annotation is float:
         return None
     return cast(type, get_origin(annotation) or annotation)
 
