@@ -28,7 +28,7 @@ from aws_cdk import (
 from constructs import Construct
 
 from constructs_triton_core.errors import InvalidValueError
-from triton_model_check.model_repository.temporary_folders import partial_folder
+from constructs_triton_core.untrusted.written_files import write_whole
 
 if TYPE_CHECKING:
     from triton_model_check.model_repository.packing import PackedArchive
@@ -126,9 +126,7 @@ class StackAssets:
     def add_json(self, text: str, digest: str, display_name: str) -> AssetLocation:
         """Add the string ``text``, which the CDK uploads as ``<digest>.json``."""
         path = self.directory / f"{digest}.json"
-        with partial_folder(self.directory) as folder:
-            (folder / path.name).write_text(text, encoding="utf-8")
-            (folder / path.name).replace(path)
+        write_whole(path, text)
         return self.add_file(path, digest, display_name)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from constructs_triton_core.untrusted.written_files import write_whole
 from triton_model_check.artifacts.container_metrics import PUBLISHER
 from triton_model_check.artifacts.mirror import mirror
 from triton_model_check.model_repository import ModelRepository
@@ -35,7 +35,7 @@ def add_publisher(
     for name in _FILES:
         place = directory / PUBLISHER / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(Path(__file__).with_name(PUBLISHER) / name, place)
+        write_whole(place, (Path(__file__).with_name(PUBLISHER) / name).read_bytes())
     found = ModelRepository.from_directory(directory, linked_files=linked)
     # Declared calls make the archive of a model contain others.
     found.compose(CompositionOptions({names[0]: (*names[1:], PUBLISHER)}))

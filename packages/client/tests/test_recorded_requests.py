@@ -60,6 +60,20 @@ def test_a_file_holds_every_kind_of_tensor(tmp_path: Path) -> None:
     assert request.outputs["large"].absolute_tolerance == 0
 
 
+@pytest.mark.parametrize(
+    "name", ["requests.json", "requests_arrays", "requests_arrays/all.large.npy"]
+)
+def test_a_recording_is_not_written_through_a_link(tmp_path: Path, name: str) -> None:
+    """Neither the file, its folder nor an array leads to a file of the user."""
+    (tmp_path / "victim").mkdir()
+    link = tmp_path / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match="a link instead of"):
+        RecordedRequests([recorded()]).save(tmp_path / "requests.json")
+    assert not list((tmp_path / "victim").iterdir())
+
+
 def _tensor(**changes: Any) -> dict[str, Any]:
     return {"name": "x", "datatype": "FP32", "shape": [1], "data": [1], **changes}
 

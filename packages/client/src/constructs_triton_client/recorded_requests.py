@@ -45,6 +45,7 @@ from constructs_triton_client.wire.responses import InferenceResult
 from constructs_triton_client.wire.tensors import encode_payload, resolve_datatype
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.written_files import write_whole
 
 __all__ = ["ExpectedOutput", "RecordedRequest", "RecordedRequests", "RecordedTensor"]
 
@@ -205,11 +206,14 @@ class RecordedRequests:
 
         Args:
             path: Path of the JSON file, which is replaced.
+
+        Raises:
+            OSError: a file cannot be written, or a link has its name.
         """
         path = Path(path)
         requests = [_document(path, each) for each in self.requests]
         text = json.dumps({"version": _VERSION, "requests": requests}, indent=1)
-        path.write_text(text + "\n", encoding="utf-8")
+        write_whole(path, text + "\n")
 
     def compile(self) -> dict[str, Any]:
         """Return all requests as bytes on the wire, in values that JSON can hold."""

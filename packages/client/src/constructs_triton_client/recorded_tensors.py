@@ -17,6 +17,7 @@ from constructs_triton_client.wire.dtypes import dtype_of
 from constructs_triton_client.wire.json_values import read_values
 from constructs_triton_core.datatypes import DATATYPES, Datatype, by_datatype
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.written_files import new_folder, written_whole
 
 #: An array with more elements, or one that JSON cannot hold, is written to a file of its own.
 _INLINE_ELEMENTS = 100
@@ -121,11 +122,12 @@ def write_tensor(path: Path, file_name: str, name: str, tensor: RecordedTensor) 
     is_exact = tensor.datatype not in ("FP16", "BF16") and bool(np.isfinite(array).all())
     if array.size <= _INLINE_ELEMENTS and is_exact:
         return {**entry, "data": array.ravel().tolist()}
-    folder = path.parent / f"{path.stem}_arrays"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = new_folder(path.parent / f"{path.stem}_arrays")
     file = folder / f"{file_name.replace('/', '_')}.npy"
     # NumPy has no bfloat16, so its bit patterns are written.
-    np.save(file, array.view(np.uint16) if tensor.datatype == "BF16" else array, allow_pickle=False)
+    saved = array.view(np.uint16) if tensor.datatype == "BF16" else array
+    with written_whole(file) as output:
+        np.save(output, saved, allow_pickle=False)
     return {**entry, "file": str(file.relative_to(path.parent))}
 
 

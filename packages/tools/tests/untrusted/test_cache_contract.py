@@ -16,6 +16,7 @@ from sample_repositories import write_repository
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted import cache_contract
 from constructs_triton_core.untrusted.cache_contract import Seal, sha256_of, write_value
+from constructs_triton_core.untrusted.written_files import DRAFT_PREFIX
 from constructs_triton_tools.building.environments.building import build
 from constructs_triton_tools.building.environments.cache_writing import local_lock
 from constructs_triton_tools.building.plans.plan_files import LOG_FILE, PLAN_FILE, PlanCache
@@ -227,7 +228,7 @@ def test_damaged_entry_is_made_again(
             damage(path)
             assert use(tmp_path) == expected
             assert use(tmp_path) == expected
-    assert not list(own_cache.rglob(f"{cache_contract.DRAFT_PREFIX}*"))
+    assert not list(own_cache.rglob(f"{DRAFT_PREFIX}*"))
 
 
 @pytest.mark.parametrize("use", USES)
@@ -343,11 +344,11 @@ def test_large_file_is_read_again_if_it_was_young(
 def test_draft_of_a_killed_process_is_deleted(tmp_path: Path) -> None:
     """A small file has no lock while it is written, so its draft is kept for an hour."""
     for name, age in (("old", 4_000), ("new", 0)):
-        draft = tmp_path / f"{cache_contract.DRAFT_PREFIX}{name}"
+        draft = tmp_path / f"{DRAFT_PREFIX}{name}"
         draft.write_bytes(b"")
         os.utime(draft, (time.time() - age,) * 2)
     remove_abandoned(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [f"{cache_contract.DRAFT_PREFIX}new"]
+    assert [path.name for path in tmp_path.iterdir()] == [f"{DRAFT_PREFIX}new"]
 
 
 def test_value_that_cannot_be_written_leaves_nothing(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Self
@@ -13,6 +12,7 @@ from constructs_triton_core.errors import InvalidValueError, ModelConfigError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.spelling import did_you_mean
 from constructs_triton_core.untrusted.regular_files import read_regular
+from constructs_triton_core.untrusted.written_files import write_whole
 from triton_model_check.builder.backend import Backend
 from triton_model_check.builder.checking import config_problems, refuse_errors, report
 from triton_model_check.builder.derived_config import derive
@@ -282,15 +282,11 @@ class ModelConfig(TypedMessage):
         is_folder = file.is_dir() or file.suffix != ".pbtxt"
         if is_folder:
             file /= CONFIG_FILE
-        partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
         try:
             if is_folder:
                 file.parent.mkdir(parents=True, exist_ok=True)
-            partial.write_text(self.to_text(), encoding="utf-8")
-            partial.replace(file)
+            write_whole(file, self.to_text())
         except OSError as error:
-            with suppress(OSError):
-                partial.unlink()
             reason = (error.strerror or str(error)).lower()
             raise InvalidValueError(
                 f"{file}: cannot be written ({reason}); pass the folder of a model, "

@@ -12,6 +12,7 @@ from constructs_triton_core.untrusted.terminal import show_work
 from triton_model_check.choosing.settings import Settings
 from triton_model_check.cli.check_paths import NamedModels, find_repositories, of_named_models
 from triton_model_check.cli.chosen import add_choice, choose, listed
+from triton_model_check.cli.fixable import without_fixes_elsewhere
 from triton_model_check.cli.target_check import Checked, add_target_arguments, check_for_target
 from triton_model_check.cli.tensor_options import add_called_models
 from triton_model_check.model_config.server_answer import ServerAnswer
@@ -145,7 +146,8 @@ class _Repository:
             )
         report = of_named_models(checked.report, self._named._replace(repository=path))
         options = listed(self._arguments.select), listed(self._arguments.ignore)
-        return checked._replace(report=choose(report, self._settings, *options))
+        chosen = choose(report, self._settings, *options)
+        return checked._replace(report=without_fixes_elsewhere(chosen, path))
 
     def fix_and_ask(self, ask_server: AskServer | None) -> Mapping[str, ServerAnswer] | None:
         """Correct the files if ``--fix`` is given; return what the server says of the models then.

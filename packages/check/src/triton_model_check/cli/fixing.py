@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from difflib import unified_diff
 from pathlib import Path
@@ -16,10 +15,12 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Edit, Finding
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
+from constructs_triton_core.untrusted.written_files import write_whole
+from triton_model_check.cli.copied_repository import copy_to_fix
+from triton_model_check.cli.fixable import is_in
 from triton_model_check.cli.target_check import Checked
 from triton_model_check.model_config.text import decode, read_text_fault
 from triton_model_check.reporting.text import plural
-from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
 
 Check = Callable[[Path], Checked]
 """Checks a repository, whose folder it is given."""
@@ -46,7 +47,7 @@ def print_differences(check: Check, root: Path, arguments: argparse.Namespace) -
         return False
     with TemporaryDirectory() as folder:
         copy = Path(folder).resolve() / root.resolve().name
-        shutil.copytree(root, copy, symlinks=True, copy_function=_copy)
+        copy_to_fix(root, copy)
         _, _, files = fix_all(check, copy, is_unsafe=arguments.unsafe_fixes)
         for path in sorted(files):
             original = root / path.relative_to(copy)
@@ -54,17 +55,6 @@ def print_differences(check: Check, root: Path, arguments: argparse.Namespace) -
             old, new = (decode(read_regular(each)).splitlines() for each in paths)
             print_lines(*unified_diff(old, new, name, name, lineterm=""))
     return bool(files)
-
-
-def _copy(source: str, target: str) -> None:
-    """Copy a file that a fix may change, and link a larger one;
-    a named pipe would wait for a writer.
-    """
-    if Path(source).is_file():
-        is_small = Path(source).stat().st_size <= MAX_TEXT_BYTES
-        shutil.copyfile(source, target) if is_small else Path(target).symlink_to(
-            Path(source).resolve()
-        )
 
 
 def fix_all(check: Check, root: Path, *, is_unsafe: bool) -> tuple[Checked, int, set[Path]]:
@@ -93,14 +83,14 @@ def _fixed(
         fix = finding.fix
         if fix is None or not (fix.is_safe or is_unsafe):
             continue
+        if not is_in(root, fix.edits[0].path):  # a link may lead to another project's file
+            continue
         path = (root / fix.edits[0].path).resolve()
         edits = chosen.get(path, [])
         waits = any(
             new.start <= old.end and old.start <= new.end for new in fix.edits for old in edits
         )
-        if not waits and path.is_relative_to(
-            root.resolve()
-        ):  # a link may lead to another project's file
+        if not waits:
             chosen[path] = [*edits, *fix.edits]
             count += 1
     changed = {path: _edited(path, edits) for path, edits in chosen.items()}
@@ -132,16 +122,11 @@ def _write(changed: dict[Path, str]) -> None:
         ):
             raise InvalidValueError(f"{path}: cannot be fixed: it is read-only; make it writable")
     for path, text in changed.items():
-        partial = path.with_name(f".{path.name}.partial")
         try:
             content = read_regular(path)
             encoding = "utf-8" if decode(content).encode() == content else "latin-1"
-            partial.write_bytes(text.encode(encoding))
-            shutil.copymode(path, partial)
-            partial.replace(path)
+            write_whole(path, text.encode(encoding))
         except (OSError, UnicodeError) as error:
             raise InvalidValueError(
                 f"{path}: cannot be fixed ({error}); edit it by hand"
             ) from error
-        finally:
-            partial.unlink(missing_ok=True)

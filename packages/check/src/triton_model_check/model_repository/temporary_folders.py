@@ -18,8 +18,8 @@ from functools import cache
 from pathlib import Path
 
 from constructs_triton_core.errors import ArchiveError
-from constructs_triton_core.untrusted.cache_contract import DRAFT_PREFIX
 from constructs_triton_core.untrusted.regular_files import explained
+from constructs_triton_core.untrusted.written_files import DRAFT_PREFIX
 
 __all__ = ["output_folder", "partial_folder", "remove_abandoned", "scratch_directory"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.processes.children import STDOUT, run_child
-from constructs_triton_core.untrusted.cache_contract import DRAFT_PREFIX
+from constructs_triton_core.untrusted.written_files import DRAFT_PREFIX
 
 __all__ = ["draft_folder", "install_wheels"]
 

@@ -9,7 +9,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from constructs_triton_core.program.argument_types import add_common
-from constructs_triton_core.untrusted.regular_files import write_whole
+from constructs_triton_core.untrusted.written_files import write_whole
 
 __all__ = ["add_format", "print_or_write"]
 

@@ -21,7 +21,6 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -30,9 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.untrusted.regular_files import open_regular, read_regular
+from constructs_triton_core.untrusted.written_files import write_whole
 
 __all__ = [
-    "DRAFT_PREFIX",
     "SMALL_BYTES",
     "Seal",
     "is_own",
@@ -50,8 +49,6 @@ _SETTLED_NS = 2_000_000_000
 """A file that was read sooner after its modification may have changed again
 without another time.
 """
-DRAFT_PREFIX = ".constructs-triton-"
-"""Beginning of the names of files and folders that are not complete."""
 
 FileDigest = Callable[[Path], str]
 
@@ -126,16 +123,10 @@ def write_value(path: Path, value: Any) -> None:
     Raises:
         OSError: it cannot be written.
     """
+    if path.is_symlink():  # the entry is damaged, and only this user can write in a cache
+        path.unlink()
     content = json.dumps(value).encode()
-    descriptor, draft = tempfile.mkstemp(prefix=DRAFT_PREFIX, dir=path.parent)
-    try:
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor
-            file.write(b"%b%b\n%b" % (_FORMAT, _digest(content), content))
-        os.replace(draft, path)  # noqa: PTH105 - a string
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(draft)  # noqa: PTH108 - a string
-        raise
+    write_whole(path, b"%b%b\n%b" % (_FORMAT, _digest(content), content), is_private=True)
 
 
 def read_value(path: Path) -> Any:

@@ -6,7 +6,6 @@ import csv
 import errno
 import io
 import os
-import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,6 @@ __all__ = [
     "open_regular",
     "read_json",
     "read_regular",
-    "write_whole",
 ]
 
 _FLAGS = (
@@ -97,27 +95,6 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file. A device or a pipe, such as ``/dev/stdout``, is written in place.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    place = path.resolve()
-    if place.exists() and not place.is_file():
-        place.write_text(text, encoding="utf-8")
-        return
-    partial = place.with_name(f"{place.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8", newline="")
-        if place.exists():
-            shutil.copymode(place, partial)
-        partial.replace(place)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

@@ -14,8 +14,9 @@ from constructs_triton_core.cloud_assembly.assembly import template_stacks
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
-from constructs_triton_core.untrusted.regular_files import read_json, write_whole
+from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
+from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_tools.cli.next_command import recommend
 from constructs_triton_tools.cli.options import add_actions, add_options, chosen, open_session
 from constructs_triton_tools.planning.recommender import read_recommendations, write_measurements

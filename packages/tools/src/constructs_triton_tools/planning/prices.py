@@ -18,7 +18,8 @@ from constructs_triton_core.aws_reader import AwsError, AwsReader, region_of
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import quoted
-from constructs_triton_core.untrusted.regular_files import csv_text, write_whole
+from constructs_triton_core.untrusted.regular_files import csv_text
+from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_tools.planning.csv_table import (
     Column,
     parse_measured_type,

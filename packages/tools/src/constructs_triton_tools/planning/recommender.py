@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.untrusted.regular_files import csv_text, write_whole
+from constructs_triton_core.untrusted.regular_files import csv_text
+from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_tools.planning.measurements import Measurement
 from constructs_triton_tools.planning.quantities import Bounds, exact
 

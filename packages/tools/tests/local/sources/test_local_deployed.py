@@ -97,6 +97,17 @@ def test_object_is_below_its_bucket(tmp_path: Path) -> None:
     assert path.read_text() == "models p/a.tar.gz"
 
 
+def test_key_that_leads_elsewhere_is_not_downloaded(tmp_path: Path) -> None:
+    """A model data URL, or the target model of a request, creates nothing outside of the folder."""
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    objects = objects_of(Bucket(), folder)
+    with pytest.raises(LocalEndpointError, match="leads out of the folder of downloads"):
+        objects.fetch("s3://models/../../p/a.tar.gz")
+    assert objects.below("s3://models/p/")("../../../p/a.tar.gz") is None
+    assert [path.name for path in tmp_path.iterdir()] == ["downloads"]
+
+
 @pytest.mark.parametrize("code", ["404", "NoSuchKey", "NotFound"])
 def test_missing_object_is_no_error_unless_it_is_required(tmp_path: Path, code: str) -> None:
     """A model may be missing below a prefix, an archive must exist;

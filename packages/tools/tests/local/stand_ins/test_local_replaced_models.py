@@ -61,6 +61,22 @@ def test_weights_in_other_files_are_copied_too(tmp_path: Path) -> None:
     assert (config.backend, config.platform, config.max_batch_size) == ("onnxruntime", "", 8)
 
 
+def test_weights_outside_of_the_folder_are_not_copied(tmp_path: Path) -> None:
+    """A stand-in decides neither where its weights are read nor where they are written."""
+    path = linear_model(tmp_path / "export" / "net.onnx")
+    model = onnx.load(path)
+    model.graph.initializer[0].raw_data = np.zeros((4, 3), np.float32).tobytes()
+    onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    model = onnx.load(path, load_external_data=False)
+    model.graph.initializer[0].external_data[0].value = "../weights.bin"
+    path.write_bytes(model.SerializeToString())
+    (tmp_path / "weights.bin").write_bytes(b"precious")
+    folder = _plan(tmp_path / "models")
+    with pytest.raises(LocalEndpointError, match=r"must be below its folder, got '../weights.bin'"):
+        put_in_place([folder], find_stand_ins({"plan": str(path)}))
+    assert not list(folder.directory.glob("weights.bin"))
+
+
 def test_a_stand_in_may_be_for_one_archive(tmp_path: Path) -> None:
     """The name with the archive is used in that archive, before the name alone, and in no other."""
     path, other = (linear_model(tmp_path / name / "net.onnx") for name in ("own", "other"))

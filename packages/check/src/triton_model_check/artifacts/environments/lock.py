@@ -18,9 +18,9 @@ from typing import Any
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.regular_files import explained, read_regular
+from constructs_triton_core.untrusted.written_files import write_whole
 from triton_model_check.artifacts.environments.requirements import Requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget
-from triton_model_check.model_repository.temporary_folders import partial_folder
 
 __all__ = ["LOCK_MEMBER", "EnvironmentLock", "lock_path", "read_lock", "read_lock_file"]
 
@@ -100,12 +100,8 @@ class EnvironmentLock:
             InvalidValueError: the folder cannot be written.
         """
         fix = "allow to write the folder of the requirements"
-        with (
-            explained(path, "the lock file cannot be written", fix),
-            partial_folder(path.parent) as folder,
-        ):
-            (folder / path.name).write_text(self.text, encoding="utf-8", newline="\n")
-            (folder / path.name).replace(path)
+        with explained(path, "the lock file cannot be written", fix):
+            write_whole(path, self.text)
 
 
 def lock_path(requirements: Path, target: EnvironmentTarget) -> Path:

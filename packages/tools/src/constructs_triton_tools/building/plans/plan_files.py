@@ -21,6 +21,7 @@ from constructs_triton_core.untrusted.cache_contract import (
     set_time_back,
     sha256_of,
 )
+from constructs_triton_core.untrusted.written_files import new_folder, written_whole
 from triton_model_check.model_files import describe
 from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, PlanManifest, read_manifest
 from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
@@ -158,9 +159,9 @@ def write_compiled(
             with suppress(FileNotFoundError):
                 target.replace(draft / "replaced")
             model.replace(target)
-        logs = output / "logs" / gpu_folder
-        logs.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(built.log, logs / f"{name}.log")
+        logs = new_folder(output / "logs" / gpu_folder)
+        with built.log.open("rb") as log, written_whole(logs / f"{name}.log") as copy:
+            shutil.copyfileobj(log, copy)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InvalidValueError(

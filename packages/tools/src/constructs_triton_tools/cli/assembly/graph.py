@@ -10,8 +10,8 @@ from pathlib import Path
 from constructs_triton_core.cloud_assembly.assembly import read_stacks
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import quoted
-from constructs_triton_core.untrusted.regular_files import write_whole
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
+from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_core.visible_text import visible
 from constructs_triton_tools.assembly.graph_drawing import draw_graphs
 from constructs_triton_tools.assembly.service_graph import Kind, ServiceGraph

@@ -15,8 +15,8 @@ from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import ConstructsTritonError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common
-from constructs_triton_core.untrusted.regular_files import write_whole
 from constructs_triton_core.untrusted.terminal import print_json, print_note, print_table
+from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_tools.cli.next_command import recommend
 from constructs_triton_tools.cli.options import (
     add_actions,

@@ -20,8 +20,8 @@ from constructs_triton_core.program.exit_codes import (
     EXIT_SUCCESS,
     EXIT_WRONG,
 )
-from constructs_triton_core.untrusted.regular_files import write_whole
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_tools.cli.invoke_bodies import read_body
 from constructs_triton_tools.cli.load_test.arguments import add_arguments
 from constructs_triton_tools.cli.load_test.progress import Progress, describe_streams, explain_unit

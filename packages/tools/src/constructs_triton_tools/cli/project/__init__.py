@@ -12,6 +12,7 @@ from pathlib import Path
 from constructs_triton_core import __version__
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_lines
+from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_tools.cli.options import add_actions
 
 _TEMPLATE = Path(__file__).parent / "template"
@@ -64,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         if str(target) in _NAMED_FILES:
             content = content.replace(_NAME.encode(), name.encode())
         (directory / target).parent.mkdir(parents=True, exist_ok=True)
-        (directory / target).write_bytes(content)
+        write_whole(directory / target, content)
         print_lines(str(directory / target))
     folder = shlex.quote(str(directory))
     print_lines(

@@ -23,6 +23,7 @@ from urllib.parse import quote
 from uuid import uuid4
 from xml.sax.saxutils import escape
 
+from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError, validation_error
 
 #: No bucket has a name that begins with a dot.
@@ -101,7 +102,7 @@ class BucketFolder:
         if metadata:
             note = self._note(path)
             note.parent.mkdir(parents=True, exist_ok=True)
-            note.write_text(json.dumps([etag_of(complete), dict(metadata)]), encoding="utf-8")
+            write_whole(note, json.dumps([etag_of(complete), dict(metadata)]))
         complete.replace(path)
 
     def metadata_of(self, location: str) -> dict[str, str]:

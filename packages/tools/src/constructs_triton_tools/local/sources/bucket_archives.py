@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_functions.model_sync.index import Index
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
@@ -46,11 +47,7 @@ def _write_index(prefix: Path, owner: str, target_models: Mapping[str, str]) -> 
     try:
         index = Index.from_json(path.read_bytes()) if path.exists() else Index()
         prefix.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_text(
-            index.with_deployment(owner, target_models, time.time()).to_json(), encoding="utf-8"
-        )
-        partial.replace(path)
+        write_whole(path, index.with_deployment(owner, target_models, time.time()).to_json())
     except ValueError as error:
         raise LocalEndpointError(
             f"{path}: is not an index of models ({error}); delete this file"

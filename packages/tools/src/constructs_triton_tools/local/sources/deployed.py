@@ -212,7 +212,12 @@ class _Objects:
     def fetch(self, url: str) -> Path | None:
         """Download an object and return its file; ``None`` if there is no such object."""
         bucket, _, key = url.removeprefix("s3://").partition("/")
-        path = self.directory / bucket / key
+        if ".." in key.split("/"):
+            raise LocalEndpointError(
+                f"{url}: its key leads out of the folder of downloads; "
+                "copy the object to a key without '..'"
+            )
+        path = self.directory / bucket / key.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(path.name + ".part")
         try:
@@ -260,5 +265,5 @@ class _Prefix:
     def __call__(self, target_model: str) -> Path | None:
         try:
             return self.objects.fetch(self.url + target_model)
-        except AwsError:
+        except (AwsError, LocalEndpointError):
             return None  # the caller gets SageMaker's error: the model data could not be downloaded

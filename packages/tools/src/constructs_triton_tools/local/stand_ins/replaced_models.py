@@ -86,6 +86,11 @@ def _copy_onnx(stand_in: Path, folder: Path) -> None:
         graph = read_model(MessageFile(file).root()).graph or OnnxGraph()
     for location in {each.location for part in graph.all_graphs() for each in part.external_data}:
         target = folder / location
+        if not target.resolve().is_relative_to(folder.resolve()):
+            raise LocalEndpointError(
+                f"{stand_in}: the file of its weights must be below its folder, got {location!r}; "
+                "save the model with its weights beside it"
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(stand_in.parent / location, target)
 

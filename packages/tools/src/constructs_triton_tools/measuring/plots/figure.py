@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
+from constructs_triton_core.untrusted.written_files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,12 +104,13 @@ def _write_figure(path: str | PathLike[str], inches: tuple[float, float]) -> Ite
         yield figure
         is_svg = file.suffix.lower() == ".svg"
         try:
-            figure.savefig(file, metadata={"Date": None} if is_svg else {})
+            picture = BytesIO()
+            metadata = {"Date": None} if is_svg else {}
+            figure.savefig(picture, format=file.suffix[1:].lower(), metadata=metadata)
+            content = picture.getvalue()
             if is_svg:
-                content = file.read_text(encoding="utf-8")
-                file.write_text(
-                    content.replace("</style>", f"{_DARK}</style>", 1), encoding="utf-8"
-                )
+                content = content.replace(b"</style>", f"{_DARK}</style>".encode(), 1)
+            write_whole(file, content)
         except OSError as error:
             raise InvalidValueError(
                 f"{file}: cannot be written ({error.strerror}); give another path"

@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any
 
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.regular_files import read_regular
+from constructs_triton_core.untrusted.written_files import open_to_append, write_whole
 
 _MOST_BYTES = 64 << 20
 
@@ -60,11 +62,9 @@ class Journal:
     def _begin(self, inputs: Mapping[str, str]) -> IO[str]:
         """Write the file again without a line that an interrupted run has left unfinished."""
         results = ({"key": question, "value": result} for question, result in self._known.items())
-        temporary = self._path.with_suffix(".new")
         lines = "".join(f"{json.dumps(line)}\n" for line in ({"inputs": inputs}, *results))
-        temporary.write_text(lines, encoding="utf-8")
-        temporary.replace(self._path)
-        return self._path.open("a", encoding="utf-8")
+        write_whole(self._path, lines)
+        return TextIOWrapper(open_to_append(self._path), encoding="utf-8", newline="\n")
 
     def _write(self, line: Any) -> None:
         self._file.write(json.dumps(line) + "\n")

@@ -8,7 +8,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
-from constructs_triton_core.untrusted.regular_files import write_whole
+from constructs_triton_core.untrusted.written_files import new_folder, write_whole
 from constructs_triton_tools.measuring.load_test.results_file import (
     BenchmarkMetadata,
     write_results,
@@ -72,8 +72,8 @@ def _write_configs(result: TuneResult, repository: TunedRepository) -> None:
     for folder in repository.changed(result.best):
         reasons = "".join(f"# {line}\n" for line in _reasons(result, folder.name))
         config = format_model_config(repository.config(folder, result.best[folder.name]))
-        paths[folder.name].parent.mkdir(parents=True, exist_ok=True)
-        paths[folder.name].write_text(reasons + config, encoding="utf-8")
+        new_folder(paths[folder.name].parent)
+        write_whole(paths[folder.name], reasons + config)
 
 
 def _reasons(result: TuneResult, model: str) -> Iterator[str]:

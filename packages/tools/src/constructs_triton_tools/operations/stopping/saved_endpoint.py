@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -12,6 +11,7 @@ from typing import Any
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.regular_files import read_json
+from constructs_triton_core.untrusted.written_files import write_whole
 
 #: ``stopping`` and ``starting`` are written before the first change in AWS, the others after the
 #: last one.
@@ -81,15 +81,8 @@ class SavedEndpoint:
 
 def write_saved(path: Path, saved: SavedEndpoint) -> None:
     """Replace the file. A failure leaves the old file as it was."""
-    partial = path.with_name(f"{path.name}.partial")
-    with partial.open("w", encoding="utf-8") as file:
-        json.dump(asdict(saved), file, indent=2)
-        file.write("\n")
-        file.flush()
-        os.fsync(
-            file.fileno()
-        )  # the endpoint is deleted next, so the file must survive a power failure
-    partial.replace(path)
+    # The endpoint is deleted next, so the file must survive a power failure.
+    write_whole(path, json.dumps(asdict(saved), indent=2) + "\n", is_synced=True)
 
 
 def read_saved(path: Path) -> SavedEndpoint:
