@@ -125,6 +125,9 @@ class SageMakerEndpoint(VariantMetrics, Resource):
         literal_name = literal_endpoint_name(self.node, name)
         return name if literal_name is None else literal_name
 
+    def _metric_owner(self) -> Construct:
+        return self
+
 
 class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
     """An endpoint that is created in this app, with its resources and its execution role."""

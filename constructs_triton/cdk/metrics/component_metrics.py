@@ -59,7 +59,8 @@ class ComponentMetrics:
             metric_name: CloudWatch's name of the metric, such as ``"ModelLatency"``.
         """
         name = self._metric_component_name()
-        return component_metric(metric_name, inference_component_name=name, **options).to_cdk()
+        metric = component_metric(metric_name, inference_component_name=name, **options)
+        return metric.of(self).to_cdk()
 
     def metric_invocations(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Number of invocations, summed over ``period``."""
@@ -126,4 +127,5 @@ class ComponentMetrics:
         Args:
             period: Period of the metric. Default: 1 minute.
         """
-        return copy_count_metric(self._metric_component_name(), period=period).to_cdk()
+        metric = copy_count_metric(self._metric_component_name(), period=period)
+        return metric.of(self).to_cdk()

@@ -5,13 +5,14 @@ CDK or a user needs them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.validation.read_once import duration_of
+from constructs_triton.cdk.validation.same_environment import known_place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +30,22 @@ class MetricValue:
     period: int | Duration = 60
     label: str | None = None
     color: str | None = None
+    account: str | None = None
+    region: str | None = None
 
     @property
     def dimensions(self) -> list[tuple[str, str]]:
         """The dimensions in the order in which the CDK writes them."""
         return sorted(self.dimensions_map.items())
+
+    def of(self, resource: object) -> MetricValue:
+        """Return the metric as the account and the Region of a resource have it.
+
+        A dashboard in another Region would look for it there otherwise. An alarm in another Region
+        is refused by the CDK.
+        """
+        account, region = known_place(resource)
+        return replace(self, account=account, region=region)
 
     def to_cdk(self) -> cloudwatch.Metric:
         """Return the metric of the CDK."""
@@ -49,6 +61,11 @@ class ExpressionValue:
     label: str | None = None
     period: int | Duration = 60
     color: str | None = None
+
+    def of(self, resource: object) -> ExpressionValue:
+        """Return the metric math with the metrics of the account and the Region of a resource."""
+        used = {name: metric.of(resource) for name, metric in self.using_metrics.items()}
+        return replace(self, using_metrics=used)
 
     def to_cdk(self) -> cloudwatch.MathExpression:
         """Return the metric math of the CDK."""

@@ -7,6 +7,7 @@ from typing import Unpack
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
 
 from constructs_triton.cdk.metrics.metric_definitions import (
     MetricOptions,
@@ -73,6 +74,10 @@ class VariantMetrics:
     def _metric_variant_name(self) -> str:
         raise NotImplementedError
 
+    def _metric_owner(self) -> Construct:
+        """Return the endpoint, whose account and Region have the metrics."""
+        raise NotImplementedError
+
     def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Return any metric that SageMaker publishes, with its namespace and dimensions.
 
@@ -85,12 +90,13 @@ class VariantMetrics:
         # The queue belongs to the endpoint, so an endpoint with several variants has its metrics
         # too.
         has_variant = metric_definition(metric_name).has_variant_dimension
-        return variant_metric(
+        metric = variant_metric(
             metric_name,
             endpoint_name=self._metric_endpoint_name(),
             variant_name=self._metric_variant_name() if has_variant else "",
             **options,
         )
+        return metric.of(self._metric_owner())
 
     # Traffic and errors.
 
@@ -233,12 +239,13 @@ class VariantMetrics:
         return self._instance_count(from_queue=from_queue, period=period).to_cdk()
 
     def _instance_count(self, *, from_queue: bool, period: Duration | None) -> ExpressionValue:
-        return instance_count_metric(
+        metric = instance_count_metric(
             endpoint_name=self._metric_endpoint_name(),
             variant_name=self._metric_variant_name(),
             from_queue=from_queue,
             period=period,
         )
+        return metric.of(self._metric_owner())
 
     # Multi-model endpoints. SageMaker publishes no metrics of a single model.
 

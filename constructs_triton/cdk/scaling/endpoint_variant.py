@@ -218,6 +218,9 @@ class EndpointVariant(VariantMetrics):
     def _metric_variant_name(self) -> str:
         return self.variant_name
 
+    def _metric_owner(self) -> Construct:
+        return self._owner.construct
+
 
 def retain_instance_counts(endpoint: sagemaker.CfnEndpoint) -> None:
     """Let a deployment keep the instance counts that scaling has reached.

@@ -35,6 +35,12 @@ def _place_of(resource: object) -> tuple[str, str] | None:
     return None if environment is None else (environment.account, environment.region)
 
 
+def known_place(resource: object) -> tuple[str | None, str | None]:
+    """Return the account and the Region of a resource, ``None`` where it is not known."""
+    account, region = _place_of(resource) or (None, None)
+    return (None if is_token(account) else account, None if is_token(region) else region)
+
+
 def check_is_here(scope: Construct, resource: _HasNode, what: str, method: str) -> None:
     """Check that an imported endpoint is where its alarms and its scaling would be created.
 
