@@ -212,8 +212,8 @@ def _refuse_on_multi_model(shadow: SettledVariant | None, metrics: MetricsConfig
         )
     if metrics is not None and metrics.enable_enhanced_metrics:
         raise InvalidValueError(
-            "metrics_config.enable_enhanced_metrics: "
-            "not supported on multi-model endpoints, got True; remove it"
+            "metrics_config.enable_enhanced_metrics: not supported on multi-model endpoints, "
+            f"got {shown(metrics.enable_enhanced_metrics)}; remove it"
         )
 
 

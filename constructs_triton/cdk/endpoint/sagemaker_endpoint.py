@@ -26,7 +26,7 @@ from constructs_triton.cdk.permissions.grantees import grantee_findings
 from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.off_switch import OffSwitch, connect_endpoint
-from constructs_triton.cdk.validation.arguments import check_string
+from constructs_triton.cdk.validation.arguments import known_actions
 from constructs_triton.cdk.validation.endpoint_names import known_endpoint_name
 from constructs_triton.cdk.validation.property_types import GRANTEE, check_has
 from constructs_triton_core.errors import InvalidValueError
@@ -73,9 +73,7 @@ class SageMakerEndpoint(VariantMetrics, Resource):
             grantee: Who gets the permission.
             *actions: IAM actions, such as ``"sagemaker:DescribeEndpoint"``.
         """
-        for action in actions:
-            check_string("actions", action)
-        return self._grant(grantee, actions)
+        return self._grant(grantee, known_actions(actions))
 
     def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow what ``constructs-triton status``, ``diagnose``, ``logs`` and ``models warm`` need.

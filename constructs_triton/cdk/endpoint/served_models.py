@@ -203,7 +203,11 @@ class SingleModel(ServedModels):
     def of_variant(
         self, repository: TritonModelRepository | None, model: str | None
     ) -> SingleModel:
-        chosen = replace(self, repository=repository or self.repository, model=model or self.model)
+        repository = repository or self.repository
+        if is_lookup_dummy(model):
+            is_ensemble = bool(self.contents.is_ensemble(self.model))
+            model = _stand_in(repository, str(model), is_ensemble=is_ensemble)
+        chosen = replace(self, repository=repository, model=model or self.model)
         _check_model("model", chosen.repository, chosen.model)
         return chosen
 

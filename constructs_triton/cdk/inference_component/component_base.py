@@ -24,7 +24,7 @@ from constructs_triton.cdk.permissions.grantees import grantee_findings
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
 from constructs_triton.cdk.scaling.targets import check_capacity, check_initial
-from constructs_triton.cdk.validation.arguments import check_string
+from constructs_triton.cdk.validation.arguments import known_actions
 from constructs_triton.cdk.validation.property_types import GRANTEE, check_has
 from constructs_triton.cdk.validation.same_environment import is_elsewhere
 from constructs_triton_core.errors import InvalidValueError
@@ -79,9 +79,7 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             grantee: Who gets the permission.
             *actions: IAM actions, such as ``"sagemaker:DescribeInferenceComponent"``.
         """
-        for action in actions:
-            check_string("actions", action)
-        return self._grant_on(grantee, actions, self._arns)
+        return self._grant_on(grantee, known_actions(actions), self._arns)
 
     def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to call this component (``sagemaker:InvokeEndpoint``).

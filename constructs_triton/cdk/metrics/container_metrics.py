@@ -10,6 +10,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.metrics.metric_values import ExpressionValue, MetricValue
+from constructs_triton.cdk.repository.looked_up_models import LOOKED_UP_LATER
 from constructs_triton.cdk.validation.arguments import (
     check_known_string,
     check_period,
@@ -123,6 +124,8 @@ class ContainerMetrics:
         self, name: str, model: str, *, statistic: str = "Sum", period: Duration | None = None
     ) -> MetricValue:
         model = self._found(model)
+        if is_lookup_dummy(name):
+            name = _NAMES[0]  # the next synthesis has the name
         check_known_string("name", name, _NAMES[0])
         check_string("statistic", statistic)
         check_period(period)
@@ -162,7 +165,7 @@ class ContainerMetrics:
 
     def _found(self, model: str) -> str:
         """Return the name of a model; for the stand-in of a lookup, that of any model."""
-        if is_lookup_dummy(model):
+        if is_lookup_dummy(model) or LOOKED_UP_LATER in self.models:
             return self.models[0]
         check_known_string("model", model, self.models[0])
         return model

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aws_cdk import Duration
+from aws_cdk import Duration, IResolvable
 from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.validation.arguments import check_flag
@@ -21,7 +21,7 @@ _FREQUENCIES_SECONDS = (10, 30, 60, 120, 180, 240, 300)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsConfig:
     """Properties of ``MetricsConfig`` in the endpoint configuration; ``None`` means SageMaker's
-    default.
+    default. A flag may also be an ``IResolvable`` that is known at the deployment.
 
     ``metric_publish_frequency``
         Duration of 10, 30, 60, 120, 180, 240 or 300 seconds. Default: 60 seconds. It applies to
@@ -40,8 +40,8 @@ class MetricsConfig:
     """
 
     metric_publish_frequency: Duration | None = None
-    enable_enhanced_metrics: bool | None = None
-    enable_detailed_observability: bool | None = None
+    enable_enhanced_metrics: bool | IResolvable | None = None
+    enable_detailed_observability: bool | IResolvable | None = None
 
     def __post_init__(self) -> None:
         for name in ("enable_enhanced_metrics", "enable_detailed_observability"):

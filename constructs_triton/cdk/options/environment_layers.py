@@ -19,6 +19,7 @@ from constructs_triton.cdk.options.secret_variables import variable_text
 from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
+from constructs_triton_core.tokens import is_lookup_dummy
 from triton_model_check.facts.environment import variables
 
 Environment = TritonEnvironment | Mapping[str, str | SecretValue]
@@ -118,7 +119,7 @@ def _with_default_model(
     if default_model is None:
         return environment
     given = overrides.get(_DEFAULT_MODEL, environment.default_model_name)
-    if given is not None and given != default_model:
+    if given is not None and given != default_model and not is_lookup_dummy(given):
         raise InvalidValueError(
             f'environment: {_DEFAULT_MODEL} must be the model of this endpoint, "{default_model}", '
             f"got {shown(given)}; remove the variable"
@@ -149,7 +150,9 @@ def _refuse_missing_models(arguments: str, packed_models: Sequence[str]) -> None
     loaded = [
         word.removeprefix(_LOAD_MODEL) for word in arguments.split() if word.startswith(_LOAD_MODEL)
     ]
-    missing = [name for name in loaded if name not in packed_models and name != _EVERY_MODEL]
+    # The next synthesis has the names that are looked up.
+    known = [name for name in loaded if not is_lookup_dummy(name)]
+    missing = [name for name in known if name not in packed_models and name != _EVERY_MODEL]
     if missing:
         default, names = packed_models[0], json.dumps(missing)
         raise InvalidValueError(

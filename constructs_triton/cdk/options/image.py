@@ -20,6 +20,7 @@ from constructs_triton.cdk.validation.arguments import (
     check_known_path,
     check_known_string,
     check_string,
+    is_looked_up_path,
 )
 from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton.cdk.validation.read_once import environment_of, stack_of
@@ -157,6 +158,8 @@ class TritonImage(ABC):
         """
         triton_version = _known_version(triton_version)
         check_known_path("directory", directory, "image")
+        if is_looked_up_path(directory):
+            return TritonImage.from_registry("looked-up-later", triton_version=triton_version)
         if not Path(directory, "Dockerfile").is_file():
             raise InvalidValueError(
                 "image: must be a folder with a Dockerfile, "

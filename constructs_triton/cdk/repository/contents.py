@@ -19,6 +19,7 @@ from constructs_triton.cdk.repository.loaded_models import (
     PackagedModel,
     PackedModels,
 )
+from constructs_triton.cdk.repository.looked_up_models import LookedUpModels
 from constructs_triton.cdk.repository.metrics_publisher import add_publisher
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
 from constructs_triton.cdk.repository.properties import (
@@ -83,9 +84,9 @@ class RepositoryContents:
     def is_ensemble(self, model_name: str) -> bool | None:
         """Return whether a model is an ensemble; ``None`` if its configuration cannot be read."""
         loaded, model = self.catalog.find(model_name)
-        return (
-            loaded.repository.model(model).is_ensemble if isinstance(loaded, LocalModels) else None
-        )
+        if not isinstance(loaded, LocalModels) or isinstance(loaded, LookedUpModels):
+            return None
+        return loaded.repository.model(model).is_ensemble
 
     def folder_of(self, model_name: str) -> str:
         """Return the folder of a model in its source."""

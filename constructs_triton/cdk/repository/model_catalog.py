@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from constructs_triton.cdk.repository.loaded_models import (
@@ -13,9 +14,16 @@ from constructs_triton.cdk.repository.loaded_models import (
     UncompressedModels,
     UploadedArchive,
 )
+from constructs_triton.cdk.repository.looked_up_models import LOOKED_UP_LATER, LookedUpModels
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_repository.s3_keys import check_model_name
+
+
+def stand_in_name(name: str) -> str:
+    """Return a name for a model whose name the CDK has not looked up yet."""
+    known = name.replace("dummy-value-for-", "")
+    return re.sub("[^A-Za-z0-9]+", "-", f"{LOOKED_UP_LATER}-{known}").strip("-")
 
 
 class ModelCatalog:
@@ -55,6 +63,8 @@ class ModelCatalog:
         if model_name in self._named:
             loaded = self._named[model_name]
             return loaded, loaded.only_model(model_name)
+        if isinstance(self.source, LookedUpModels):
+            return self.source, self.source.only_model(model_name)
         if self.source is not None and self.source.holds(model_name):
             return self.source, model_name
         known = self.names
@@ -82,6 +92,8 @@ class ModelCatalog:
             InvalidValueError: there are several or none, or the names in the source are unknown.
         """
         source = self.source
+        if isinstance(source, LookedUpModels):
+            return LOOKED_UP_LATER
         names: list[str] = [
             *(source.cached.top_level if isinstance(source, LocalModels) else ()),
             *self._named,

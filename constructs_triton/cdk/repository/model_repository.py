@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from aws_cdk import Annotations, Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
@@ -21,6 +20,8 @@ from constructs_triton.cdk.repository.loaded_models import (
     LocalModels,
     StoredModels,
 )
+from constructs_triton.cdk.repository.looked_up_models import LookedUpModels
+from constructs_triton.cdk.repository.model_catalog import stand_in_name
 from constructs_triton.cdk.repository.model_source import ModelSource, load_source
 from constructs_triton.cdk.repository.properties import (
     DEFAULT_PREFIX,
@@ -29,6 +30,7 @@ from constructs_triton.cdk.repository.properties import (
     TargetModelNaming,
     check_source,
 )
+from constructs_triton.cdk.repository.target_model import TargetModel, TargetModels
 from constructs_triton.cdk.validation.arguments import check_known_string
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton.cdk.validation.unique_names import check_id
@@ -38,9 +40,6 @@ from constructs_triton_core.tokens import is_lookup_dummy
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.composition import CompositionOptions
-
-if TYPE_CHECKING:
-    from constructs_triton.cdk.repository.target_model import TargetModel
 
 
 class TritonModelRepository(Construct):
@@ -166,6 +165,8 @@ class TritonModelRepository(Construct):
                 programs fill the prefix, or a multi-model endpoint serves the repository already.
             RepositoryError: the checks found errors; it has all of them.
         """
+        if is_lookup_dummy(name):
+            name = stand_in_name(name)
         check_known_string("name", name, "resnet")
         contents = self._contents
         if contents.prefix.is_filled_by_others:
@@ -227,7 +228,9 @@ class TritonModelRepository(Construct):
 
         Empty for ``ModelSource.from_archive_prefix``, whose archives are not known.
         """
-        return MappingProxyType(self._contents.prefix.target_models)
+        are_known = not isinstance(self._contents.catalog.source, LookedUpModels)
+        found = TargetModels(self._contents.prefix.target_models, are_known=are_known)
+        return MappingProxyType(found)
 
     @property
     def bucket(self) -> s3.IBucket:

@@ -12,6 +12,12 @@ from typing import Any, Protocol
 
 from aws_cdk import aws_s3 as s3
 
+from constructs_triton.cdk.repository.known_at_synth import (
+    check_known_number,
+    known_name,
+    known_types,
+    refuse_tokens,
+)
 from constructs_triton.cdk.repository.loaded_models import (
     ArchivePrefix,
     LoadedModels,
@@ -21,11 +27,16 @@ from constructs_triton.cdk.repository.loaded_models import (
     UncompressedModels,
     UploadedArchive,
 )
-from constructs_triton.cdk.validation.arguments import check_known_path
+from constructs_triton.cdk.repository.looked_up_models import LookedUpModels
+from constructs_triton.cdk.validation.arguments import (
+    check_flag,
+    check_known_path,
+    is_looked_up_path,
+)
 from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.tokens import is_token
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 from triton_model_check.artifacts.environments.placement import Environments, with_environments
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.composition import CompositionOptions
@@ -73,6 +84,8 @@ class ModelSource(ABC):
                 ``EXECUTION_ENV_PATH``; your files are not changed. Default: those of
                 ``triton-models.toml``.
         """
+        if is_looked_up_path(path):
+            return _LookedUp(Path(path))
         return _Directory(_local_path(path), python_environments)
 
     @classmethod
@@ -101,6 +114,11 @@ class ModelSource(ABC):
             **fields: Other fields of ``ModelConfig``: ``dynamic_batching``, ``instance_group``, or
                 ``input`` and ``output`` if the file does not say them.
         """
+        name = known_name(name)
+        check_known_number("max_batch_size", max_batch_size)
+        check_flag("with_warmup", with_warmup)
+        if is_looked_up_path(path):
+            return _LookedUp(Path(path))
         return _ModelFile(_local_path(path), name, max_batch_size, with_warmup, fields)
 
     @classmethod
@@ -125,7 +143,9 @@ class ModelSource(ABC):
             InvalidValueError: the folder has no models for a GPU, the GPU is not known, or two GPUs
                 have the same compute capability, such as L4 and L40S.
         """
-        types = [instance_type] if isinstance(instance_type, InstanceType) else list(instance_type)
+        types = known_types(instance_type)
+        if is_looked_up_path(path) or any(is_lookup_dummy(each.name) for each in types):
+            return _LookedUp(Path(path))
         from constructs_triton.cdk.repository.several_gpus import compiled_repositories
 
         repositories = compiled_repositories(_local_path(path), types)
@@ -145,6 +165,7 @@ class ModelSource(ABC):
             python_environments: Packages for models of the Python backend; see
                 :meth:`from_directory`.
         """
+        check_has("builder", builder, "write_to", "ModelRepositoryBuilder()")
         return _Builder(builder, python_environments)
 
     @classmethod
@@ -158,6 +179,8 @@ class ModelSource(ABC):
         Args:
             path: Path of the archive.
         """
+        if is_looked_up_path(path):
+            return _LookedUp(Path(path))
         return _Archive(_local_path(path))
 
     @classmethod
@@ -289,6 +312,14 @@ def _local_path(path: str | PathLike[str]) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
+class _LookedUp(ModelSource):
+    path: Path
+
+    def _load(self, composition: CompositionOptions) -> LoadedModels:  # noqa: ARG002 - of other models
+        return LookedUpModels(self.path)
+
+
+@dataclass(frozen=True, slots=True)
 class _Directory(ModelSource):
     path: Path
     python_environments: Environments | None
@@ -320,7 +351,7 @@ class _ModelFile(ModelSource):
     def _load(self, composition: CompositionOptions) -> LoadedModels:
         from constructs_triton.cdk.repository.model_of_file import load_model_file
 
-        return load_model_file(
+        models = load_model_file(
             self.path,
             composition,
             name=self.name,
@@ -328,6 +359,8 @@ class _ModelFile(ModelSource):
             with_warmup=self.with_warmup,
             fields=self.fields,
         )
+        refuse_tokens("fields", models.repository)
+        return models
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +371,7 @@ class _Builder(ModelSource):
     def _load(self, composition: CompositionOptions) -> LoadedModels:
         directory = scratch_directory() / "repository"
         self.builder.write_to(directory)
+        refuse_tokens("builder", ModelRepository.from_directory(directory))
         return _packed(directory, composition, self.python_environments)
 
 

@@ -11,6 +11,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets
 from constructs_triton.cdk.repository.loaded_models import ArchivePrefix, LocalModels
+from constructs_triton.cdk.repository.looked_up_models import LookedUpModels
 from constructs_triton.cdk.repository.model_bucket import ModelKeys, create_bucket
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
 from constructs_triton.cdk.repository.model_sync import ModelSync, S3Archive
@@ -147,6 +148,8 @@ class ServedPrefix:
         if self.is_filled_by_others:
             is_archive = is_token(name) or name.endswith(".tar.gz") or set("*?") & set(name)
             return [name] if is_archive else archive_patterns(TargetModelNaming.PLAIN, name)
+        if isinstance(self._catalog.source, LookedUpModels):
+            return [name]  # the next synthesis has the models
         check_target_model(name, known, self._catalog.served_with(name.removesuffix(".tar.gz")))
         return (
             archive_patterns(self._options.target_model_naming, name) if name in known else [name]

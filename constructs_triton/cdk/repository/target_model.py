@@ -9,7 +9,7 @@ from constructs_triton.cdk.repository.properties import TargetModelNaming
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.model_index import some_of
 from constructs_triton_core.spelling import did_you_mean, quoted
-from constructs_triton_core.tokens import is_token
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 from constructs_triton_functions.model_sync.manifest import content_name
 from triton_model_check.model_repository.s3_keys import archive_pattern, pattern_owner
 
@@ -31,6 +31,24 @@ class TargetModel(str):
         target_model = super().__new__(cls, key)
         target_model.model_name = model_name
         return target_model
+
+
+class TargetModels(dict[str, TargetModel]):
+    """The target models of a repository by model.
+
+    The first synthesis has a stand-in for each name that the CDK looks up, and for each model of a
+    folder whose path it looks up: ``are_known`` is ``False`` then.
+    """
+
+    def __init__(self, found: Mapping[str, TargetModel], *, are_known: bool) -> None:
+        super().__init__(found)
+        self._are_known = are_known
+
+    def __missing__(self, name: str) -> TargetModel:
+        """Return a stand-in for the name of a model that is not known yet."""
+        if self._are_known and not is_lookup_dummy(name):
+            raise KeyError(name)
+        return TargetModel("looked-up-later.tar.gz", model_name=name)
 
 
 def archive_name(naming: TargetModelNaming, name: str, content_digest: str) -> TargetModel:

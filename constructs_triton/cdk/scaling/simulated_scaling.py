@@ -10,6 +10,7 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.scaling.scalable_capacity import ScalableCapacity
+from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton_core.facts.instance_types import InstanceType
 
 if TYPE_CHECKING:
@@ -67,6 +68,9 @@ class SimulatedScaling(ScalableCapacity):
             InvalidValueError: a number is known only at deployment, or a policy cannot be
                 simulated, such as one on latency, on a backlog or on metric math.
         """
+        check_has("traffic", traffic, "invocations", 'Traffic.pattern("step", low=9, high=90)')
+        check_has("fleet", fleet, "invocations_per_minute", "plan.fleet()")
+        check_has("assumptions", assumptions, "wait_minutes", "Assumptions()")
         # Here, because no synth simulates.
         from constructs_triton_tools.planning import simulate as simulate_scaling
         from constructs_triton_tools.planning.template_scaling import scaling_of_resources

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from aws_cdk import Duration
+from aws_cdk import Duration, IResolvable
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
@@ -78,11 +78,13 @@ class SteppedScaling(SimulatedScaling):
     def suspend(
         self,
         *,
-        dynamic_scaling_in: bool = True,
-        dynamic_scaling_out: bool = True,
-        scheduled_scaling: bool = True,
+        dynamic_scaling_in: bool | IResolvable = True,
+        dynamic_scaling_out: bool | IResolvable = True,
+        scheduled_scaling: bool | IResolvable = True,
     ) -> None:
         """Suspend scaling in, scaling out and schedules; pass ``False`` to keep one of them active.
+
+        Each may also be an ``IResolvable`` that is ``"true"`` or ``"false"`` at the deployment.
 
         Args:
             dynamic_scaling_in: Whether policies no longer remove instances.

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from aws_cdk import Duration
 
-from constructs_triton.cdk.validation.property_types import check_has, check_type
+from constructs_triton.cdk.validation.property_types import check_has, check_type, shown
 from constructs_triton.cdk.validation.read_once import milliseconds_of
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -114,6 +114,11 @@ def check_plan(plan: CapacityPlan, instance_types: Sequence[InstanceType]) -> No
             f"max_requests_per_second={{{rates}}}"
         )
     instance_type = instance_types[0]
+    if is_token(plan.instance_type):
+        raise InvalidValueError(
+            "instance_type: must be known at synth in a plan, because the plan is for one type, "
+            f'got {shown(plan.instance_type)}; write "{instance_type}"'
+        )
     if instance_type.is_known and plan.instance_type != instance_type.name:
         raise InvalidValueError(
             f'instance_type: the plan is for "{plan.instance_type}", got "{instance_type}"; '
@@ -157,9 +162,9 @@ def _units(
         return 1  # the next synthesis has the type
     if known is None:
         name = instance_type.name
-        shown = "a value that is known only at deployment" if is_token(name) else name
+        got = "a value that is known only at deployment" if is_token(name) else name
         raise InvalidValueError(
-            f"{property}: the instance type must be known for the number of {units}, got {shown}; "
+            f"{property}: the instance type must be known for the number of {units}, got {got}; "
             f"set {property} to the {units} of one instance"
         )
     return known

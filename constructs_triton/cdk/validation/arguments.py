@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from os import PathLike
+from collections.abc import Sequence
+from os import PathLike, fspath
 
 from aws_cdk import Duration
 
@@ -10,7 +11,7 @@ from constructs_triton.cdk.validation.property_types import check_type, shown
 from constructs_triton.cdk.validation.read_once import milliseconds_of
 from constructs_triton_core import limit_checks
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.tokens import is_token
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 
 # aws-cdk-lib, aws_cloudwatch.Metric: "'period' must be 1, 5, 10, 30, or a multiple of 60 seconds".
 _SHORT_PERIODS = (1, 5, 10, 30)
@@ -26,12 +27,30 @@ def check_string(argument: str, value: object) -> None:
 
 
 def check_known_path(argument: str, value: object, example: str) -> None:
-    """Check that an argument is a path that is known at synth."""
+    """Check that an argument is a path that is known at synth, or is looked up for the next one."""
+    if is_looked_up_path(value):
+        return
     if not isinstance(value, str | PathLike) or is_token(value):
         raise InvalidValueError(
             f"{argument}: must be a path that is known at synth, got {shown(value)}; "
             f'write for example "{example}"'
         )
+
+
+def known_actions(actions: Sequence[str]) -> list[str]:
+    """Return IAM actions, each of which may be known only at deployment.
+
+    The CDK refuses the dummy of a lookup as an action, so another action takes its place in the
+    first synthesis.
+    """
+    for action in actions:
+        check_string("actions", action)
+    return ["sagemaker:DescribeEndpoint" if is_lookup_dummy(each) else each for each in actions]
+
+
+def is_looked_up_path(value: object) -> bool:
+    """Return whether a path contains the dummy of a lookup."""
+    return isinstance(value, str | PathLike) and is_lookup_dummy(fspath(value))
 
 
 def check_known_string(argument: str, value: object, example: str) -> None:

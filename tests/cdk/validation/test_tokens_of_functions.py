@@ -7,7 +7,9 @@ used by a construct.
 from __future__ import annotations
 
 import inspect
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -15,6 +17,8 @@ import pytest
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
 from cdk_apps import write_repository
+from check_examples import EXAMPLES, write
+from check_examples.onnx_models import relu
 from constructs import Construct
 from test_tokens_everywhere import (
     GPU,
@@ -70,6 +74,28 @@ def dockerfile() -> str:
     folder = MODELS[0].parent / "image"
     folder.mkdir(exist_ok=True)
     (folder / "Dockerfile").write_text("FROM scratch\n")
+    return str(folder)
+
+
+def model_file() -> str:
+    """Return a model file, whose configuration is derived."""
+    path = MODELS[0].parent / "other.onnx"
+    path.write_bytes(relu(("n", 3, 8, 8)))
+    return str(path)
+
+
+class Builder:
+    """Writes the models that the endpoints serve."""
+
+    def write_to(self, directory: Path) -> None:
+        shutil.copytree(MODELS[0], directory)
+
+
+def compiled() -> str:
+    """Return a folder of compiled plans for the GPU of the endpoints."""
+    folder = MODELS[0].parent / "compiled"
+    if not folder.exists():
+        write(EXAMPLES["plan-gpu"].failing, folder / "A10G")
     return str(folder)
 
 
@@ -133,6 +159,7 @@ SPECIAL_USERS: dict[str, Any] = {
 ARGUMENTS: dict[str, Any] = {
     "alarms": [],
     "bucket": bucket,
+    "builder": lambda _: Builder(),
     "canary_size": lambda _: CapacitySize.percent(10),
     "step_size": lambda _: CapacitySize.percent(20),
     "maximum_batch_size": lambda _: CapacitySize.percent(20),
@@ -161,24 +188,23 @@ ARGUMENTS: dict[str, Any] = {
 """What required arguments are, where they are not asked."""
 
 OPEN = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-NOT_ASKED = {
-    "from_builder": "takes an object of another package",
-    "from_compiled": "reads a folder that another command writes",
-    "from_model_file": "reads a file of weights",
-    "all_at_once": "has no size, so that alarms and times depend on it",
-}
 NAMED = {
     "count": ["maximum_batch_size"],
     "value": ["maximum_batch_size"],
     "uri": ["image"],
     "model": ["model", "instance_pools"],
-    "name": ["instance_type"],
+    "name": ["instance_type", "name"],
     "default_model_name": ["environment"],
 }
 """What messages name in place of an argument: the property that it is for, or its own word."""
 
 
-def value_of(owner: type, name: str, stack: cdk.Stack) -> Any:
+PATHS = {"from_model_file": model_file, "from_compiled": compiled}
+
+
+def value_of(owner: type, function: str, name: str, stack: cdk.Stack) -> Any:
+    if name == "path" and function in PATHS:
+        return PATHS[function]()
     if owner is ComponentDeployment and name == "maximum_batch_size":
         return CopySize.percent(20)
     if owner is InstanceType and name == "name":
@@ -205,19 +231,14 @@ def function_cases() -> list[Any]:
             for name, parameter in inspect.signature(getattr(owner, function)).parameters.items():
                 is_asked = name not in ("scope", "id", "cls") and parameter.kind not in OPEN
                 is_component = owner is TritonComponentEndpoint and name == "variant_name"
-                if is_asked and function not in NOT_ASKED and not is_component:
+                if is_asked and not is_component:
                     case = f"{owner.__name__}.{function}.{name}"
                     cases.append(pytest.param(owner, function, name, id=case))
     return cases
 
 
-@pytest.mark.parametrize(("owner", "function", "name"), function_cases())
-def test_token_of_a_function_is_in_the_template_or_refused(
-    owner: type, function: str, name: str
-) -> None:
-    """A token of any kind reaches the template, or an error names the argument and what to write;
-    the error of another program or silence is wrong.
-    """
+def use_of_function(owner: type, function: str) -> Use:
+    """Return what calls a function with one argument, and uses its result."""
 
     def use(stack: cdk.Stack, given: dict[str, Any]) -> object:
         target = getattr(owner, function)
@@ -238,7 +259,7 @@ def test_token_of_a_function_is_in_the_template_or_refused(
             elif parameter.default is not parameter.empty or parameter.kind in OPEN:
                 continue
             else:
-                value = value_of(owner, each, stack)
+                value = value_of(owner, function, each, stack)
             if parameter.kind is parameter.KEYWORD_ONLY:
                 named[each] = value
             else:
@@ -246,7 +267,48 @@ def test_token_of_a_function_is_in_the_template_or_refused(
         user = SPECIAL_USERS.get(function, USERS.get(owner, granted))
         return user(stack, target(*positional, **named))
 
-    check_kinds(use, name)
+    return use
+
+
+@pytest.mark.parametrize(("owner", "function", "name"), function_cases())
+def test_token_of_a_function_is_in_the_template_or_refused(
+    owner: type, function: str, name: str
+) -> None:
+    """A token of any kind reaches the template, or an error names the argument and what to write;
+    the error of another program or silence is wrong.
+    """
+    check_kinds(use_of_function(owner, function), name)
+
+
+@pytest.mark.parametrize("field", ["backend", "default_model_filename", "parameters"])
+def test_token_of_a_configuration_is_refused(field: str) -> None:
+    """A configuration is written at synth, so a token in any of its fields is an error."""
+
+    def use(stack: cdk.Stack, given: dict[str, Any]) -> object:
+        value = {"key": given["fields"]} if field == "parameters" else given["fields"]
+        source: Any = ModelSource.from_model_file
+        return with_source(stack, source(model_file(), name="other", **{field: value}))
+
+    for kind in ("string", "lazy"):
+        assert outcome(use, "fields", kind) == ""
+
+
+def test_token_of_a_builder_is_refused() -> None:
+    """A builder writes its configurations at synth, so a token in one of them is an error."""
+
+    class TokenBuilder(Builder):
+        def __init__(self, value: str) -> None:
+            self.value = value
+
+        def write_to(self, directory: Path) -> None:
+            super().write_to(directory)
+            with (directory / "other" / "config.pbtxt").open("a") as config:
+                config.write(f'parameters {{ key: "a" value {{ string_value: "{self.value}" }} }}')
+
+    def use(stack: cdk.Stack, given: dict[str, Any]) -> object:
+        return with_source(stack, ModelSource.from_builder(TokenBuilder(given["builder"])))
+
+    assert outcome(use, "builder", "string") == ""
 
 
 def check_kinds(use: Use, name: str) -> None:

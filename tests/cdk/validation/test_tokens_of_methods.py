@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -16,12 +18,13 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
-from cdk_apps import write_repository
+from cdk_apps import write_model, write_repository
 from constructs import Construct
 from test_tokens_everywhere import (
     GPU,
     KINDS,
     MODELS,
+    Use,
     bucket,
     capacity,
     component,
@@ -53,6 +56,7 @@ from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpo
 from constructs_triton.cdk.metrics.container_metrics import ContainerMetrics
 from constructs_triton.cdk.metrics.metric_definitions import MetricOptions
 from constructs_triton.cdk.scaling.target_tracking import ScalingPolicyOptions
+from constructs_triton_tools.planning import Fleet, Traffic
 
 Create = Callable[[cdk.Stack], Any]
 
@@ -61,6 +65,14 @@ Create = Callable[[cdk.Stack], Any]
 def models(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The models of all endpoints, written once."""
     MODELS[:] = [write_repository(tmp_path_factory.mktemp("tokens") / "models")]
+
+
+def single() -> Path:
+    """Return a folder with one model."""
+    folder = MODELS[0].parent / "single"
+    if not folder.exists():
+        write_model(folder, "other")
+    return folder
 
 
 def many(stack: cdk.Stack) -> TritonMultiModelEndpoint:
@@ -121,6 +133,17 @@ OWNERS: dict[str, Create] = {
 """The object of a method that not every object of its class takes."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Capacity:
+    """A plan of the capacity of the endpoints."""
+
+    instance_type: str = "ml.g5.xlarge"
+    min_capacity: float = 1
+    max_capacity: float = 3
+    target_invocations_per_minute: float = 600
+    target_concurrent_requests: float | None = None
+
+
 def caller(stack: cdk.Stack) -> iam.Role:
     return iam.Role(stack, "Caller", assumed_by=iam.AccountRootPrincipal())
 
@@ -140,16 +163,19 @@ ARGUMENTS: dict[str, Any] = {
     "metric": lambda _: metric(),
     "metric_name": "Invocations",
     "min_capacity": 1,
+    "fleet": lambda _: Fleet(invocations_per_minute=1000),
     "model": "other",
     "name": "Requests",
+    "plan": lambda _: Capacity(),
     "schedule": lambda _: appscaling.Schedule.cron(hour="8"),
     "scaling_steps": steps,
-    "source": lambda _: ModelSource.from_directory(MODELS[0] / "other"),
+    "source": lambda _: ModelSource.from_directory(single()),
     "target_backlog_per_instance": 4,
     "target_concurrent_requests": 3,
     "target_latency": lambda _: cdk.Duration.millis(300),
     "target_queue_time": lambda _: cdk.Duration.millis(300),
     "target_value": 3,
+    "traffic": lambda _: Traffic((500,)),
 }
 """What required arguments are, where they are not asked."""
 
@@ -162,8 +188,6 @@ TOGETHER: dict[str, dict[str, Any]] = {
 REQUESTS = {"target_invocations_per_minute", "max_requests_per_second"}
 TARGETED = ("scale_on_invocations_per_instance", "scale_on_invocations_per_copy")
 NOT_ASKED = {
-    "simulate": "takes objects of another package, and adds nothing",
-    "apply_plan": "takes an object of another package",
     "add_alarms": "has the arguments of TritonAlarms and TritonComponentAlarms",
 }
 OPTIONS = {each.__name__: each for each in (MetricOptions, ScalingPolicyOptions)}
@@ -239,13 +263,8 @@ def method_cases() -> Iterator[Any]:
                     yield pytest.param(owner, method, name, id=case)
 
 
-@pytest.mark.parametrize(("owner", "method", "name"), list(method_cases()))
-def test_token_of_a_method_is_in_the_template_or_refused(
-    owner: type, method: str, name: str
-) -> None:
-    """A token of any kind reaches the template, or an error names the argument and what to write;
-    the error of another program or silence is wrong.
-    """
+def use_of_method(owner: type, method: str, name: str) -> Use:
+    """Return what calls a method with one argument, and shows its result."""
 
     def use(stack: cdk.Stack, given: dict[str, Any]) -> None:
         target = OWNERS.get(method, OBJECTS[owner])(stack)
@@ -259,6 +278,27 @@ def test_token_of_a_method_is_in_the_template_or_refused(
             bucket = s3.Bucket.from_bucket_name(stack, "Adapters", "my-adapters")
             needed["source"] = ModelSource.from_bucket(bucket, "german.tar.gz")
         show(stack, called(function, getattr(target, method), needed, stack))
+
+    return use
+
+
+@pytest.mark.parametrize(("owner", "method", "name"), list(method_cases()))
+def test_token_of_a_method_is_in_the_template_or_refused(
+    owner: type, method: str, name: str
+) -> None:
+    """A token of any kind reaches the template, or an error names the argument and what to write;
+    the error of another program or silence is wrong.
+    """
+    use = use_of_method(owner, method, name)
+    assert [each for each in (outcome(use, name, kind) for kind in KINDS) if each] == []
+
+
+@pytest.mark.parametrize("name", [*(field.name for field in fields(Capacity))])
+def test_token_of_a_plan_is_in_the_template_or_refused(name: str) -> None:
+    """The same is true of each number of a plan."""
+
+    def use(stack: cdk.Stack, given: dict[str, Any]) -> None:
+        endpoint(stack).apply_plan(Capacity(**given))
 
     assert [each for each in (outcome(use, name, kind) for kind in KINDS) if each] == []
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
-from constructs_triton_core.tokens import is_token
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 from triton_model_check.model.backends import infer_backend
 from triton_model_check.model.folder import ModelFolder
 
@@ -50,9 +50,12 @@ class CompositionOptions:
         for caller, called in (calls or {}).items():
             _refuse_string(f'calls["{caller}"]', called)
         _refuse_string("also_served", also_served)
-        return cls(
-            {caller: tuple(called) for caller, called in (calls or {}).items()}, tuple(also_served)
-        )
+        known_calls = {
+            caller: _known_names(called)
+            for caller, called in (calls or {}).items()
+            if not is_lookup_dummy(caller)
+        }
+        return cls(known_calls, _known_names(also_served))
 
     @property
     def is_empty(self) -> bool:
@@ -76,8 +79,13 @@ class CompositionOptions:
                     )
 
 
+def _known_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names without those that the CDK looks up for the next synthesis."""
+    return tuple(name for name in names if not is_lookup_dummy(name))
+
+
 def _refuse_string(keyword: str, names: object) -> None:
-    if not isinstance(names, Sequence) or any(map(is_token, [names, *names])):
+    if not isinstance(names, Sequence) or any(map(_is_known_later, [names, *names])):
         raise InvalidValueError(
             f"{keyword}: must be a list of the names of models, which are known at synth; write "
             'for example ["detector"]'
@@ -86,6 +94,10 @@ def _refuse_string(keyword: str, names: object) -> None:
         raise InvalidValueError(
             f'{keyword}: must be a list of models, got "{names}"; write ["{names}"]'
         )
+
+
+def _is_known_later(name: object) -> bool:
+    return is_token(name) and not is_lookup_dummy(name)
 
 
 def _may_call(folder: ModelFolder) -> bool:
