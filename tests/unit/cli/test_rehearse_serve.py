@@ -22,6 +22,7 @@ from constructs_triton_client import TritonClient
 from constructs_triton_core.errors import InvocationError
 
 COMMAND = [sys.executable, "-m", "constructs_triton.cli", "rehearse", "--serve", "--json"]
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:writer"
 TEMPLATE = {"Resources": {"Jobs": {"Type": "AWS::SQS::Queue"}, "News": {"Type": "AWS::SNS::Topic"}}}
 
 
@@ -90,6 +91,52 @@ def test_served_account_has_stacks_in_several_regions() -> None:
     assert variables["AWS_REGION"] == "eu-west-1"
     assert topics == {"eu-west-1": ["Shop-Ineu"], "us-west-2": ["Shop-Inus"]}
     assert process.returncode == 0
+
+
+def export_writer(value: str) -> dict[str, object]:
+    """The template of a stack that passes a value on, as ``cross_region_references`` writes it."""
+    exports = {"region": "eu-west-1", "exports": {"/cdk/exports/Users/Topic": value}}
+    properties = {"ServiceToken": FUNCTION, "WriterProps": exports}
+    return {
+        "Resources": {
+            "Exports": {"Type": "Custom::CrossRegionExportWriter", "Properties": properties}
+        }
+    }
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("first", ["us-east-1", "eu-west-1"])
+def test_served_account_passes_values_to_another_region(first: str) -> None:
+    """A stack in one Region gives a stack in another the value of `cross_region_references`,
+    whichever Region was first, and takes it back when it is deleted.
+    """
+    command = [*COMMAND, "--region", first]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["AWS_ENDPOINT_URL"]
+        writer = client("cloudformation", url, "us-east-1")
+        writer.create_stack(StackName="Owner", TemplateBody=json.dumps(export_writer("digits")))
+        writer.get_waiter("stack_create_complete").wait(
+            StackName="Owner", WaiterConfig={"Delay": 1}
+        )
+        reader = client("cloudformation", url, "eu-west-1")
+        name = "{{resolve:ssm:/cdk/exports/Users/Topic}}"
+        topic = {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": name}}
+        reader.create_stack(
+            StackName="Users", TemplateBody=json.dumps({"Resources": {"Topic": topic}})
+        )
+        reader.get_waiter("stack_create_complete").wait(
+            StackName="Users", WaiterConfig={"Delay": 1}
+        )
+        (found,) = client("sns", url, "eu-west-1").list_topics()["Topics"]
+        writer.delete_stack(StackName="Owner")
+        writer.get_waiter("stack_delete_complete").wait(
+            StackName="Owner", WaiterConfig={"Delay": 1}
+        )
+        left = client("ssm", url, "eu-west-1").describe_parameters()["Parameters"]
+        process.terminate()
+    assert found["TopicArn"].endswith(":digits")
+    assert left == []
 
 
 @pytest.mark.e2e

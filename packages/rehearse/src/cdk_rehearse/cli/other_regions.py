@@ -24,7 +24,7 @@ from constructs_triton_core.processes.children import PIPE, Child, own_environme
 _PROGRAM = """
 import sys
 from cdk_rehearse.cli.serve import serve
-serve(as_json=True, region=sys.argv[1], passes_on=False)
+serve(as_json=True, region=sys.argv[1], first_url=sys.argv[2])
 """
 _REGION = re.compile(r"[a-z]{2,4}(-[a-z]+){1,3}-[0-9]")
 _MOST_REGIONS = 8
@@ -40,6 +40,8 @@ class OtherRegions:
     """
 
     def __init__(self, start: Callable[[str], str] | None = None) -> None:
+        self.first_url = ""
+        """The URL of the account that passes requests on; the others call it for other Regions."""
         self._start = start or self._start_process
         self._urls: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -93,7 +95,7 @@ class OtherRegions:
             )
 
     def _start_process(self, region: str) -> str:
-        command = python_command(_PROGRAM, region)
+        command = python_command(_PROGRAM, region, self.first_url)
         options: dict[str, Any] = {"stdout": PIPE, "stderr": None, "text": True}
         process: Child[str] = Child(command, environment=own_environment(), **options)
         self._processes.enter_context(process)

@@ -15,11 +15,11 @@ _POLL_SECONDS = 0.5
 _MODELS = "The account runs no models. To call a deployed endpoint, run `{}`."
 
 
-def serve(*, as_json: bool, region: str | None, passes_on: bool = True) -> NoReturn:
+def serve(*, as_json: bool, region: str | None, first_url: str | None = None) -> NoReturn:
     """Run an account on loopback, and print the environment variables that connect to it.
 
-    Ctrl-C (SIGINT) ends it, and so do SIGTERM and SIGHUP with exit code 0. Unless ``passes_on`` is
-    false, requests for other Regions start an account there.
+    Ctrl-C (SIGINT) ends it, and so do SIGTERM and SIGHUP with exit code 0. Requests for other
+    Regions start an account there, unless ``first_url`` is that of an account that does so.
     """
     from cdk_rehearse.account import REGION, SimulatedAccount
     from cdk_rehearse.cli.other_regions import OtherRegions
@@ -29,7 +29,9 @@ def serve(*, as_json: bool, region: str | None, passes_on: bool = True) -> NoRet
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit())
     with SimulatedAccount(region=region or REGION) as account, OtherRegions() as others:
-        account.cloudformation.elsewhere = others.answer if passes_on else None
+        others.first_url = account.endpoint_url
+        account.cloudformation.elsewhere = None if first_url else others.answer
+        account.api.all_regions_url = first_url or account.endpoint_url
         local_up = f"constructs-triton local up --aws-endpoint-url {account.endpoint_url}"
         fix = f"run `{local_up}`, and call the address that it prints"
         account.runtime.refusal = f"the simulated account runs no models; {fix}"

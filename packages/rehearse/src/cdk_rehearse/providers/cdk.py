@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..errors import StackError
-from ..services.service_api import Place
+from ..services.service_api import Place, client
 from .provider import Deployed, Physical, PutProvider, Request
 
 
@@ -22,6 +22,7 @@ class ExportWriter(PutProvider):
     def put(self, request: Request, name: str) -> Physical:
         for place, value in self._exports(request).items():
             self.api.passed.setdefault(place, value)
+            self._write(place, value)
         return Physical(name)
 
     def update(self, current: Deployed, request: Request) -> Physical:
@@ -36,7 +37,32 @@ class ExportWriter(PutProvider):
         return super().update(current, request)
 
     def delete(self, current: Deployed) -> None:
-        self._expect_unread("Exports cannot be updated: ", self._exports(current.request))
+        exports = self._exports(current.request)
+        self._expect_unread("Exports cannot be updated: ", exports)
+        for place in exports:
+            self._remove(place)
+
+    def _write(self, place: Place, value: str) -> None:
+        """Write a parameter that does not exist to the other Region of an account that is served.
+
+        A rehearsal has no other Region at this moment, and passes the values on itself.
+        """
+        if self.api.all_regions_url is None:
+            return
+        _, region, name = place
+        ssm = client("ssm", self.api.all_regions_url, region)
+        try:
+            ssm.put_parameter(Name=name, Value=value, Type="String")
+        except ssm.exceptions.ParameterAlreadyExists:
+            return
+
+    def _remove(self, place: Place) -> None:
+        """Delete a parameter of the other Region of an account that is served."""
+        if self.api.all_regions_url is None:
+            return
+        _, region, name = place
+        ssm = client("ssm", self.api.all_regions_url, region)
+        ssm.delete_parameters(Names=[name])
 
     def _exports(self, request: Request) -> dict[Place, str]:
         wanted = request.properties["WriterProps"]

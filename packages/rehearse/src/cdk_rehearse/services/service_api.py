@@ -89,6 +89,8 @@ class ServiceApi:
     """Type and properties of the resources that are not simulated, by stack and logical ID."""
     passed: dict[Place, str] = field(default_factory=dict)
     """What stacks of other accounts and Regions pass to those of this one."""
+    all_regions_url: str | None = None
+    """The URL that answers for each Region, while the account is served."""
     imported: Mapping[Place, str] = field(default_factory=dict)
     """The stacks of other Regions that read a parameter, which may then not change."""
     stand_ins: StandIns = field(init=False)
