@@ -27,6 +27,7 @@ from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.options.variant_options import STRATEGIES
 from constructs_triton.cdk.permissions.places import Place, check_places
 from constructs_triton.cdk.validation.limit_checks import unknown_value
+from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_lookup_dummy, is_token
