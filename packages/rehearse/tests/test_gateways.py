@@ -1,7 +1,8 @@
-"""Gateways of networks."""
+"""Gateways of networks, and endpoints that routes lead to."""
 
 from __future__ import annotations
 
+import pytest
 from shared_endpoint import deploy
 
 from cdk_rehearse import SimulatedAccount
@@ -21,5 +22,31 @@ def test_virtual_private_gateway_is_not_simulated() -> None:
         stack = deploy(account, resources, "Network")
         assert stack.status == "CREATE_COMPLETE", stack.reason
         assert any("VPCGatewayAttachment" in each for each in map(str, account.not_simulated))
+        account.deployer.delete(stack)
+        assert stack.status == "DELETE_COMPLETE", stack.reason
+
+
+@pytest.mark.parametrize("service", ["s3", "s3express", "of-a-year-to-come"])
+def test_gateway_endpoint_of_each_service_is_created_and_deleted(service: str) -> None:
+    """Its routes exist while it does, also to a service whose prefix list is not simulated."""
+    resources = {
+        "Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}},
+        "Routes": {"Type": "AWS::EC2::RouteTable", "Properties": {"VpcId": {"Ref": "Vpc"}}},
+        "Endpoint": {
+            "Type": "AWS::EC2::VPCEndpoint",
+            "Properties": {
+                "VpcId": {"Ref": "Vpc"},
+                "ServiceName": {"Fn::Sub": f"com.amazonaws.${{AWS::Region}}.{service}"},
+                "RouteTableIds": [{"Ref": "Routes"}],
+            },
+        },
+    }
+    with SimulatedAccount() as account:
+        stack = deploy(account, resources, "Network")
+        assert stack.status == "CREATE_COMPLETE", stack.reason
+        (table,) = account.client("ec2").describe_route_tables(
+            RouteTableIds=[stack.resources["Routes"].physical.id]
+        )["RouteTables"]
+        assert any("DestinationPrefixListId" in route for route in table["Routes"])
         account.deployer.delete(stack)
         assert stack.status == "DELETE_COMPLETE", stack.reason

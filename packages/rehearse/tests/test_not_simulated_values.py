@@ -61,6 +61,56 @@ def test_policy_with_an_unknown_resource_applies(aws: SimulatedAccount) -> None:
     assert found["Statement"][0]["Resource"][2].startswith("arn:aws:secretsmanager:us-east-1:")
 
 
+MADE = {"Fn::GetAtt": ["Choice", "Made"]}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"Condition": {"StringEquals": MADE}},
+        {"Condition": MADE},
+        {"Condition": {"NumericLessThan": {"aws:MultiFactorAuthAge": 300}}},
+        {"Principal": MADE},
+        {"Effect": MADE},
+    ],
+)
+def test_trust_policy_with_an_unknown_part_is_kept(
+    aws: SimulatedAccount, changed: dict[str, Any]
+) -> None:
+    """A resource may make the condition of a role, as of Kubernetes; the role is created and
+    tagged.
+    """
+    document: dict[str, Any] = trust("lambda")
+    (statement,) = document["Statement"]
+    document["Statement"] = [{**statement, **changed}]
+    role = resource("AWS::IAM::Role", AssumeRolePolicyDocument=document)
+    resources = {"Choice": resource("Datadog::Monitors::Monitor"), "Role": role}
+    created(aws, "Kubernetes", **resources)
+    role["Properties"]["Tags"] = [{"Key": "a", "Value": "b"}]
+    stack = deploy(aws, resources, "Kubernetes")
+    assert stack.status == "UPDATE_COMPLETE", stack.reason
+    name = stack.resources["Role"].physical.id
+    assert aws.client("iam").get_role(RoleName=name)["Role"]["Tags"]
+    assert aws.destroy("Kubernetes").status == "DELETE_COMPLETE"
+
+
+@pytest.mark.parametrize("document", [MADE, {"Statement": MADE}, {"Statement": [MADE]}])
+def test_policy_of_which_nothing_is_known_is_accepted(
+    aws: SimulatedAccount, document: dict[str, Any]
+) -> None:
+    """A resource may make a statement, or all of a document."""
+    policy = {"PolicyName": "p", "PolicyDocument": document}
+    created(
+        aws,
+        "Made",
+        Choice=resource("Datadog::Monitors::Monitor"),
+        Role=resource("AWS::IAM::Role", AssumeRolePolicyDocument=trust("lambda"), RoleName="m"),
+        Policy=resource("AWS::IAM::Policy", **policy, Roles=[{"Ref": "Role"}]),
+    )
+    assert aws.client("iam").list_role_policies(RoleName="m")["PolicyNames"] == ["p"]
+    assert aws.destroy("Made").status == "DELETE_COMPLETE"
+
+
 @pytest.mark.parametrize("zone", ["us-east-1-atl-1a", "dummy1a"])
 def test_zone_that_is_not_simulated_takes_subnets(aws: SimulatedAccount, zone: str) -> None:
     """A Local Zone is named as not simulated, and its subnet says that it is there."""
@@ -225,3 +275,40 @@ def test_second_endpoint_of_a_service_is_refused(
     assert renamed.status == "UPDATE_ROLLBACK_COMPLETE"
     assert words in renamed.reason
     assert aws.destroy(name).status == "DELETE_COMPLETE"
+
+
+INCLUDE = {"Name": "AWS::Include", "Parameters": {"Location": "s3://bucket/more.yaml"}}
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"TopicName": "a", "Fn::Transform": INCLUDE},
+        {"Fn::Transform": INCLUDE},
+        {"Tags": [{"Key": "a", "Fn::Transform": INCLUDE}]},
+    ],
+)
+def test_transform_beside_properties_makes_them_unknown(
+    aws: SimulatedAccount, properties: dict[str, Any]
+) -> None:
+    """A macro may change what is beside it; the resource is created, updated and deleted."""
+    resources = {
+        "Topic": {"Type": "AWS::SNS::Topic", "Properties": properties},
+        "Log": resource("AWS::Logs::LogGroup", LogGroupName={"Ref": "Topic"}),
+    }
+    created(aws, "Macro", **resources)
+    resources["Log"]["Properties"]["RetentionInDays"] = 1
+    assert deploy(aws, resources, "Macro").status == "UPDATE_COMPLETE"
+    assert aws.destroy("Macro").status == "DELETE_COMPLETE"
+
+
+def test_model_with_an_unknown_container_is_not_simulated(aws: SimulatedAccount) -> None:
+    """An endpoint of which the container is unknown is created, and named as not simulated."""
+    model = {"ExecutionRoleArn": "arn:aws:iam::123456789012:role/r", "PrimaryContainer": MADE}
+    created(
+        aws,
+        "Unknown",
+        Choice=resource("Datadog::Monitors::Monitor"),
+        Model=resource("AWS::SageMaker::Model", **model),
+    )
+    assert aws.not_simulated["AWS::SageMaker::Model"] == ["Unknown/Model"]

@@ -123,3 +123,47 @@ def test_parameters_have_values_or_the_error_says_what_to_give(tmp_path: Path) -
         rehearse(old, new, failures="none", parameters={"Stage": "live", "Wide": "4"})
     found = rehearse(old, new, failures="none", orders=1, parameters={"Stage": "live"})
     assert found.replaced == ("Topic",)
+
+
+def scaled(resource_id: str, dimension: str) -> dict[str, Any]:
+    """A scalable target and its policy."""
+    key = {
+        "ResourceId": resource_id,
+        "ScalableDimension": f"sagemaker:{dimension}",
+        "ServiceNamespace": "sagemaker",
+    }
+    metric = {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}
+    tracking = {"TargetValue": 1, "PredefinedMetricSpecification": metric}
+    policy = {"PolicyName": "p", "PolicyType": "TargetTrackingScaling", **key}
+    kind = "AWS::ApplicationAutoScaling"
+    return {
+        "Target": {
+            "Type": f"{kind}::ScalableTarget",
+            "Properties": {"MinCapacity": 1, "MaxCapacity": 2, **key},
+        },
+        "Scaling": {
+            "Type": f"{kind}::ScalingPolicy",
+            "Properties": {**policy, "TargetTrackingScalingPolicyConfiguration": tracking},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        scaled("endpoint/others/variant/AllTraffic", "variant:DesiredInstanceCount"),
+        scaled("inference-component/others", "inference-component:DesiredCopyCount"),
+        {"Scaling": scaled("endpoint/others/variant/A", "variant:DesiredInstanceCount")["Scaling"]},
+        {
+            "Endpoint": {
+                "Type": "AWS::SageMaker::Endpoint",
+                "Properties": {"EndpointConfigName": "others"},
+            }
+        },
+    ],
+)
+def test_endpoint_of_another_stack_is_no_error(tmp_path: Path, resources: dict[str, Any]) -> None:
+    """What no stack of the rehearsal has created may exist; what uses it is not simulated."""
+    found = rehearsal(tmp_path, None, resources)
+    assert codes(found) == set()
+    assert any("AWS::" in each for each in found.not_simulated)

@@ -132,3 +132,20 @@ def test_output_and_variables_of_other_functions(
     assert {name: variables.get(name) for name in HOSTILE}.items().isdisjoint(HOSTILE.items())
     assert "GITHUB_TOKEN" not in variables
     assert capfd.readouterr() == ("", "")
+
+
+CALLER = """
+import boto3
+def handler(event, context):
+    return len(boto3.client("dynamodb").list_tables()["TableNames"])
+"""
+
+
+def test_permission_that_no_table_has_refuses_nothing() -> None:
+    """A user's own function may call any service; whether its role may is not known."""
+    with SimulatedAccount(functions="python") as aws:
+        create(aws, zipped({"index.py": CALLER}), "index.handler")
+        assert json.loads(invoke(aws)["Payload"].read()) == 0, log(aws)
+        assert aws.not_simulated["policies:"] == [
+            "whether dynamodb:ListTables is allowed is not known"
+        ]

@@ -61,8 +61,8 @@ def test_statements_decide(
     ("condition", "context", "holds"),
     [
         ({"StringEquals": {"a": ["x", "y"]}}, {"a": "y"}, True),
-        ({"StringEquals": {"a": "x"}}, {}, False),
-        ({"StringNotEquals": {"a": "x"}}, {}, True),
+        ({"StringEquals": {"aws:SourceArn": "x"}}, {}, False),
+        ({"StringNotEquals": {"aws:SourceAccount": "x"}}, {}, True),
         ({"StringNotEquals": {"a": "x"}}, {"a": "x"}, False),
         ({"StringLike": {"s3:prefix": "models/*"}}, {"s3:prefix": "models/"}, True),
         ({"StringLike": {"s3:prefix": "models/*"}}, {"s3:prefix": "other/"}, False),
@@ -75,11 +75,13 @@ def test_statements_decide(
         ({"StringEqualsIgnoreCase": {"a": "True"}}, {"a": "no"}, False),
         ({"ArnNotLike": {"a": "arn:aws:iam::1:role/*"}}, {"a": "arn:aws:iam::2:role/r"}, True),
         ({"StringNotLike": {"a": ["x*", "y*"]}}, {"a": "yes"}, False),
-        ({"StringEqualsIfExists": {"a": "x"}}, {}, True),
+        ({"StringEqualsIfExists": {"s3:prefix": "x"}}, {}, True),
         ({"StringEqualsIfExists": {"a": "x"}}, {"a": "y"}, False),
         ({"StringNotEqualsIgnoreCase": {"a": "X"}}, {"a": "x"}, False),
         ({"StringNotEqualsIfExists": {"a": "x"}}, {"a": "x"}, False),
         ({"Bool": {"aws:SecureTransport": "false"}}, {"aws:SecureTransport": "true"}, False),
+        ({"Bool": {"aws:SecureTransport": True}}, {"aws:SecureTransport": "true"}, True),
+        ({"StringEquals": {"AWS:sourceaccount": "1"}}, {"aws:SourceAccount": "1"}, True),
         ({"StringEquals": {"a": "x"}, "Bool": {"b": "true"}}, {"a": "x", "b": "false"}, False),
     ],
 )
@@ -96,6 +98,10 @@ UNKNOWN: list[dict[str, Any]] = [
     {**READ, "Condition": {"StringEquals": {"aws:PrincipalOrgID": "o-0123456789"}}},
     {**READ, "Condition": {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}},
     {**READ, "Resource": "arn:aws:s3:::bucket/${aws:username}/*"},
+    {**READ, "Condition": {"StringEquals": {"aws:SourceVpce": "vpce-1"}}},
+    {**READ, "Condition": {"StringEquals": {"s3:ExistingObjectTag/team": "${aws:username}"}}},
+    {**READ, "Resource": ["arn:aws:s3:::other/*", "arn:aws:s3:::not-simulated-Made-0a1b2c/*"]},
+    {**READ, "Principal": {"AWS": "not-simulated-Made-0a1b2c"}},
 ]
 
 
@@ -132,3 +138,44 @@ def test_resources_that_a_noted_statement_does_not_match_are_not_allowed() -> No
     statement = {**UNKNOWN[2], "Resource": "arn:aws:s3:::other/*"}
     assert verdict(statement, note_unknown=noted.append) is Decision.NOT_GRANTED
     assert noted == []
+
+
+MADE = "not-simulated-Made-0a1b2c"
+
+
+@pytest.mark.parametrize(
+    ("statement", "request_"),
+    [
+        ({**READ, "Action": ["s3:PutObject", f"unknown:{MADE}"]}, {}),
+        ({**READ, "Effect": MADE}, {}),
+        (MADE, {}),
+        ({**READ, "Condition": MADE}, {}),
+        ({**READ, "Condition": {"StringEquals": MADE}}, {}),
+        ({**READ, "Resource": "us-east-1"}, {"is_unknown": lambda text: text == "us-east-1"}),
+        (
+            {**READ, "Principal": {"AWS": "arn:aws:sts::1:assumed-role/caller/session"}},
+            {"principal": "arn:aws:iam::1:role/caller"},
+        ),
+        ({**READ, "Resource": "arn:aws:s3:::other/*"}, {"resource": f"arn:aws:s3:::{MADE}/a"}),
+    ],
+)
+def test_statement_that_depends_on_an_unknown_value_may_allow(
+    statement: Any, request_: dict[str, Any]
+) -> None:
+    """Neither side of a comparison concludes anything from a value that only AWS has."""
+    noted: list[str] = []
+    assert verdict(statement, note_unknown=noted.append, **request_) is Decision.ALLOWED
+    assert len(noted) == 1
+
+
+def test_stand_in_is_equal_to_itself() -> None:
+    """A role that may use a value has the permission for it, whatever the value is."""
+    statement = {**READ, "Resource": f"arn:aws:s3:::{MADE}/*"}
+    assert verdict(statement, resource=f"arn:aws:s3:::{MADE}/a") is Decision.ALLOWED
+
+
+def test_known_part_of_a_statement_decides_before_an_unknown_one() -> None:
+    """A statement for another action, or with a condition that is false, never applies."""
+    for known in ({"Action": "s3:PutObject"}, {"Condition": {"Bool": {"b": "true"}}}):
+        statement = {**READ, "Resource": MADE, **known}
+        assert verdict(statement, context={"b": "false"}) is Decision.NOT_GRANTED

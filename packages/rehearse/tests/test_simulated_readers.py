@@ -73,3 +73,18 @@ def test_readers_are_asked_after_the_cleanup(aws: SimulatedAccount) -> None:
 
 def place(aws: SimulatedAccount, name: str, **encryption: str) -> None:
     aws.client("s3").put_object(Bucket="models", Key=f"{name}.tar.gz", Body=b"x", **encryption)
+
+
+@pytest.mark.parametrize("attribute", ["Arn", "Bucket"])
+def test_role_whose_policy_names_an_unknown_place_may_read(
+    aws: SimulatedAccount, attribute: str
+) -> None:
+    """Only AWS knows what a value of a resource that is not simulated allows."""
+    place: Any = {"Fn::GetAtt": ["Choice", attribute]}
+    if attribute == "Bucket":
+        place = {"Fn::Join": ["", ["arn:aws:s3:::", place, "/*"]]}
+    resources = many(("s3:GetObject", place))
+    resources["Choice"] = {"Type": "Datadog::Monitors::Monitor"}
+    assert deploy(aws, resources, NAME).status == "CREATE_COMPLETE"
+    assert refused(aws) == set()
+    assert any("Choice" in each for each in aws.not_simulated["policies:"])

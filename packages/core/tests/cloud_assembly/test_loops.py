@@ -11,10 +11,16 @@ import pytest
 from constructs_triton_core.cloud_assembly.evaluation_budget import TemplateBudgetError
 from constructs_triton_core.cloud_assembly.loops import EXTENSIONS, expand_loops
 from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.cloud_assembly.unknown_values import Unknown
 from constructs_triton_core.errors import TemplateError
 
 _TOPIC = {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": {"Ref": "Name"}}}
-_PARAMETERS = {"Names": {"Type": "CommaDelimitedList", "Default": "a, b"}}
+_PARAMETERS = {
+    "Names": {"Type": "CommaDelimitedList", "Default": "a, b"},
+    "One": {"Type": "String", "Default": "e"},
+    "Stage": {"Type": "String", "Default": "live"},
+    "Stored": {"Type": "AWS::SSM::Parameter::Value<List<String>>", "Default": "/names"},
+}
 
 
 def _expanded(**sections: Any) -> tuple[Any, tuple[str, ...]]:
@@ -53,6 +59,10 @@ def test_loops_nest_and_stand_among_properties() -> None:
         ({"Ref": "Names"}, ["Ta", "Tb"], ()),
         ({"Fn::FindInMap": ["Stages", "live", "names"]}, ["Tc"], ()),
         ({"Ref": "Missing"}, [], ("Fn::ForEach::Topics",)),
+        ({"Ref": "Stored"}, [], ("Fn::ForEach::Topics",)),
+        (["d", {"Ref": "One"}], ["Td", "Te"], ()),
+        (["d", {"Ref": "AWS::Region"}], [], ("Fn::ForEach::Topics",)),
+        ({"Fn::FindInMap": ["Stages", {"Ref": "Stage"}, "names"]}, ["Tc"], ()),
         ({"Fn::Split": [",", {"Ref": "Names"}]}, [], ("Fn::ForEach::Topics",)),
     ],
 )
@@ -90,3 +100,37 @@ def test_transform_within_a_section_is_an_unknown_part() -> None:
     assert [*template.resources] == ["Topic"]
     assert template.unknown_parts == ("Resources.Fn::Transform",)
     assert not template.is_complete
+
+
+def test_transform_within_a_member_is_an_unknown_part() -> None:
+    """A member without what it needs is left out; another one has what is beside the transform."""
+    include = {"Name": "AWS::Include", "Parameters": {"Location": "s3://bucket/more.yaml"}}
+    body = {
+        "Resources": {
+            "Topic": {**_TOPIC, "Fn::Transform": include},
+            "Made": {"Fn::Transform": include},
+        },
+        "Outputs": {"Out": {"Fn::Transform": include}},
+    }
+    template = Template.checked(body, "", "template", "")
+    assert template.resources["Topic"].properties == _TOPIC["Properties"]
+    assert ([*template.resources], template.outputs) == (["Topic"], {})
+    assert template.unknown_parts == (
+        "Resources.Topic.Fn::Transform",
+        "Resources.Made.Fn::Transform",
+        "Outputs.Out.Fn::Transform",
+    )
+
+
+def test_loop_has_the_given_values_of_parameters() -> None:
+    """A value that only a deployment knows makes the loop unknown, not that of the default."""
+    body = {
+        "Transform": EXTENSIONS,
+        "Parameters": _PARAMETERS,
+        "Resources": {"Fn::ForEach::Topics": ["Name", {"Ref": "Names"}, {"T${Name}": _TOPIC}]},
+    }
+    template = Template.checked(body, "", "template", "")
+    assert [*template.resources] == ["Ta", "Tb"]
+    assert [*template.with_parameters({"Names": "c,d"}).resources] == ["Tc", "Td"]
+    unknown = template.with_parameters({"Names": Unknown("a,b")})
+    assert (unknown.resources, unknown.unknown_parts) == ({}, ("Fn::ForEach::Topics",))

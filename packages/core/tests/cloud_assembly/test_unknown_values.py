@@ -52,7 +52,7 @@ class _Values:
 @pytest.fixture
 def evaluator() -> Evaluator:
     """Return the evaluator of a template of which nothing is known."""
-    return Evaluator(Template(_BODY), _Values(), unknown_function=Unknown)
+    return Evaluator(Template(_BODY), _Values(), unknown_function=lambda name, _: Unknown(name))
 
 
 @pytest.mark.parametrize(

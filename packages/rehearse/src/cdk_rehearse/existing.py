@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .construct_libraries import construct_libraries
+from .errors import NotSimulatedError
 from .services.service_api import ServiceApi
 from .values.stand_ins import is_opaque
 
@@ -79,6 +80,16 @@ def is_deleted_repository(api: ServiceApi, account: str, region: str, name: str)
         return False
     created = (each for _, operation, each in api.calls if operation == "CreateRepository")
     return any(each["repositoryName"] == name for each in created)
+
+
+def expect_created(api: ServiceApi, operation: str, **member: str) -> None:
+    """Raise ``NotSimulatedError`` for what a stack names and none has created, such as an endpoint.
+
+    It may exist in AWS, so that a request which needs it is not an error.
+    """
+    created = (each for _, name, each in api.calls if name == operation)
+    if api.assumes_existing and not any(member.items() <= each.items() for each in created):
+        raise NotSimulatedError(f"{', '.join(member.values())} exists outside of the stacks")
 
 
 def _is_assumed(

@@ -24,7 +24,7 @@ from constructs_triton_core.cloud_assembly.evaluation_budget import (
     TemplateBudgetError,
     too_deep,
 )
-from constructs_triton_core.cloud_assembly.template import Template, substitutions
+from constructs_triton_core.cloud_assembly.template import TRANSFORM, Template, substitutions
 from constructs_triton_core.cloud_assembly.unknown_values import (
     Unknown,
     UnknownList,
@@ -68,7 +68,7 @@ class Evaluator:
         resolver: The values of its names, which must stay the same.
         budget: That of all evaluators of one operation. Default: one of its own.
         unknown_function: Returns the value of an intrinsic function that is not supported, by its
-            name. Default: such a function is an error.
+            name and all that is beside it. Default: such a function is an error.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Evaluator:
         template: Template,
         resolver: Resolver,
         budget: EvaluationBudget | None = None,
-        unknown_function: Callable[[str], Unknown] | None = None,
+        unknown_function: Callable[[str, Any], Unknown] | None = None,
     ) -> None:
         self.template, self.resolver = template, resolver
         self.assumed: set[str] = set()
@@ -99,6 +99,8 @@ class Evaluator:
     def condition(self, name: str) -> bool:
         """Return whether the condition of this name is true."""
         if name not in self.template.conditions:
+            if self._unknown_function is not None and not self.template.is_complete:
+                return self._assume_false()
             raise TemplateError(f"condition {name}: is not declared; add it to Conditions")
         is_true = self._results.of(f"condition {name}", name, lambda: self._declared(name))
         if name in self.assumed:  # also a condition that was evaluated before
@@ -120,7 +122,7 @@ class Evaluator:
             if name in _CONDITIONS:
                 return self._hold(name, operand)
             if self._unknown_function is not None:
-                self._unknown_function(name)
+                self._unknown_function(name, operand)
                 return self._assume_false()
         raise TemplateError(
             f"condition function is not supported, got {expression!r:.200}; "
@@ -157,9 +159,12 @@ class Evaluator:
         return {name: each for name, each in walked.items() if each is not _NO_VALUE}
 
     def _call(self, value: dict[str, Any]) -> Any:
+        if TRANSFORM in value and self._unknown_function is not None:
+            # A macro gets what is beside it, and may change all of it.
+            return self._unknown_function(TRANSFORM, value)
         name, argument = next(iter(value.items()))
         if len(value) == 1 and name not in _FUNCTIONS and self._unknown_function is not None:
-            return self._unknown_function(name)
+            return self._unknown_function(name, value)
         if len(value) > 1 or name not in _FUNCTIONS:
             raise TemplateError(
                 f"intrinsic function is not supported, got {value!r:.200}; "
@@ -240,6 +245,8 @@ class Evaluator:
         except KeyError:
             if len(argument) > 3 and "DefaultValue" in argument[3]:
                 return self._value(argument[3]["DefaultValue"])
+            if self._unknown_function is not None and not self.template.is_complete:
+                return Unknown(f"{first}-{second}")
             raise TemplateError(
                 f"Fn::FindInMap: mapping {name} has no entry for {first!r}, {second!r}; "
                 "set the stack's env to a Region of the mapping"

@@ -13,43 +13,74 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from constructs_triton_core.cloud_assembly.evaluation_budget import EvaluationBudget
+from constructs_triton_core.cloud_assembly.unknown_values import Unknown
 from constructs_triton_core.errors import TemplateError
 
-__all__ = ["EXTENSIONS", "expand_loops"]
+__all__ = ["EXTENSIONS", "expand_loops", "has_loops"]
 
 EXTENSIONS = "AWS::LanguageExtensions"
 """The transform that expands loops."""
 
 _PREFIX = "Fn::ForEach::"
+_STORED = "AWS::SSM::Parameter::Value<"
 _CHARACTERS_PER_STEP = 50
 _FORM = "write [identifier, collection, {key: value}] as in CloudFormation's reference"
 
 
-def expand_loops(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+def expand_loops(
+    body: Mapping[str, Any], given: Mapping[str, str] | None = None
+) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     """Return a template without its loops, and the names of those whose elements are not known.
 
     A template without the transform stays as it is: CloudFormation refuses its loops.
 
-    A collection can be a list of strings, or refer to a parameter with a default value. Members of
-    a loop with another collection are left out.
+    A collection can be a list of strings, or refer to a parameter. Members of a loop with another
+    collection are left out.
+
+    Args:
+        body: The template.
+        given: Values of its parameters. Default: their default values.
 
     Raises:
         TemplateError: a loop has another form.
         TemplateBudgetError: the loops make too much.
     """
-    transforms = body.get("Transform")
-    if EXTENSIONS not in (transforms if isinstance(transforms, list) else [transforms]):
+    if not has_loops(body):
         return body, ()
-    expansion = _Expansion(body.get("Parameters") or {}, body.get("Mappings") or {})
+    declared = body.get("Parameters") or {}
+    values = {name: _value_of(each, (given or {}).get(name)) for name, each in declared.items()}
+    expansion = _Expansion(values, body.get("Mappings") or {})
     expanded = {name: expansion.value(part, {}) for name, part in body.items()}
     return expanded, tuple(expansion.unknown)
+
+
+def has_loops(body: Mapping[str, Any]) -> bool:
+    """Return whether CloudFormation expands the loops of a template."""
+    transforms = body.get("Transform")
+    return EXTENSIONS in (transforms if isinstance(transforms, list) else [transforms])
+
+
+def _value_of(declaration: Any, given: str | None) -> Any:
+    """The value of a parameter: a string, a list of strings, or ``None`` if it is not known.
+
+    The value of a parameter of Systems Manager is a name there, and only AWS knows what it has.
+    """
+    if not isinstance(declaration, Mapping) or isinstance(given, Unknown):
+        return None
+    kind = str(declaration.get("Type"))
+    value = declaration.get("Default") if given is None else given
+    if kind.startswith(_STORED) or value is None:
+        return None
+    if kind == "CommaDelimitedList" or kind.startswith("List<"):
+        return str(value).split(",")
+    return str(value)
 
 
 @dataclass
 class _Expansion:
     """The expansion of one template."""
 
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, str | list[str] | None]
     mappings: Mapping[str, Any]
     unknown: list[str] = field(default_factory=list)
     _budget: EvaluationBudget = field(default_factory=EvaluationBudget)
@@ -93,17 +124,25 @@ class _Expansion:
 
     def _collection(self, given: Any, elements: Mapping[str, str]) -> list[str] | None:
         """Return the elements of a loop, or ``None`` if only a deployment knows them."""
-        value = self.value(given, elements)
+        value = self._known(self.value(given, elements))
         match value:
-            case {"Ref": str(name)} if name in self.parameters:
-                value = self.parameters[name].get("Default")
-                value = value.split(",") if isinstance(value, str) else value
             case {"Fn::FindInMap": [str(name), str(first), str(second)]}:
                 value = self.mappings.get(name, {}).get(first, {}).get(second)
         if not isinstance(value, Sequence) or isinstance(value, str):
             return None
         texts = [each for each in value if isinstance(each, str | int)]
         return [str(each).strip() for each in texts] if len(texts) == len(value) else None
+
+    def _known(self, value: Any) -> Any:
+        """Return a value in which references to parameters are replaced by their values."""
+        match value:
+            case {"Ref": str(name)}:
+                return self.parameters.get(name)
+            case {"Fn::FindInMap": list(keys)}:
+                return {"Fn::FindInMap": [self._known(each) for each in keys]}
+            case list():
+                return [self._known(each) for each in value]
+        return value
 
     def _text(self, text: str, elements: Mapping[str, str]) -> str:
         for identifier, element in elements.items():

@@ -10,14 +10,28 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.cloud_assembly.loops import EXTENSIONS, expand_loops
+from constructs_triton_core.cloud_assembly.loops import EXTENSIONS, expand_loops, has_loops
 from constructs_triton_core.cloud_assembly.shapes import NUMBER, SCALAR, STRING, TEMPLATE
 from constructs_triton_core.errors import TemplateError
 from constructs_triton_core.untrusted.regular_files import read_json
 
-__all__ = ["Resource", "Template", "check_shape", "references", "substitutions", "value_at"]
+__all__ = [
+    "TRANSFORM",
+    "Resource",
+    "Template",
+    "check_shape",
+    "references",
+    "substitutions",
+    "value_at",
+]
 
 _SUBSTITUTION = re.compile(r"\$\{(!?)([^}]*)\}")
+
+TRANSFORM = "Fn::Transform"
+"""The function that gives a part of a template to a macro, which may change all of it."""
+
+#: What a member of a section has, unless a transform adds it.
+_NEEDED = {"Resources": "Type", "Outputs": "Value"}
 
 _HINT = "pass a template that `npx cdk synth` wrote, such as cdk.out/Shop.template.json"
 
@@ -77,6 +91,8 @@ class Template:
         self, body: Mapping[str, Any], text: str = "", unknown_parts: tuple[str, ...] = ()
     ) -> None:
         self.body, self.text, self.unknown_parts = body, text, unknown_parts
+        self._declared: Mapping[str, Any] | None = None
+        """The body with its loops, if it has any."""
         self.parameters: Mapping[str, Mapping[str, Any]] = body.get("Parameters") or {}
         self.rules: Mapping[str, Any] = body.get("Rules") or {}
         self.mappings: Mapping[str, Any] = body.get("Mappings") or {}
@@ -98,20 +114,38 @@ class Template:
         return cls.checked(read_checked(path, {}, _HINT), "", str(path), _HINT)
 
     @classmethod
-    def checked(cls, body: Mapping[str, Any], text: str, where: str, hint: str) -> Template:
+    def checked(
+        cls,
+        body: Mapping[str, Any],
+        text: str,
+        where: str,
+        hint: str,
+        parameters: Mapping[str, str] | None = None,
+    ) -> Template:
         """Return the template of a body of which nothing has been checked.
+
+        ``parameters`` are values for its loops. Default: those of the template.
 
         Raises:
             TemplateError: a part of it has another form than in a template; the message has the
                 place ``where`` and ``hint``.
         """
-        expanded, unknown_loops = expand_loops(body)
-        transforms = [
-            f"{name}.Fn::Transform" for name in expanded if _has_transform(expanded[name])
-        ]
-        known = {name: _without_transform(part) for name, part in expanded.items()}
+        expanded, unknown_loops = expand_loops(body, parameters)
+        transforms: list[str] = []
+        known = {
+            name: _without_transforms(name, part, transforms) for name, part in expanded.items()
+        }
         check_shape(known, TEMPLATE, where, hint)
-        return cls(known, text, (*unknown_loops, *transforms))
+        template = cls(known, text, (*unknown_loops, *transforms))
+        if has_loops(body):
+            template._declared = body
+        return template
+
+    def with_parameters(self, values: Mapping[str, str]) -> Template:
+        """Return the template with what its loops make of the values of parameters."""
+        if self._declared is None:
+            return self
+        return Template.checked(self._declared, self.text, "template", _HINT, values)
 
     @property
     def unknown_transforms(self) -> tuple[str, ...]:
@@ -153,14 +187,28 @@ class Template:
 
 
 def _has_transform(section: Any) -> bool:
-    return isinstance(section, Mapping) and "Fn::Transform" in section
+    return isinstance(section, Mapping) and TRANSFORM in section
 
 
-def _without_transform(section: Any) -> Any:
-    """Return a section without a transform of its own."""
-    if not _has_transform(section):
+def _without_transforms(name: str, section: Any, found: list[str]) -> Any:
+    """Return a section without a transform of its own or of a member, and add their places.
+
+    A resource that gets its type from a transform is left out, as is an output with its value.
+    """
+    if not isinstance(section, Mapping):
         return section
-    return {name: each for name, each in section.items() if name != "Fn::Transform"}
+    needed = _NEEDED.get(name)
+    known = {}
+    for member, declared in section.items():
+        if member == TRANSFORM:
+            found.append(f"{name}.{TRANSFORM}")
+        elif needed is None or not _has_transform(declared):
+            known[member] = declared
+        else:
+            found.append(f"{name}.{member}.{TRANSFORM}")
+            rest = {key: value for key, value in declared.items() if key != TRANSFORM}
+            known |= {member: rest} if needed in rest else {}
+    return known
 
 
 def read_checked(path: Path, shape: Any, hint: str) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from moto.core.authorization import ActionAuthenticatorMixin
@@ -21,10 +20,13 @@ from moto.core.exceptions import JsonRESTError
 from moto.iam.access_control import PermissionResult
 from moto.s3.models import FakeBucket
 
+from constructs_triton_core.cloud_assembly.template import TRANSFORM
+from constructs_triton_core.cloud_assembly.unknown_values import contains_unknown
+
 from ..errors import StackError
 from ..replacement import wrapped
 from ..services.service_api import ServiceApi
-from .policy import Decision, Service, decide, parse_policy
+from .policy import Decision, PolicyError, Service, decide, parse_policy
 from .resource_policies import ResourcePolicies
 from .role_policies import RolePolicies
 from .s3_needs import Need, S3Needs
@@ -41,6 +43,7 @@ _RESULTS = {
     Decision.DENIED: PermissionResult.DENIED,
     Decision.NOT_GRANTED: PermissionResult.NEUTRAL,
 }
+_POLICY_TYPES = ("AWS::IAM::ManagedPolicy", "AWS::IAM::Policy", "AWS::IAM::RolePolicy")
 _TRANSPORT = {"aws:SecureTransport": "true"}  # requests on loopback count as TLS
 
 
@@ -119,6 +122,7 @@ class Access:
             "aws:PrincipalAccount": account,
             "aws:PrincipalArn": role_arn,
             "aws:PrincipalIsAWSService": "false",
+            "aws:RequestedRegion": self.api.region,
             "kms:CallerAccount": account,
         }
         request: dict[str, Any] = {
@@ -130,14 +134,32 @@ class Access:
         if boundary is not None and self._decide([boundary], **request) is not Decision.ALLOWED:
             return False
         verdict = self._decide(documents, **request)
+        if verdict is Decision.NOT_GRANTED and self._has_unknown_policy(role_arn):
+            self._note(f"whether a policy that is not simulated allows {action} is not known")
+            verdict = Decision.ALLOWED
         return self.resource_policies.allow_role(role_arn, verdict, request)
 
+    def _has_unknown_policy(self, role_arn: str) -> bool:
+        """Whether a stack may give a role a policy of which nothing is known."""
+        name = role_arn.rpartition("/")[2]
+        for resource_type, properties in list(self.api.opaque.values()):
+            if resource_type in _POLICY_TYPES:
+                roles = properties.get("Roles") or [properties.get("RoleName")]
+                if name in roles or TRANSFORM in properties or contains_unknown(roles):
+                    return True
+        return False
+
     def _decide(self, documents: list[Mapping[str, Any]], **request: Any) -> Decision:
-        """What documents decide; in a rehearsal of any template, what is not known is noted."""
-        note = partial(self.api.note_not_simulated, "policies:", "")
+        """What documents decide; what is not known is noted."""
         return decide(
-            documents, **request, note_unknown=note if self.api.assumes_existing else None
+            documents,
+            **request,
+            note_unknown=self._note,
+            is_unknown=self.api.stand_ins.is_stand_in,
         )
+
+    def _note(self, reason: str) -> None:
+        self.api.note_not_simulated("policies:", "", self.api.stand_ins.shown(reason))
 
     def patches(self) -> list[Any]:
         """Patches of moto's permission checks; active while the simulated account runs."""
@@ -155,9 +177,13 @@ class Access:
         if bucket.policy is None:
             return PermissionResult.NEUTRAL
         request: dict[str, Any] = {"action": action, "resource": resource, "context": _TRANSPORT}
-        return _RESULTS[
-            decide([parse_policy(bucket.policy)], **request, note_unknown=lambda _: None)
-        ]
+        found = decide(
+            [parse_policy(bucket.policy)],
+            **request,
+            note_unknown=lambda _: None,
+            is_unknown=self.api.stand_ins.is_stand_in,
+        )
+        return _RESULTS[found]
 
     def _authorize(self, _: Any, request: Any, iam_request_class: Any, resource: str = "*") -> None:
         credentials = self._sessions.get(_access_key_id(request))
@@ -167,14 +193,26 @@ class Access:
         iam_request.check_signature()
         documents = self.policies.effective(credentials.role_arn)
         service = _credential_scope(request)[3]
-        is_s3 = service == "s3"
-        needs = (
-            self.s3_needs.of(request, resource)
-            if is_s3
-            else service_needs(service, request, self.api)
-        )
+        if service == "s3":
+            needs = list(self.s3_needs.of(request, resource))
+        else:
+            needs = self._service_needs(service, request)
         if not all(self._allow(documents, credentials.role_arn, need) for need in needs):
             _deny(iam_request, credentials.role_arn, service)
+
+    def _service_needs(self, service: str, request: Any) -> list[Need]:
+        """The permissions of a request to a service other than S3.
+
+        A user's own function may call services of which the table has nothing. For a function of
+        this library, the table has to be complete.
+        """
+        needs = service_needs(service, request, self.api)
+        if not needs:
+            action = f"{service}:{request._get_action()}"
+            if not self.api.runs_all_functions:
+                raise PolicyError(f"no rule says which resource {action} concerns")
+            self._note(f"whether {action} is allowed is not known")
+        return needs
 
     def is_role(self, request: Any) -> bool:
         """Whether a role has sent a request: a function, not CloudFormation or a user."""

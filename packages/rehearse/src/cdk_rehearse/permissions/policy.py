@@ -1,20 +1,25 @@
 """Evaluates IAM policy documents: actions, resources, principals and the conditions that the stacks
 use.
 
-An unknown element or operator raises an error, so that no statement is evaluated in part.
+What is not known is neither yes nor no: an element that is not simulated, a condition key without a
+value, a value that only AWS knows. A statement that depends on it may apply.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import unquote
 
 from constructs_triton_core.cloud_assembly.wildcards import matches_wildcards
+
+from ..services.policy_documents import NOT_KNOWN_KEY, has_unknown_form, without_form
+from ..values.stand_ins import is_opaque
 
 _ELEMENTS = {
     "Sid",
@@ -26,17 +31,24 @@ _ELEMENTS = {
     "Principal",
     "Condition",
 }
-_IGNORES_CASE = "StringEqualsIgnoreCase"
-_EXACT = ("StringEquals", _IGNORES_CASE, "Bool")
+_EFFECTS = ("Allow", "Deny")
+_IGNORES_CASE = ("StringEqualsIgnoreCase", "Bool")
+_EXACT = ("StringEquals", *_IGNORES_CASE)
 _PATTERNS = ("StringLike", "ArnLike", "ArnEquals")
-_NOT_KNOWN = re.compile(r"ec2:|aws:(Principal|ResourceOrg|ResourceTag|SourceOrg)", re.I)
-"""The condition keys about principals, organizations, tags and networks:
-without a value they are unknown.
-"""
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+#: The condition keys that a request of a role or a service has or does not have, as the simulated
+#: account makes it: without a value, they are absent. Each other key may have a value in AWS.
+_KNOWN_IF_ABSENT = {
+    "aws:sourceaccount",
+    "aws:sourcearn",
+    "kms:grantisforawsresource",
+    "kms:viaservice",
+    "s3:prefix",
+}
 
 
 class PolicyError(Exception):
-    """A policy uses something that is not simulated."""
+    """A decision depends on something that is not known."""
 
 
 class Decision(Enum):
@@ -51,6 +63,28 @@ class Service(str):
     """A principal that is an AWS service, for example ``sagemaker.amazonaws.com``."""
 
 
+@dataclass(frozen=True)
+class NotKnown:
+    """The answer to a question that only AWS can answer, and why."""
+
+    reason: str
+
+
+Answer = bool | NotKnown
+IsUnknown = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is asked; the names of condition keys are in lower case, since IAM ignores it."""
+
+    action: str
+    resource: str | None
+    context: Mapping[str, str]
+    principal: str | None
+    is_unknown: IsUnknown
+
+
 def decide(
     documents: Iterable[Mapping[str, Any]],
     *,
@@ -59,25 +93,26 @@ def decide(
     context: Mapping[str, str],
     principal: str | None = None,
     note_unknown: Callable[[str], None] | None = None,
+    is_unknown: IsUnknown = is_opaque,
 ) -> Decision:
     """The decision of all documents; ``resource`` is ``None`` for a trust policy.
 
-    With ``note_unknown``, what is not known is passed to it and raises no error: a condition, for
-    example, that is not known holds in a statement that allows, and does not hold in one that
-    denies.
+    With ``note_unknown``, the reason why a statement may apply is passed to it and raises no error.
+    Such a statement applies if it allows, and does not apply if it denies. ``is_unknown`` returns
+    whether a string of a document has the place of a value that is not known.
     """
+    lower = {key.lower(): value for key, value in context.items()}
+    request = _Request(action, resource, lower, principal, is_unknown)
     decision = Decision.NOT_GRANTED
     for document in documents:
-        for statement in _listed(document["Statement"]):
-            try:
-                applies = _applies(statement, action, resource, context, principal)
-            except PolicyError as error:
+        for statement in _statements(document):
+            applies = _applies(statement, request)
+            if isinstance(applies, NotKnown):
                 if note_unknown is None:
-                    raise
-                applies = _may_apply(statement, action, resource) and statement["Effect"] == "Allow"
-                if _may_apply(statement, action, resource):
-                    note_unknown(str(error))
-            if applies and statement["Effect"] == "Deny":
+                    raise PolicyError(applies.reason)
+                note_unknown(applies.reason)
+                applies = _effect(statement) != "Deny"
+            if applies and _effect(statement) == "Deny":
                 return Decision.DENIED
             decision = Decision.ALLOWED if applies else decision
     return decision
@@ -95,77 +130,95 @@ def parse_policy(document: str | bytes) -> Mapping[str, Any]:
 
 def allowed_resources(documents: Iterable[Mapping[str, Any]], action: str) -> list[str]:
     """The resource patterns of the statements that allow an action."""
+    request = _Request(action, None, {}, None, is_opaque)
     return [
         str(resource)
         for document in documents
-        for statement in _listed(document["Statement"])
-        if statement["Effect"] == "Allow" and _concerns(statement, "Action", action)
+        for statement in _statements(document)
+        if _effect(statement) == "Allow" and _concerns(statement, "Action", request) is True
         for resource in _listed(statement.get("Resource", []))
     ]
 
 
-def _applies(
-    statement: Mapping[str, Any],
-    action: str,
-    resource: str | None,
-    context: Mapping[str, str],
-    principal: str | None,
-) -> bool:
-    unknown = sorted(statement.keys() - _ELEMENTS)
-    if unknown:
-        raise PolicyError(f"statement element {', '.join(unknown)} is not supported")
-    return (
-        _concerns(statement, "Action", action)
-        and (resource is None or _concerns(statement, "Resource", resource))
-        and ("Principal" not in statement or _is_principal(statement["Principal"], principal))
-        and _all_hold(statement.get("Condition", {}), context)
-    )
+def _statements(document: Any) -> Iterator[Any]:
+    """The statements of a document. One that is not known may be of any form."""
+    yield from _listed(document.get("Statement") if isinstance(document, Mapping) else document)
 
 
-def _may_apply(statement: Mapping[str, Any], action: str, resource: str | None) -> bool:
-    """Whether a statement may concern a request,
-    as far as its action and its resource are known.
-    """
-    if "NotResource" in statement:
-        return _concerns(statement, "Action", action)
-    patterns = [each for each in _listed(statement.get("Resource", "*")) if "${" not in each]
-    has_unknown = patterns != _listed(statement.get("Resource", "*"))
-    is_concerned = resource is None or has_unknown or _matches_any(patterns, resource)
-    return is_concerned and _concerns(statement, "Action", action)
+def _effect(statement: Any) -> Any:
+    return statement.get("Effect") if isinstance(statement, Mapping) else None
+
+
+def _applies(statement: Any, request: _Request) -> Answer:
+    if not isinstance(statement, Mapping):
+        return NotKnown("a statement is not known")
+    return _all(_answers(statement, request))
+
+
+def _answers(statement: Mapping[str, Any], request: _Request) -> Iterator[Answer]:
+    yield _concerns(statement, "Action", request)
+    if request.resource is not None:
+        yield _concerns(statement, "Resource", request)
+    if "Principal" in statement:
+        yield _is_principal(statement["Principal"], request)
+    yield _all(_conditions(statement.get("Condition", {}), request))
+    others = sorted(statement.keys() - _ELEMENTS)
+    if others:
+        yield NotKnown(f"statement element {', '.join(others)} is not supported")
+    if _effect(statement) not in _EFFECTS:
+        yield NotKnown("the Effect of a statement is not known")
 
 
 def _concerns(
-    statement: Mapping[str, Any], element: Literal["Action", "Resource"], value: str
-) -> bool:
-    excluded, ignores_case = f"Not{element}", element == "Action"
-    if excluded in statement:
-        return not _matches_any(statement[excluded], value, ignore_case=ignores_case)
-    named = statement.get(element, "*")  # the policy of an image repository names no resource
-    return _matches_any(named, value, ignore_case=ignores_case)
+    statement: Mapping[str, Any], element: Literal["Action", "Resource"], request: _Request
+) -> Answer:
+    excluded = f"Not{element}"
+    value = request.action if element == "Action" else request.resource
+    assert value is not None
+    is_excluded = excluded in statement
+    # The policy of an image repository names no resource.
+    patterns = statement[excluded] if is_excluded else statement.get(element, "*")
+    matches = _matches_any(patterns, value, request, ignore_case=element == "Action")
+    return _not(matches) if is_excluded else matches
 
 
-def _is_principal(declared: Any, principal: str | None) -> bool:
-    if declared == "*" or (isinstance(declared, dict) and "*" in _listed(declared.get("AWS", []))):
+def _is_principal(declared: Any, request: _Request) -> Answer:
+    if declared == "*":
         return True
-    if principal is None or not isinstance(declared, dict):
-        return False
-    return principal in _listed(
-        declared.get("Service" if isinstance(principal, Service) else "AWS", [])
-    )
+    if not isinstance(declared, Mapping):
+        return NotKnown(f"the principal {declared} is not known")
+    return _any(_principals(declared, request))
 
 
-def _all_hold(conditions: Mapping[str, Any], context: Mapping[str, str]) -> bool:
+def _principals(declared: Mapping[str, Any], request: _Request) -> Iterator[Answer]:
+    is_service = isinstance(request.principal, Service)
+    for each in _listed(declared.get("AWS", [])):
+        yield each == "*" or (not is_service and _is_named(each, request))
+    for each in _listed(declared.get("Service", [])):
+        yield is_service and _is_named(each, request)
+
+
+def _is_named(declared: Any, request: _Request) -> Answer:
+    if declared == request.principal:
+        return True
+    is_session = ":assumed-role/" in str(declared) and request.principal is not None
+    if is_session or request.is_unknown(str(declared)):
+        return NotKnown(f"whether {declared} is the caller is not known")
+    return False
+
+
+def _conditions(conditions: Any, request: _Request) -> Iterator[Answer]:
+    if not isinstance(conditions, Mapping):
+        yield NotKnown("a condition is not known")
+        return
     for operator, tests in conditions.items():
-        if _positive(operator) not in (*_EXACT, *_PATTERNS):
-            raise PolicyError(f"condition operator {operator} is not supported")
-        for key in tests:
-            if key not in context and _NOT_KNOWN.match(key):
-                raise PolicyError(f"the value of condition key {key} is not known")
-    return all(
-        _test(operator, values, context.get(key))
-        for operator, tests in conditions.items()
-        for key, values in tests.items()
-    )
+        if not isinstance(tests, Mapping):
+            yield NotKnown(f"what the condition operator {operator} tests is not known")
+        elif _positive(operator) not in (*_EXACT, *_PATTERNS):
+            yield NotKnown(f"condition operator {operator} is not supported")
+        else:
+            for key, values in tests.items():
+                yield _test(operator, key, values, request)
 
 
 def _positive(operator: str) -> str:
@@ -173,25 +226,67 @@ def _positive(operator: str) -> str:
     return operator.removesuffix("IfExists").replace("Not", "", 1)
 
 
-def _test(operator: str, values: Any, actual: str | None) -> bool:
+def _test(operator: str, key: str, values: Any, request: _Request) -> Answer:
     is_negated = "Not" in operator
+    actual = request.context.get(key.lower())
     if actual is None:
-        return is_negated or operator.endswith("IfExists")
-    positive, given = _positive(operator), [str(value) for value in _listed(values)]
-    if positive == _IGNORES_CASE:
-        actual, given = actual.casefold(), [each.casefold() for each in given]
-    is_equal = _matches_any(given, actual) if positive in _PATTERNS else actual in given
-    return is_equal != is_negated
+        if key.lower() in _KNOWN_IF_ABSENT:
+            return is_negated or operator.endswith("IfExists")
+        name = "" if key.startswith(NOT_KNOWN_KEY) else f" {key}"
+        return NotKnown(f"the value of condition key{name} is not known")
+
+    positive = _positive(operator)
+    given = [json.dumps(each) if isinstance(each, bool) else str(each) for each in _listed(values)]
+    matches = _any(
+        _matches(each, actual, request, positive in _IGNORES_CASE, positive in _PATTERNS)
+        for each in given
+    )
+    return _not(matches) if is_negated else matches
 
 
-def _matches_any(patterns: Any, text: str, *, ignore_case: bool = False) -> bool:
-    return any(_matches(pattern, text, ignore_case) for pattern in _listed(patterns))
+def _matches_any(
+    patterns: Any, text: str, request: _Request, *, ignore_case: bool = False
+) -> Answer:
+    return _any(_matches(str(each), text, request, ignore_case) for each in _listed(patterns))
 
 
-def _matches(pattern: str, text: str, ignore_case: bool) -> bool:
-    if "${" in pattern:
-        raise PolicyError(f"policy variables are not supported, got {pattern}")
-    return matches_wildcards(pattern, text, ignore_case=ignore_case)
+def _matches(
+    pattern: str, text: str, request: _Request, ignore_case: bool, has_wildcards: bool = True
+) -> Answer:
+    """Whether a pattern matches a text. A stand-in matches itself, and may match everything."""
+    known = without_form(pattern)
+    filled = _VARIABLE.sub(lambda match: request.context.get(match[1].lower(), "*"), known)
+    is_variable = any(name.lower() not in request.context for name in _VARIABLE.findall(known))
+    if has_wildcards or is_variable:
+        is_match = matches_wildcards(filled, text, ignore_case=ignore_case)
+    else:
+        is_match = filled.lower() == text.lower() if ignore_case else filled == text
+    if is_variable:
+        return is_match and NotKnown(f"the value of a policy variable is not known, in {known}")
+    if is_match:
+        return True
+    if has_unknown_form(pattern) or request.is_unknown(known):
+        return NotKnown(f"{known} is not known")
+    return NotKnown(f"{text} is not known") if request.is_unknown(text) else False
+
+
+def _any(answers: Iterable[Answer]) -> Answer:
+    """Whether one of the answers is yes; not known if one of them may be."""
+    found: Answer = False
+    for answer in answers:
+        if answer is True:
+            return True
+        found = answer or found
+    return found
+
+
+def _all(answers: Iterable[Answer]) -> Answer:
+    """Whether all answers are yes; not known if those that are known are."""
+    return _not(_any(_not(answer) for answer in answers))
+
+
+def _not(answer: Answer) -> Answer:
+    return answer if isinstance(answer, NotKnown) else not answer
 
 
 def _listed(value: Any) -> list[Any]:

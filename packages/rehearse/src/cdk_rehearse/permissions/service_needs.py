@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -25,23 +25,22 @@ from urllib.parse import unquote
 from constructs_triton_core.facts.inference_components import COMPONENT_HEADER
 
 from ..services.service_api import ServiceApi
-from .policy import PolicyError
 from .s3_needs import Need
 
 _NEEDS = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
-def service_needs(service: str, request: Any, api: ServiceApi) -> Iterator[Need]:
-    """The permissions of a request."""
+def service_needs(service: str, request: Any, api: ServiceApi) -> list[Need]:
+    """The permissions of a request. There are none for an action that the table does not have."""
     own = f"{service}:{request._get_action()}"
     kind, given = _named(own, request, api)
     found = [need for each in _NEEDS if re.fullmatch(each, own + kind) for need in _NEEDS[each]]
-    if not found:
-        raise PolicyError(f"no rule says which resource {own} concerns")
+    needs: list[Need] = []
     for action, resource, *context in found:
         filled = {key: value.format_map(given) for each in context for key, value in each.items()}
         named = {**given, **_in_endpoint_arns(given, kind)}
-        yield action.format(own=own), resource.format_map(named), filled
+        needs.append((action.format(own=own), resource.format_map(named), filled))
+    return needs
 
 
 def _in_endpoint_arns(given: Mapping[str, Any], kind: str) -> dict[str, str]:
@@ -66,7 +65,7 @@ def _named(own: str, request: Any, api: ServiceApi) -> tuple[str, Mapping[str, s
         given["FunctionName"] = path.partition("/")[0].rpartition(":")[2]
     elif own == "monitoring:PutMetricData":
         given["Namespace"] = request._get_param("Namespace")
-    elif request.body[:1] == "{":
+    elif isinstance(request.body, str) and request.body[:1] == "{":
         given |= json.loads(request.body)
         given["Name"] = given.get("Name", "").lstrip("/")
         kind, _, rest = str(given.get("ResourceId", "")).partition("/")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import NotSimulatedError, StackError
+from ..existing import expect_created
 from ..values.stand_ins import is_opaque
 from .provider import Deployed, Physical, Provider, PutProvider, Request, tags_as_map, without
 
@@ -53,10 +54,13 @@ class ScalableTarget(Provider):
         """Check that the variant or component exists, as the service does; moto does not."""
         match properties["ResourceId"].split("/"):
             case ["endpoint", endpoint, "variant", variant]:
+                expect_created(self.api, "CreateEndpoint", EndpointName=endpoint)
                 found = self.api.call("sagemaker", "DescribeEndpoint", EndpointName=endpoint)
                 if variant not in [each["VariantName"] for each in found["ProductionVariants"]]:
                     raise StackError(f"Variant {variant} of endpoint {endpoint} does not exist")
             case ["inference-component", component]:
+                member = {"InferenceComponentName": component}
+                expect_created(self.api, "CreateInferenceComponent", **member)
                 self.api.call(
                     "sagemaker", "DescribeInferenceComponent", InferenceComponentName=component
                 )
@@ -77,6 +81,8 @@ class ScalingPolicy(PutProvider):
         key = _target_key(properties)
         query = {**without(key, "ResourceId"), "ResourceIds": [key["ResourceId"]]}
         if not self.api.call(_SERVICE, "DescribeScalableTargets", **query)["ScalableTargets"]:
+            resource_id = key["ResourceId"]
+            expect_created(self.api, "RegisterScalableTarget", ResourceId=resource_id)
             raise StackError(f"No scalable target registered for {key}")
         wanted = {**without(properties, "ScalingTargetId"), **key}
         arn = self.api.call(_SERVICE, "PutScalingPolicy", **wanted)["PolicyARN"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from constructs_triton_core.cloud_assembly.unknown_values import is_unknown
+
 from ..existing import assume_role
 from ..services.policy_documents import policy_text
 from .provider import Deployed, Physical, Provider, Request, tags_as_map, without
@@ -87,12 +89,33 @@ class Policy(Provider):
             self.api.call("iam", "DeleteRolePolicy", RoleName=role, PolicyName=name)
 
 
+class RolePolicy(Provider):
+    """An inline policy of one role, beside those that the role itself declares."""
+
+    type = "AWS::IAM::RolePolicy"
+
+    def create(self, request: Request) -> Physical:
+        properties = request.properties
+        assume_role(self.api, properties["RoleName"])
+        self.api.call("iam", "PutRolePolicy", **_inline(properties))
+        return Physical(f"{properties['PolicyName']}|{properties['RoleName']}", {})
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        self.create(request)
+        return current.physical
+
+    def delete(self, current: Deployed) -> None:
+        names = {name: current.properties[name] for name in ("RoleName", "PolicyName")}
+        self.api.call("iam", "DeleteRolePolicy", **names)
+
+
 class ManagedPolicy(Provider):
     type = "AWS::IAM::ManagedPolicy"
     name_property, name_limit = "ManagedPolicyName", 128
 
     def create(self, request: Request) -> Physical:
         given = without(request.properties, "ManagedPolicyName", "Roles")
+        given["PolicyDocument"] = policy_text(given["PolicyDocument"])
         policy = self.api.call("iam", "CreatePolicy", **given | {"PolicyName": self.name(request)})[
             "Policy"
         ]
@@ -134,7 +157,9 @@ def _inline(policy: Mapping[str, Any]) -> dict[str, Any]:
     IAM also accepts the older one, which is the default (user guide, "IAM JSON policy elements:
     Version"); it wants the newer one in managed policies only.
     """
-    document = policy["PolicyDocument"]
+    document = policy.get("PolicyDocument", {"Statement": []})
+    if is_unknown(document):
+        return {**policy, "PolicyDocument": policy_text(document)}
     if not isinstance(document, Mapping) or document.get("Version", "2008-10-17") != "2008-10-17":
         return dict(policy)
     return {**policy, "PolicyDocument": {**document, "Version": "2012-10-17"}}

@@ -70,7 +70,24 @@ class VPCEndpoint(CalledResource):
         for other in self._others(request.properties):
             self._expect_free_routes(request.properties, other)
             self._expect_free_name(request.properties, other)
+        if _kind(request.properties) == "Gateway" and "ServiceName" in request.properties:
+            self._add_prefix_list(request.properties["ServiceName"])
         return super().create(request)
+
+    def _members(self, request: Request, name: str) -> dict[str, Any]:
+        members = super()._members(request, name)
+        return {**members, "VpcEndpointType": _kind(members)}
+
+    def _add_prefix_list(self, service: str) -> None:
+        """Create the prefix list of a service if the simulated EC2 lacks it, as of S3 Express.
+
+        A gateway endpoint routes to such a list of AWS (VPC user guide, "AWS-managed prefix
+        lists"). Without one, the endpoint has no routes, and its deletion finds none.
+        """
+        given = self.api.call("ec2", "DescribeManagedPrefixLists")["PrefixLists"]
+        if service not in {each["PrefixListName"] for each in given}:
+            place = {"PrefixListName": service, "AddressFamily": "IPv4", "MaxEntries": 1}
+            self.api.call("ec2", "CreateManagedPrefixList", **place)
 
     def _others(self, properties: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """Return the endpoints of the same service and type in the network."""

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from constructs_triton_core.cloud_assembly.template import TRANSFORM
 from constructs_triton_core.cloud_assembly.unknown_values import Unknown, contains_unknown
 
 from ..errors import FAILURES, NotSimulatedError
@@ -63,10 +64,11 @@ class OpaqueResource(Provider):
     def create(self, request: Request) -> Physical:
         self.api.note_not_simulated(request.type, request.stack_name, request.logical_id)
         self._remember(request)
-        given = str(request.properties.get(self._given_name or "") or "")
+        declared = _certain(request)
+        given = str(declared.get(self._given_name or "") or "")
         stand_ins, place = self.api.stand_ins, (request.stack_name, request.logical_id)
         origin = stand_ins.origin(request.type, *place, given)
-        named = request.properties.get(self.name_property or "")
+        named = declared.get(self.name_property or "")
         if named:
             return self._physical(_as_text(named), request, origin)
         identifier = stand_ins.reference(origin, self._schema.generated_identifier)
@@ -105,7 +107,12 @@ def other_attributes(deployed: Deployed, api: ServiceApi) -> Mapping[str, Any]:
 def _declared(schema: ResourceSchema, request: Request) -> dict[str, Any]:
     """The attributes that are properties of the template."""
     names = schema.attributes or ()
-    return {name: value for name, value in request.properties.items() if name in names}
+    return {name: value for name, value in _certain(request).items() if name in names}
+
+
+def _certain(request: Request) -> Mapping[str, Any]:
+    """The properties of which a transform changes none."""
+    return {} if TRANSFORM in request.properties else request.properties
 
 
 def _as_text(name: Any) -> str:
@@ -147,6 +154,8 @@ class Tolerant(Provider):
 
     @contextmanager
     def _not_refusing_stand_ins(self, request: Request) -> Iterator[None]:
+        if TRANSFORM in request.properties:
+            raise NotSimulatedError(f"{request.type}: what {TRANSFORM} makes of its properties")
         try:
             yield
         except FAILURES as error:
@@ -162,10 +171,16 @@ class Tolerant(Provider):
             raise
 
     def delete(self, current: Deployed) -> None:
-        simulated = current.physical.is_simulated
-        (self._provider if simulated else OpaqueResource(self.api, current.request.type)).delete(
-            current
-        )
+        """Delete a resource. What the account lacks of the deletion is noted and fails nothing."""
+        request = current.request
+        if not current.physical.is_simulated:
+            OpaqueResource(self.api, request.type).delete(current)
+            return
+        try:
+            self._provider.delete(current)
+        except NotSimulatedError:
+            what = f"deletion of {request.type}"
+            self.api.note_not_simulated(what, request.stack_name, request.logical_id)
 
 
 def _untagged(request: Request) -> Request:

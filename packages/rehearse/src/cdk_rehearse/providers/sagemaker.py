@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from ..errors import InferredError, StackError
+from ..existing import expect_created
 from .provider import Deployed, Physical, Provider, Request, ResourceFailedError, without
 
 
@@ -63,7 +64,10 @@ class EndpointConfig(_NamedProvider):
     kind, name_property = "EndpointConfig", "EndpointConfigName"
 
     def create(self, request: Request) -> Physical:
-        names = [each["VariantName"] for each in request.properties["ProductionVariants"]]
+        variants = request.properties["ProductionVariants"]
+        names = [each["VariantName"] for each in variants]
+        for model in [each["ModelName"] for each in variants if "ModelName" in each]:
+            expect_created(self.api, "CreateModel", ModelName=model)
         if len(names) != len({*names}):
             raise InferredError(f"Names of variants must be unique, got {', '.join(names)}")
         return super().create(request)
@@ -80,18 +84,24 @@ class Endpoint(_NamedProvider):
 
     def create(self, request: Request) -> Physical:
         wanted = without(request.properties, *self._ONLY_FOR_UPDATES)
+        self._expect_config(request)
         created = super().create(replace(request, properties=wanted))
         self._expect_in_service(created.attributes["EndpointName"])
         return created
 
     def update(self, current: Deployed, request: Request) -> Physical:
         name = current.physical.attributes["EndpointName"]
+        self._expect_config(request)
         self._retag(current, request)
         if self._is_sent(current.properties, request.properties):
             wanted = without(request.properties, "Tags", "EndpointName")
             self.api.call("sagemaker", "UpdateEndpoint", **{**wanted, "EndpointName": name})
             self._expect_in_service(name)
         return current.physical
+
+    def _expect_config(self, request: Request) -> None:
+        name = request.properties["EndpointConfigName"]
+        expect_created(self.api, "CreateEndpointConfig", EndpointConfigName=name)
 
     def _is_sent(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Whether CloudFormation calls UpdateEndpoint."""
@@ -116,6 +126,8 @@ class InferenceComponent(_SageMakerProvider):
 
     def create(self, request: Request) -> Physical:
         name = self.name(request)
+        endpoint = request.properties["EndpointName"]
+        expect_created(self.api, "CreateEndpoint", EndpointName=endpoint)
         wanted = {**without(request.properties, "DeploymentConfig"), "InferenceComponentName": name}
         arn = self.api.call("sagemaker", "CreateInferenceComponent", **wanted)[
             "InferenceComponentArn"

@@ -100,6 +100,8 @@ class _Check:
             value = str(value)
         elif isinstance(value, dict):
             value = policy_text(value)  # a policy document is an object in CloudFormation
+            if is_opaque(value):
+                return value
         if not isinstance(value, str):
             return self._fault(value, path, "a text")
         self._limit(len(value), shape, path)

@@ -156,6 +156,8 @@ class ServiceApi:
                 raise NotSimulatedError(message) from error
             raise _error_class(service, details["Code"])(message) from error
         except BotoCoreError as error:
+            if contains_unknown(request):
+                raise NotSimulatedError(str(error)) from error
             raise StackError(str(error)) from error
 
     def create_bucket(self, name: str) -> None:

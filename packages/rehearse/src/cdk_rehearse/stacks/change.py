@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
 from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget, Evaluator, text_of
-from constructs_triton_core.cloud_assembly.template import Resource, Template
+from constructs_triton_core.cloud_assembly.template import TRANSFORM, Resource, Template
 
 from ..behaviour import Behaviour
 from ..errors import FAILURES, StackError, TemplateError
@@ -110,8 +110,14 @@ class Change:
         self.engine.inspect(Step(operation.kind, resource.logical_id, self.stack.path))
 
     def _request(self, resource: Resource) -> Request:
-        declared = self._evaluator().evaluate(dict(resource.properties))
+        given = dict(resource.properties)
+        # A transform beside properties may change each of them; the resource is not simulated.
+        transform = given.pop(TRANSFORM, None)
+        declared = self._evaluator().evaluate(given)
+        if transform is not None:
+            declared[TRANSFORM] = transform
         properties = resolve_references(declared, self.engine.stacks.api)
+        self.engine.stacks.api.stand_ins.remember(properties)
         return Request(
             self.stack.name, self.stack.id, resource.logical_id, resource.type, properties
         )
@@ -235,10 +241,11 @@ def _after_failure(provider: Provider, request: Request, *, has_answer: bool) ->
 
 def _check_properties(request: Request) -> None:
     if is_custom(request.type):
-        if "ServiceToken" not in request.properties:
+        if not request.properties.keys() & {"ServiceToken", TRANSFORM}:
             raise StackError("custom resources need a ServiceToken")
         return
-    resource_schema(request.type).check(request.properties)
+    if TRANSFORM not in request.properties:
+        resource_schema(request.type).check(request.properties)
 
 
 def order(

@@ -155,6 +155,7 @@ class CloudFormationApi:
         arn = f"arn:aws:cloudformation:{api.region}:{api.account}:changeSet/{name}/{uuid4()}"
         self._deployer.expect_updatable(stack)
         given, tags = _given_parameters(request, stack), request.get("Tags", [])
+        template = template.with_parameters(given)
         change_set = ChangeSet(arn, name, stack, template, given, tags)
         if request.get("ChangeSetType") == "IMPORT":
             change_set.imports = imported(request["ResourcesToImport"])

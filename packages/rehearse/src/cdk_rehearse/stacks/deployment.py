@@ -37,6 +37,7 @@ class Deployer(Engine):
     def deploy(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
         """Create or update a stack; its status shows the result. A failure is rolled back."""
         self.expect_updatable(stack)
+        template = template.with_parameters(given)
         if stack.resources:
             self._update(stack, template, dict(given))
         else:
@@ -60,7 +61,7 @@ class Deployer(Engine):
         self.expect_updatable(stack)
         before = replace(stack, resources=dict(stack.resources))
         stack.enter("UPDATE_IN_PROGRESS", "User Initiated")
-        change = Change(self, stack, template)
+        change = Change(self, stack, template.with_parameters(given))
         try:
             change.run(dict(given))
         except FAILURES as error:

@@ -131,7 +131,8 @@ def check_template(template: Template) -> None:
         for policy in (resource.deletion_policy, resource.update_replace_policy):
             if policy not in _POLICIES:
                 raise TemplateError(f"Resources.{name}: unknown policy {policy!r}")
-        if resource.condition is not None and resource.condition not in template.conditions:
+        is_declared = resource.condition is None or resource.condition in template.conditions
+        if not is_declared and template.is_complete:
             raise TemplateError(f"Resources.{name}: condition {resource.condition} is not declared")
         unresolved = sorted(resource.references - known)
         if unresolved and template.is_complete:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -187,9 +188,9 @@ class Stacks:
     ) -> Evaluator:
         """Evaluates the values of a template within a stack, as it is now."""
 
-        def unknown_function(name: str) -> Unknown:
+        def unknown_function(name: str, value: Any) -> Unknown:
             self.api.note_not_simulated("intrinsic function", stack.name, name)
-            return self.api.stand_ins.other("", name)
+            return self.api.stand_ins.other(json.dumps(value, sort_keys=True), name)
 
         scope = Scope(self, stack, parameters, resources)
         return Evaluator(template, scope, budget, unknown_function)

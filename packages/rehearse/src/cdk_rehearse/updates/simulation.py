@@ -223,7 +223,7 @@ class _Pass:
             steps = self._typed(calm.steps())
             way_back, deletion = self._afterwards(trial, calm)
             opaque = [
-                f"{what} {', '.join(name.rpartition('/')[2] for name in names)}"
+                f"{what} {', '.join(map(_without_stack, names))}"
                 for what, names in trial.account.not_simulated.items()
             ]
         changes = data_changes(old, new)
@@ -405,6 +405,11 @@ def _failure(step: RehearsedStep, sequence: Sequence, event: FailureEvent) -> Fa
     serving = sequence.serving(_last(sequence))
     end = outcome.last_status, outcome.reason, serving, outcome.leftovers
     return Failure(step.number, step.logical_id, event, *end, place=step.place)
+
+
+def _without_stack(name: str) -> str:
+    """The logical ID of ``<stack>/<logical ID>``; a sentence stays as it is."""
+    return name if " " in name else name.rpartition("/")[2]
 
 
 def _not_simulated(request: Request, calm: Sequence) -> Iterator[str]:

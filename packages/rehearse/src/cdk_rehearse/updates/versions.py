@@ -113,7 +113,8 @@ class StackVersion:
                     f"stack {self.name}: parameter {name} has no default; pass its value with "
                     f"--parameters {name}=VALUE, or parameters={{...}} in Python"
                 )
-        return replace(self, parameters=known)
+        template = self.template.with_parameters(known)
+        return replace(self, parameters=known, template=template)
 
 
 @dataclass(frozen=True)

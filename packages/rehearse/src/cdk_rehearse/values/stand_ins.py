@@ -62,6 +62,8 @@ class StandIns:
     region: str
     _sources: dict[str, str] = field(default_factory=dict)
     _resources: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _stored: set[str] = field(default_factory=set)
+    """The unknown strings that services may store, where they are ordinary ones."""
 
     def origin(self, type: str, stack: str, logical_id: str, given_name: str = "") -> Origin:
         """Return the origin of the values of a resource that is created now."""
@@ -114,6 +116,21 @@ class StandIns:
         label = f"{_MARK}-{tail}-{_digest(type, name)[:6]}"
         attribute = "Arn" if _OF_ARN.search(name) else ""
         return Unknown(self.attribute(Origin(type, name, label), attribute))
+
+    def remember(self, value: Any) -> None:
+        """Keep the unknown strings in the properties of a resource."""
+        if isinstance(value, Unknown):
+            self._stored.add(str(value))
+        elif isinstance(value, Mapping):
+            for each in value.values():
+                self.remember(each)
+        elif isinstance(value, list):
+            for each in value:
+                self.remember(each)
+
+    def is_stand_in(self, text: str) -> bool:
+        """Return whether a string that a service has stored has the place of an unknown one."""
+        return _MARK in text or text in self._stored or text in self._sources
 
     def shown(self, text: str) -> str:
         """Return a text in which each stand-in is replaced by where its value comes from."""
