@@ -82,6 +82,14 @@ NAMED: dict[str, dict[str, Any]] = {
         "FlexibleTimeWindow": {"Mode": "OFF"},
         "Target": {"Arn": "arn:aws:sqs:us-east-1:123456789012:acme", "RoleArn": ROLE},
     },
+    "AWS::IAM::RolePolicy": {
+        "PolicyName": "acme",
+        "RoleName": "outside",
+        "PolicyDocument": {
+            "Version": "2012-10-17",
+            "Statement": {"Effect": "Allow", "Action": "s3:ListAllMyBuckets", "Resource": "*"},
+        },
+    },
     "AWS::ApplicationAutoScaling::ScalableTarget": TARGET,
     "AWS::ApiGateway::Resource": {"PathPart": "{id}", "ParentId": "a", "RestApiId": "b"},
     "AWS::ApiGatewayV2::Route": {"RouteKey": "GET /orders", "ApiId": "a"},
