@@ -10,10 +10,14 @@ aws-cdk-lib, custom-resource-handlers/dist/.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["IdChange", "deleted_destination", "id_change"]
+__all__ = ["IdChange", "deleted_destination", "deleted_subject", "id_change", "sdk_call"]
+
+#: What a call of ``AwsCustomResource`` writes in place of the physical ID. Source: aws-cdk-lib,
+#: custom-resources, PhysicalResourceIdReference.
+_OWN_ID = "PHYSICAL:RESOURCEID:"
 
 
 class IdChange(NamedTuple):
@@ -46,11 +50,11 @@ def _of_sdk_calls(
 
     An update without a call, or with one that sets no ID, keeps the present one.
     """
-    deleting = _call(old, "Delete")
-    update = _call(new, "Update")
+    deleting = sdk_call(old, "Delete")
+    update = sdk_call(new, "Update")
     if deleting is None or update is None:
         return None
-    former = [_id(call) for call in (_call(old, "Update"), _call(old, "Create"), deleting)]
+    former = [_id(call) for call in (sdk_call(old, "Update"), sdk_call(old, "Create"), deleting)]
     before = next((each for each in former if each), logical_id)
     deletes = f"calls {deleting.get('service')}.{deleting.get('action')}"
     return _if_changed(before, _id(update), deletes)
@@ -61,8 +65,13 @@ def _if_changed(before: Any, after: Any, deletes: str) -> IdChange | None:
     return IdChange(before, after, deletes) if is_known and before != after else None
 
 
-def _call(properties: Mapping[str, Any], request: str) -> Mapping[str, Any] | None:
-    """The call of a request, which the CDK writes as JSON; ``None`` if there is none."""
+def sdk_call(properties: Mapping[str, Any], request: str) -> Mapping[str, Any] | None:
+    """Return the call of a request, which the CDK writes as JSON; ``None`` if there is none.
+
+    Args:
+        properties: The properties of an ``AwsCustomResource``.
+        request: ``Create``, ``Update`` or ``Delete``.
+    """
     text = properties.get(request)
     try:
         found = json.loads(text) if isinstance(text, str) else text
@@ -100,6 +109,88 @@ def deleted_destination(
         return None
     before, after = _destination(old), _destination(new or {})
     return None if before == after else before
+
+
+def deleted_subject(type: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Return what a custom resource deletes although another one is still about it.
+
+    CloudFormation creates a resource under its new logical ID first, and deletes the old one
+    afterwards. Where both are about the same thing, nothing of it remains. Empty if they are not,
+    or if it is not known. Source: aws/aws-cdk#4717; aws-cdk-lib, custom-resource-handlers and
+    aws-eks/lib/kubectl-handler.
+
+    Args:
+        type: The type of both.
+        old: The properties of the one that the update removes.
+        new: The properties of the one that it creates.
+    """
+    rule = _SUBJECTS.get(type)
+    return "" if rule is None else rule(old, new)
+
+
+def _same_call(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    deleting = sdk_call(old, "Delete")
+    if deleting is None or deleting != sdk_call(new, "Delete"):
+        return ""
+    ids = [_id(sdk_call(properties, "Create")) for properties in (old, new)]
+    is_by_id = _OWN_ID in json.dumps(deleting)
+    if is_by_id and (not ids[0] or ids[0] != ids[1]):
+        return ""
+    return f"calls {deleting.get('service')}.{deleting.get('action')}"
+
+
+def _same_manifest(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    if old.get("ClusterName") != new.get("ClusterName"):
+        return ""
+    both = sorted(_objects(old) & _objects(new))
+    if both:
+        return f"deletes {' and '.join(both)}"
+    is_equal = old.get("Manifest") == new.get("Manifest") and old.get("Manifest") is not None
+    return "deletes what its manifest names" if is_equal else ""
+
+
+def _objects(properties: Mapping[str, Any]) -> set[str]:
+    """Kind, namespace and name of the objects of a manifest; none if a function makes it."""
+    try:
+        found = json.loads(str(properties.get("Manifest")))
+    except ValueError:
+        return set()
+    items = [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
+    names = set()
+    for item in items:
+        metadata = item.get("metadata")
+        if isinstance(metadata, Mapping) and metadata.get("name"):
+            parts = (item.get("kind"), metadata.get("namespace"), metadata["name"])
+            names.add("/".join(str(part) for part in parts if part))
+    return names
+
+
+def _same_release(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    names = ("ClusterName", "Namespace", "Release")
+    is_same = all(old.get(name) == new.get(name) for name in names) and old.get("Release")
+    return f"uninstalls the release {old['Release']}" if is_same else ""
+
+
+def _same_log_group(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    group = old.get("LogGroupName")
+    is_deleted = old.get("RemovalPolicy") == "destroy" and group
+    is_same = is_deleted and group == new.get("LogGroupName")
+    return f"deletes the log group {group}" if is_same else ""
+
+
+def _same_bucket(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    bucket = old.get("BucketName")
+    is_same = bucket is not None and bucket == new.get("BucketName")
+    return "removes the notifications of the bucket" if is_same else ""
+
+
+_SUBJECTS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], str]] = {
+    "Custom::AWS": _same_call,
+    "Custom::AWSCDK-EKS-HelmChart": _same_release,
+    "Custom::AWSCDK-EKS-KubernetesResource": _same_manifest,
+    "Custom::LogRetention": _same_log_group,
+    "Custom::S3BucketNotifications": _same_bucket,
+}
 
 
 def _destination(properties: Mapping[str, Any]) -> tuple[Any, str]:

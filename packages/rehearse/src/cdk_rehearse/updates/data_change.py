@@ -17,6 +17,7 @@ Kind = Literal[
     "expires",
     "unprotected",
     "new id",
+    "moved",
 ]
 """What happens to the resource."""
 Fate = Literal["lost", "kept", "snapshot", "kept if not empty", "unknown"]

@@ -19,7 +19,7 @@ from constructs_triton_core.cloud_assembly.template import Resource
 
 from ..providers import is_custom
 from ..services.resource_schemas import resource_schema
-from .custom_resource_ids import deleted_destination, id_change
+from .custom_resource_ids import deleted_destination, deleted_subject, id_change
 from .data_change import DataChange, DataChanges, Fate, Kind
 from .data_policies import deletion_policy, fate, lost_protection, policy
 from .data_types import (
@@ -94,6 +94,7 @@ class _Pair:
             if name not in self._after:
                 yield from self._removed(resource)
                 yield from self._deployment(resource, None)
+                yield from self._moved(resource)
             elif self._after[name].type == resource.type:
                 yield from self._changed(resource, self._after[name])
 
@@ -167,6 +168,15 @@ class _Pair:
         lifted = lost_protection((self.old, old), (self.new, new))
         if lifted:
             yield self._change(old, "unprotected", causes=lifted)
+
+    def _moved(self, old: Resource) -> Iterator[DataChange]:
+        """A custom resource whose function deletes what another one has created before."""
+        for name, resource in self._after.items():
+            if name in self._before or resource.type != old.type:
+                continue
+            deletes = deleted_subject(old.type, self._old(old.logical_id), self._new(name))
+            if deletes:
+                yield self._change(old, "moved", causes=(name, deletes))
 
     def _new_id(self, old: Resource) -> Iterator[DataChange]:
         name = old.logical_id

@@ -129,6 +129,16 @@ def _new_id(change: DataChange) -> Problem:
     return _problem("rehearse-custom-resource-replaced", change, message)
 
 
+def _moved(change: DataChange) -> Problem:
+    name, deletes = change.causes
+    message = (
+        f"the update creates {name}, which is about the same, and then deletes this custom "
+        f"resource: its function {deletes}"
+    )
+    fix = "keep the construct ID, or deploy once without it before you add the new one"
+    return _problem("rehearse-custom-resource-replaced", change, message, fix)
+
+
 _FINDERS: Mapping[Kind, Callable[[DataChange], Problem]] = {
     "removed": _gone,
     "may be removed": _may_be_removed,
@@ -139,6 +149,7 @@ _FINDERS: Mapping[Kind, Callable[[DataChange], Problem]] = {
     "expires": _expires,
     "unprotected": _unprotected,
     "new id": _new_id,
+    "moved": _moved,
 }
 
 

@@ -29,6 +29,7 @@ from .environments import by_environment, joined
 from .failing_steps import BOTH, Event, FailingSteps
 from .lost_data import lost_data_problems
 from .meanwhile import Meanwhile
+from .possible_refusals import possible_refusals
 from .problems import deletion_problems, failure_problems, revert_problems, update_problems
 from .progress import Attempted, Calm
 from .recording import Moment
@@ -232,6 +233,7 @@ class _Pass:
         self.first = _unique(
             *lost_data_problems(changes),
             *update_problems(calm, declared, is_deletion=new == NONE, fleets=self.request.fleets),
+            *possible_refusals(old, new),
             *(each for each in noticed if each.path),
         )
         self.last = () if deletion is None else tuple(deletion_problems(deletion, declared))

@@ -1,0 +1,150 @@
+"""What a service may refuse, and updates beside it that it accepts."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from public_reports import REPORTS, Resources
+
+from cdk_rehearse.updates.data_changes import data_changes
+from cdk_rehearse.updates.possible_refusals import possible_refusals
+from cdk_rehearse.updates.versions import StackVersion, Version
+from constructs_triton_core.cloud_assembly.template import Template
+
+
+def _version(resources: Resources) -> Version:
+    return Version((StackVersion("S", Template({"Resources": resources})),))
+
+
+def _changed(report: str, change: Callable[[Resources, Resources], object]) -> Any:
+    """The resources of a report, before and after, with a change that makes the update right."""
+    old, new = map(copy.deepcopy, REPORTS[report])  # both may have the same parts
+    change(old, new)
+    return _version(old), _version(new)
+
+
+def _properties(resources: Resources, name: str) -> Resources:
+    found: Resources = resources[name]["Properties"]
+    return found
+
+
+def _waits_for_stage(_: Resources, new: Resources) -> None:
+    new["Plan"]["DependsOn"] = ["Stage"]
+
+
+def _has_no_name(old: Resources, new: Resources) -> None:
+    for resources in (old, new):
+        del _properties(resources, "Service")["ServiceName"]
+
+
+def _changes_the_function(_: Resources, new: Resources) -> None:
+    _properties(new, "F")["Description"] = "another"
+
+
+def _keeps_the_providers(_: Resources, new: Resources) -> None:
+    _properties(new, "Cluster")["CapacityProviders"] = ["FARGATE", "FARGATE_SPOT"]
+
+
+def _is_a_minor_version(_: Resources, new: Resources) -> None:
+    for name in ("Db", "Writer"):
+        _properties(new, name)["EngineVersion"] = "13.12"
+
+
+def _names_the_group(_: Resources, new: Resources) -> None:
+    _properties(new, "Db")["DBInstanceParameterGroupName"] = {"Ref": "Group15"}
+
+
+def _only_adds_subnets(_: Resources, new: Resources) -> None:
+    new["Subnet1"] = REPORTS["aws/aws-cdk#15879"][0]["Subnet1"]
+    _properties(new, "Group")["SubnetIds"].append({"Ref": "Subnet1"})
+
+
+def _updates_by_another_call(old: Resources, new: Resources) -> None:
+    for resources in (old, new):
+        call = json.loads(_properties(resources, "Configuration")["Update"])
+        call["action"] = "updateDeploymentConfig"
+        _properties(resources, "Configuration")["Update"] = json.dumps(call)
+
+
+@pytest.mark.parametrize(
+    ("report", "change"),
+    [
+        ("aws/serverless-application-model#1560", _waits_for_stage),
+        ("aws/aws-cdk#29826", _has_no_name),
+        ("aws/aws-cdk#28252", _changes_the_function),
+        ("aws/aws-cdk#15366", _keeps_the_providers),
+        ("aws/aws-cdk#21758", _is_a_minor_version),
+        ("aws/aws-cdk#26072", _names_the_group),
+        ("aws/aws-cdk#15879", _only_adds_subnets),
+        ("aws/aws-cdk#25838", _updates_by_another_call),
+    ],
+)
+def test_right_update_has_no_warning(
+    report: str, change: Callable[[Resources, Resources], None]
+) -> None:
+    """The update of a report is a warning, and is none with what makes it right."""
+    old, new = REPORTS[report]
+    assert len(list(possible_refusals(_version(old), _version(new)))) == 1
+    assert list(possible_refusals(*_changed(report, change))) == []
+
+
+def test_first_deployment_may_not_find_its_stage() -> None:
+    """A resource that names a stage by its text may be created before it, without OLD too."""
+    _, new = REPORTS["aws/serverless-application-model#1560"]
+    (problem,) = possible_refusals(Version(()), _version(new))
+    assert (problem.path, problem.stack) == ("Plan", "S")
+
+
+def _custom(kind: str, **properties: Any) -> Resources:
+    return {"Type": f"Custom::{kind}", "Properties": {"ServiceToken": "arn:f", **properties}}
+
+
+def _calls(table: str) -> Resources:
+    parameters = {"TableName": table, "Id": "PHYSICAL:RESOURCEID:"}
+    physical = {"physicalResourceId": {"id": table}}
+    create = {"service": "DynamoDB", "action": "putItem", **physical}
+    delete = {"service": "DynamoDB", "action": "deleteItem", "parameters": parameters}
+    return _custom("AWS", Create=json.dumps(create), Delete=json.dumps(delete))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "deletes"),
+    [
+        (_calls("a"), _calls("a"), "calls DynamoDB.deleteItem"),
+        (_calls("a"), _calls("b"), ""),
+        (
+            _custom("AWSCDK-EKS-HelmChart", ClusterName="c", Release="shop"),
+            _custom("AWSCDK-EKS-HelmChart", ClusterName="c", Release="shop", Version="2"),
+            "uninstalls the release shop",
+        ),
+        (
+            _custom("LogRetention", LogGroupName="g", RemovalPolicy="destroy"),
+            _custom("LogRetention", LogGroupName="g"),
+            "deletes the log group g",
+        ),
+        (_custom("LogRetention", LogGroupName="g"), _custom("LogRetention", LogGroupName="g"), ""),
+        (
+            _custom("S3BucketNotifications", BucketName="b"),
+            _custom("S3BucketNotifications", BucketName="b"),
+            "removes the notifications of the bucket",
+        ),
+        (
+            _custom("AWSCDK-EKS-KubernetesResource", ClusterName="c", Manifest="[]"),
+            _custom("AWSCDK-EKS-KubernetesResource", ClusterName="d", Manifest="[]"),
+            "",
+        ),
+        (_custom("Own"), _custom("Own"), ""),
+    ],
+)
+def test_custom_resource_under_another_logical_id(
+    old: Resources, new: Resources, deletes: str
+) -> None:
+    """What the old one deletes last is reported if the new one is about the same thing."""
+    changes = data_changes(_version({"A": old}), _version({"B": new})).changes
+    assert [(change.kind, change.causes) for change in changes] == (
+        [("moved", ("B", deletes))] if deletes else []
+    )
