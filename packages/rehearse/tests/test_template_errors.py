@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+from hostile_checkout import write_hostile_checkout
+
 from cdk_rehearse import rehearse
 
 
@@ -39,3 +42,17 @@ def test_template_of_the_cdk_is_left_to_its_own_validation(tmp_path: Path) -> No
     wrong = _template(tmp_path / "cdk.out" / "Shop.template.json", "id", "unused")
     (wrong.parent / "manifest.json").write_text("{}", encoding="utf-8")
     assert rehearse(None, wrong, failures="none", orders=1).errors == []
+
+
+def test_settings_of_the_current_folder_run_no_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ``.cfnlintrc`` of a checkout names rules, which are modules, and files to write."""
+    marker = write_hostile_checkout(tmp_path)
+    wrong = _template(tmp_path / "wrong.json", "id", "unused")
+    monkeypatch.chdir(tmp_path)
+    before = {path.name for path in tmp_path.iterdir()}
+    (problem,) = rehearse(None, wrong.name, failures="none", orders=1).errors
+    assert problem.code == "rehearse-template-error"
+    assert not marker.exists()
+    assert {path.name for path in tmp_path.iterdir()} == before

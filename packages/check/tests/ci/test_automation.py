@@ -9,13 +9,17 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
 from documentation.shown_files import shown_file
+from handmade_wheels import write_wheel
+from hostile_checkout import write_hostile_checkout
 from members import PROJECT
+from onnx_samples import linear_model
 
 PAGE = PROJECT / "docs" / "checker" / "automation.md"
 CHECKER = PROJECT / "packages" / "check"
@@ -39,7 +43,9 @@ def break_classifier(folder: Path) -> None:
     config.write_text(config.read_text().replace("TYPE_FP32", "FP32", 1))
 
 
-def run_step(name: str, folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+def run_step(
+    name: str, folder: Path, *, index: Mapping[str, str] | None = None, **inputs: str
+) -> subprocess.CompletedProcess[str]:
     """Run a step of the Action as GitHub does, with inputs in variables and the
     program of these tests.
     """
@@ -48,6 +54,7 @@ def run_step(name: str, folder: Path, **inputs: str) -> subprocess.CompletedProc
     values = {
         f"inputs.{each.replace('_', '-')}": value for each, value in {**defaults, **inputs}.items()
     }
+    values["steps.python.outputs.python-path"] = sys.executable
     programs = folder.parent / "triton-model-check" / "bin"
     programs.mkdir(parents=True, exist_ok=True)
     (programs / PROGRAM.name).unlink(missing_ok=True)
@@ -57,15 +64,18 @@ def run_step(name: str, folder: Path, **inputs: str) -> subprocess.CompletedProc
         for key, value in step["env"].items()
     }
     variables |= {"RUNNER_TEMP": str(folder.parent), "PATH": "/usr/bin:/bin"}
+    variables |= index or {}
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
     return subprocess.run(
         command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=120
     )
 
 
-def run_job(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run_job(
+    command: str, folder: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run a command of a page in the shell, with the program of these tests."""
-    path = {"PATH": f"{PROGRAM.parent}:/usr/bin:/bin"}
+    path = {"PATH": f"{PROGRAM.parent}:/usr/bin:/bin", **(environment or {})}
     return subprocess.run(
         command,
         shell=True,
@@ -110,8 +120,8 @@ def test_action_writes_sarif_and_still_fails(folder: Path) -> None:
 def test_inputs_of_the_action_are_never_code(value: str, folder: Path) -> None:
     """Each input is one word of the command, whatever it contains."""
     inputs = {"path": value, "target": value, "image_version": value}
-    run_step("Check the models", folder, **inputs)
-    run_step("Check the models", folder, **inputs, sarif_file=value)
+    run_step("Check the models", folder, index=None, **inputs)
+    run_step("Check the models", folder, index=None, **inputs, sarif_file=value)
     assert not list(folder.rglob("pwned*"))
     texts = [step["run"] for step in ACTION["runs"]["steps"] if "run" in step]
     assert not [text for text in texts if "${{" in text]
@@ -132,6 +142,59 @@ def test_action_pins_what_it_uses() -> None:
     assert [
         each for each in used if re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", each) is None
     ] == []
+
+
+@pytest.fixture
+def package_index(tmp_path: Path) -> dict[str, str]:
+    """Variables with which pip installs a wheel with the name of the checker, without a network."""
+    write_wheel(tmp_path / "wheels", "triton_model_check", "0.1.0.dev0")
+    return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "wheels")}
+
+
+def test_action_runs_nothing_of_the_checkout(folder: Path, package_index: dict[str, str]) -> None:
+    """Modules and settings of a pull request are neither imported nor read, in any step."""
+    marker = write_hostile_checkout(folder)
+    installed = run_step("Install triton-model-check", folder, index=package_index)
+    assert installed.returncode == 0, installed.stdout + installed.stderr
+    assert list((folder.parent / "triton-model-check").glob("lib/*/*/triton_model_check.py"))
+    done = run_step("Check the models", folder, sarif_file="out.sarif")
+    assert done.returncode == 0, done.stdout + done.stderr
+    # The jobs of the page start pip in the checkout, by its own name.
+    environment = {"PATH": f"{folder.parent / 'triton-model-check' / 'bin'}:/usr/bin:/bin"}
+    workflow = yaml.safe_load(shown_file(PAGE, ".github/workflows/models.yml"))
+    steps = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
+    job = yaml.safe_load(shown_file(PAGE, ".gitlab-ci.yml"))["check-models"]
+    commands = [each for each in (*steps, *job["script"]) if "pip install" in each]
+    assert len(commands) == 2
+    for command in commands:
+        done = run_job(command, folder, package_index | environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert not marker.exists()
+
+
+def test_jobs_and_hook_run_nothing_of_the_checkout(
+    folder: Path, tmp_path: Path, package_index: dict[str, str]
+) -> None:
+    """Neither the commands of the page nor the hook do, also if the settings of the checkout ask
+    for a package that is fetched.
+    """
+    marker = write_hostile_checkout(folder)
+    (folder / "models" / "triton-model-check.toml").write_text('onnx-runtime = "fetch"\n')
+    linear_model(folder / "models" / "linear" / "1" / "model.onnx")
+    workflow = yaml.safe_load(shown_file(PAGE, ".github/workflows/models.yml"))
+    steps = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
+    job = yaml.safe_load(shown_file(PAGE, ".gitlab-ci.yml"))["check-models"]
+    (hook,) = yaml.safe_load((CHECKER / "mirror" / ".pre-commit-hooks.yaml").read_text())
+    checks = [command for command in (*steps, *job["script"]) if "pip install" not in command]
+    assert len(checks) == 2
+    # What the settings ask for is fetched from nowhere, as a job without a network would find it.
+    caches = dict.fromkeys(("UV_CACHE_DIR", "CONSTRUCTS_TRITON_CACHE_DIR"), str(tmp_path / "cache"))
+    nowhere = {"UV_OFFLINE": "1", **caches}
+    for command in (*checks, f"{hook['entry']} models/linear/1/model.onnx"):
+        done = run_job(command, folder, package_index | nowhere)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "ONNX Runtime 1." in done.stdout  # it was to be fetched
+    assert not marker.exists()
 
 
 def test_page_lists_the_inputs_of_the_action() -> None:

@@ -29,6 +29,7 @@ from constructs_triton_core import OWN_PACKAGES
 
 __all__ = [
     "DEVNULL",
+    "NO_SETTINGS",
     "PIPE",
     "STDOUT",
     "Child",
@@ -84,6 +85,11 @@ def own_environment(**more: str) -> dict[str, str]:
     """
     return {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED} | more
 
+
+NO_SETTINGS = os.path.abspath(os.sep)  # noqa: PTH100 - a string
+"""The folder for programs that read settings or modules from where they start: only an
+administrator can have put some into it.
+"""
 
 _END_SECONDS = 10.0
 _PATH_FIRST = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "

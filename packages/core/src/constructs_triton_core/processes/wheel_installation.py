@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.processes.children import STDOUT, run_child
+from constructs_triton_core.processes.children import NO_SETTINGS, STDOUT, run_child
 from constructs_triton_core.untrusted.written_files import DRAFT_PREFIX
 
 __all__ = ["draft_folder", "install_wheels"]
@@ -40,8 +40,10 @@ def install_wheels(folder: Path, packages: tuple[str, ...]) -> None:
     Raises:
         InvalidValueError: there is no wheel for this machine, or the index cannot be reached.
     """
-    command = [*_installer(), "--target", str(folder), "--no-deps", "--only-binary", ":all:"]
-    done = run_child([*command, *packages], seconds=None, stderr=STDOUT)
+    target = str(folder.absolute())
+    command = [*_installer(), "--target", target, "--no-deps", "--only-binary", ":all:"]
+    # uv would take indexes from a uv.toml or pyproject.toml of the checkout that is worked on.
+    done = run_child([*command, *packages], seconds=None, cwd=NO_SETTINGS, stderr=STDOUT)
     if done.returncode:
         reason = " ".join(done.stdout.split())[-_LONGEST_REASON:]
         raise InvalidValueError(f"{command[0]} could not install it ({reason})")
@@ -56,4 +58,4 @@ def _installer() -> list[str]:
         raise InvalidValueError("neither uv nor pip is installed; run `python -m ensurepip`")
     chosen = ["--python", sys.executable] if module == "uv" else ["--no-compile"]
     command = ["pip", "install"] if module == "uv" else ["install"]
-    return [sys.executable, "-m", module, *command, *chosen]
+    return [sys.executable, "-I", "-m", module, *command, *chosen]

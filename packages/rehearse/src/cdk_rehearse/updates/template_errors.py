@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from constructs_triton_core.processes.children import python_command, run_child
+from constructs_triton_core.processes.children import NO_SETTINGS, python_command, run_child
 
 from .codes import CODES
 from .report import Problem
@@ -65,10 +65,11 @@ def _written_by_others(source: Source) -> Path | None:
 def _errors_of(path: Path) -> list[dict[str, Any]]:
     """What cfn-lint prints; nothing if it cannot be run: the rehearsal does not need it."""
     command = python_command(
-        _PROGRAM, "--format", "json", "--ignore-checks", "W", "I", "--", str(path)
+        _PROGRAM, "--format", "json", "--ignore-checks", "W", "I", "--", str(path.absolute())
     )
     try:
-        output = run_child(command, seconds=_MOST_SECONDS).stdout
+        # A .cfnlintrc in the folder where it starts names modules that cfn-lint imports as rules.
+        output = run_child(command, seconds=_MOST_SECONDS, cwd=NO_SETTINGS).stdout
         found: list[dict[str, Any]] = json.loads(output or "[]")
     except (OSError, ValueError):
         return []

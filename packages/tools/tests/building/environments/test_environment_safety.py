@@ -4,11 +4,13 @@ and the uv that reads them.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -265,3 +267,59 @@ def test_extra_requires_the_same_uv() -> None:
         ".".join(map(str, uv.OLDEST_UV))
     ]
     assert os.access(find_uv_bin(), os.X_OK)
+
+
+# --- settings of uv -------------------------------------------------------------------------------
+
+
+BUILD = """
+open({marker!r}, "w")
+def build_wheel(*_, **__):
+    raise SystemExit(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("uv.toml", 'no-binary-package = ["helper"]\n', "uv.toml:1: no-binary-package"),
+        ("uv.toml", '[pip]\nno-binary = ["helper"]\n', "uv.toml:2: pip.no-binary"),
+        ("uv.toml", '[pip]\nonly-binary = [":none:"]\n', "uv.toml:2: pip.only-binary"),
+        ("uv.toml", "no-binary = true\n", "uv.toml:1: no-binary"),
+        (
+            "pyproject.toml",
+            '[tool.uv.pip]\nno-binary = ["helper"]\n',
+            "pyproject.toml:2: tool.uv.pip.no-binary",
+        ),
+        ("../uv.toml", '[pip]\nno-binary = ["helper"]\n', "uv.toml:2: pip.no-binary"),
+    ],
+)
+def test_setting_that_would_build_packages(project: Path, name: str, text: str, place: str) -> None:
+    """uv would prefer it to the option of the command, and run the code of the package."""
+    marker = project / "RAN"
+    source = {
+        "helper-1.0/PKG-INFO": "Metadata-Version: 2.1\nName: helper\nVersion: 1.0\n",
+        "helper-1.0/backend.py": BUILD.format(marker=str(marker)),
+        "helper-1.0/pyproject.toml": (
+            '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+        ),
+    }
+    with tarfile.open(project / "wheels" / "helper-1.0.tar.gz", "w:gz") as archive:
+        for path, content in source.items():
+            member = tarfile.TarInfo(path)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content.encode()))
+    (project / name).write_text(text)
+    with pytest.raises(InvalidValueError, match=f"{place}: lets uv build packages"):
+        build_in(project)
+    assert not marker.exists()
+
+
+def test_settings_of_indexes_are_used(project: Path) -> None:
+    """What only says where packages are, or what is not built, is left to uv."""
+    (project / "requirements.txt").write_text("helper\n")
+    (project / "pyproject.toml").write_text(
+        "[tool.uv]\nno-binary = false\nno-build-isolation-package = ['x']\n"
+        "[tool.uv.pip]\nno-index = true\nfind-links = ['wheels']\nonly-binary = ['helper']\n"
+    )
+    assert build_in(project).is_file()

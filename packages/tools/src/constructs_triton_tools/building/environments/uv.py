@@ -13,6 +13,7 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 from constructs_triton_core.processes.children import own_environment, run_child
+from constructs_triton_tools.building.environments.uv_settings import refuse_builds
 from triton_model_check.artifacts.environments.lock import EnvironmentLock
 from triton_model_check.artifacts.environments.requirements import Requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget
@@ -49,6 +50,7 @@ class _Uv:
     place: str
 
     def run(self, *arguments: str) -> str:
+        refuse_builds(self.folder)
         command = [_checked(_find_uv()), "--no-progress", "--quiet", *arguments]
         # Without this, uv may download an interpreter.
         environment = own_environment(UV_PYTHON_DOWNLOADS="never", NO_COLOR="1")

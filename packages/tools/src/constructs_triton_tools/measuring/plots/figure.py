@@ -98,7 +98,10 @@ def _write_figure(path: str | PathLike[str], inches: tuple[float, float]) -> Ite
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context():
+        # Those of a matplotlibrc in the current folder could start programs, such as LaTeX.
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
         layout = ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN)
         figure = Figure(figsize=inches, layout=layout)
         yield figure
