@@ -31,7 +31,7 @@ _PATTERNS = {
     kind: re.compile(re.sub("ARN|OWN", lambda match: _FORMS[match[0]], form))
     for kind, form in _FACTS["mentions"].items()
 }
-_OF_AWS = re.compile(r"cdk-[a-z0-9]+-|AWSServiceRole")
+_OF_AWS = re.compile(r"cdk-[a-z0-9]+-|AWSServiceRole|AWS_MANAGED_KEY$")
 """The beginnings of what `cdk bootstrap` and AWS itself create."""
 
 
