@@ -57,12 +57,12 @@ def run(arguments: argparse.Namespace) -> int:
     if not sys.stderr.isatty():
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    patterns = {"include": (), "exclude": (), **chosen(arguments, _Copied)}
+    patterns = chosen(arguments, _Copied)
     destination: str = arguments.destination
     place = _bucket_and_prefix(destination) if destination.startswith(_S3) else None
 
     revision = HubRevision.of(arguments.repository, arguments.revision)
-    files = revision.files(patterns["include"], patterns["exclude"])
+    files = revision.files(patterns.get("include", ()), patterns.get("exclude", ()))
     if place is None:
         copy_to_folder(revision, files, Path(destination), print_note)
     else:

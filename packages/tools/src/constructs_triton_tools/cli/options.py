@@ -12,7 +12,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, cast, get_args, get_origin
 
 from constructs_triton_core.aws_reader import make_session
 from constructs_triton_core.declared_values import Value, declared_values
@@ -27,6 +27,7 @@ from constructs_triton_tools.planning.quantities import read_decimal, read_posit
 if TYPE_CHECKING:
     import boto3
 
+_OptionsT = TypeVar("_OptionsT", bound=Mapping[str, Any])
 _Result = TypeVar("_Result")
 _DURATION = re.compile(r"(\d{1,5})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -102,8 +103,16 @@ def refuse_with(other: str, unfit: Mapping[str, tuple[Any, str]]) -> None:
             raise InvalidValueError(f"{option}: cannot be used with {other}: {why}")
 
 
-def chosen(arguments: argparse.Namespace, kind: Any) -> dict[str, Any]:
-    """Return the options of a dataclass or ``TypedDict`` that were given or have a default."""
+def chosen(arguments: argparse.Namespace, options: type[_OptionsT]) -> _OptionsT:
+    """Return the options of a ``TypedDict`` that were given or have a default.
+
+    In ``read_logs(**chosen(arguments, Options))``, mypy says which option is no parameter.
+    """
+    return cast(_OptionsT, chosen_fields(arguments, options))
+
+
+def chosen_fields(arguments: argparse.Namespace, kind: type[object]) -> dict[str, Any]:
+    """Return the fields of a dataclass that were given as options or have a default there."""
     return {name: value for name, value in given(arguments, kind).items() if value != ()}
 
 

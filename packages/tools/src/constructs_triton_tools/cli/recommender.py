@@ -18,7 +18,12 @@ from constructs_triton_core.untrusted.regular_files import read_json
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
 from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_tools.cli.next_command import recommend
-from constructs_triton_tools.cli.options import add_actions, add_options, chosen, open_session
+from constructs_triton_tools.cli.options import (
+    add_actions,
+    add_options,
+    chosen_fields,
+    open_session,
+)
 from constructs_triton_tools.planning.recommender import read_recommendations, write_measurements
 from constructs_triton_tools.planning.recommender_request import (
     MULTI_MODEL_REASON,
@@ -142,7 +147,7 @@ def _request(arguments: argparse.Namespace) -> int:
         )
     values = {
         "phases": () if is_default else (Phase(2, 2, 1500),),
-        **chosen(arguments, RecommenderRequest),
+        **chosen_fields(arguments, RecommenderRequest),
     }
     request = RecommenderRequest(
         **values, instance_types=arguments.instance_types, container=_container(arguments)

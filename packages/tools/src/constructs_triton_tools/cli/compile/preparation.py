@@ -37,7 +37,7 @@ from constructs_triton_tools.building.plans.shapes import (
     shape_arguments,
 )
 from constructs_triton_tools.cli.compile.arguments import BUCKET_VARIABLE, ROLE_VARIABLE
-from constructs_triton_tools.cli.options import chosen
+from constructs_triton_tools.cli.options import chosen_fields
 from triton_model_check.facts.compatibility import VariantFacts, check_compatibility
 from triton_model_check.facts.images import image_uri, image_version, version_of_image
 from triton_model_check.model_config.text import format_model_config
@@ -78,7 +78,7 @@ def job_settings(arguments: argparse.Namespace, session: boto3.Session) -> JobSe
         )
     account = account_of_role(role)
     bucket = arguments.bucket or os.environ.get(BUCKET_VARIABLE) or f"sagemaker-{region}-{account}"
-    return JobSettings(region, role, bucket, **chosen(arguments, JobSettings))
+    return JobSettings(region, role, bucket, **chosen_fields(arguments, JobSettings))
 
 
 def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation:
@@ -106,7 +106,7 @@ def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation
     batch = usual_batch(config, arguments.opt_batch_size)
     ranges = input_ranges(model.described, config, given, batch)
     shapes = tuple(shape_arguments(ranges))
-    options = BuildOptions(**chosen(arguments, BuildOptions))
+    options = BuildOptions(**chosen_fields(arguments, BuildOptions))
     builds = [
         PlanBuild(
             model=model,

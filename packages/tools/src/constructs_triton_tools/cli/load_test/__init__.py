@@ -31,7 +31,12 @@ from constructs_triton_tools.cli.load_test.streams import (
     read_limits,
 )
 from constructs_triton_tools.cli.next_command import recommend
-from constructs_triton_tools.cli.options import chosen, confirm, is_container, open_session
+from constructs_triton_tools.cli.options import (
+    chosen_fields,
+    confirm,
+    is_container,
+    open_session,
+)
 from constructs_triton_tools.measuring.load_test.confidence import least_requests
 from constructs_triton_tools.measuring.load_test.locust_file import format_locustfile
 from constructs_triton_tools.measuring.load_test.prepared_requests import prepare
@@ -313,7 +318,7 @@ class _Test:
         arguments = self._arguments
         requests = max(_LEAST_REQUESTS, least_requests(self.limits.percentile))
         least = 0 if self._by_concurrency else min(requests / rate, _LONGEST_SECONDS)
-        settings = {"grace_seconds": GRACE_SECONDS, **chosen(arguments, StepSettings)}
+        settings = {"grace_seconds": GRACE_SECONDS, **chosen_fields(arguments, StepSettings)}
         settings["seconds"] = max(arguments.seconds, round(least, 1)) * times
         if self.steps:
             settings["warm_up_seconds"] = _LEAD_SECONDS

@@ -17,7 +17,11 @@ from constructs_triton_core.untrusted.terminal import (
     print_note,
 )
 from constructs_triton_tools.cli.next_command import recommend
-from constructs_triton_tools.cli.options import add_options, add_price_arguments, chosen
+from constructs_triton_tools.cli.options import (
+    add_options,
+    add_price_arguments,
+    chosen_fields,
+)
 from constructs_triton_tools.cli.plan.table import print_plans, summary, summary_of_pools
 from constructs_triton_tools.measuring.plots import plot_measurements, plot_plans
 from constructs_triton_tools.measuring.plots.figure import check_path
@@ -89,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if none does.
     """
     _check_plots(arguments)
-    requirement = Requirement(**chosen(arguments, Requirement))
+    requirement = Requirement(**chosen_fields(arguments, Requirement))
     prices = given_prices(arguments.price, arguments.prices)
     every = plan_all(read_measurements(arguments.benchmark), requirement, prices)
     plans = every if arguments.steps else best_of_each(every)

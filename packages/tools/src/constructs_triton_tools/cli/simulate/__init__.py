@@ -15,7 +15,7 @@ from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_tools.cli.options import add_options, chosen
+from constructs_triton_tools.cli.options import add_options, chosen, chosen_fields
 from constructs_triton_tools.cli.simulate.chart import LEGEND, draw_simulation
 from constructs_triton_tools.measuring.plots import plot_simulation
 from constructs_triton_tools.measuring.plots.figure import check_path
@@ -130,9 +130,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         check_path(arguments.plot)
     assumptions = Assumptions(
-        **chosen(arguments, Assumptions), counts_refused_requests=arguments.counts_refused_requests
+        **chosen_fields(arguments, Assumptions),
+        counts_refused_requests=arguments.counts_refused_requests,
     )
-    fleet = Fleet(**chosen(arguments, Fleet))
+    fleet = Fleet(**chosen_fields(arguments, Fleet))
     result = simulate(_traffic(arguments), _scaling(arguments), fleet, assumptions)
     print_json(result.to_dict()) if arguments.json else _print(result)
     if arguments.plot:
@@ -183,7 +184,7 @@ def _scaling_of_options(arguments: argparse.Namespace) -> Scaling:
     tracking = (
         ()
         if target is None
-        else (TargetTracking(target=target, **chosen(arguments, TargetTracking)),)
+        else (TargetTracking(target=target, **chosen_fields(arguments, TargetTracking)),)
     )
     schedules = tuple(map(_schedule, arguments.schedule))
     return Scaling(policies=tracking, schedules=schedules, **chosen(arguments, _Bounds))
