@@ -7,18 +7,16 @@ A test sets what the account has observed. Each is checked against botocore's se
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import botocore.session
 from botocore.model import Shape
-from moto.applicationautoscaling.responses import ApplicationAutoScalingResponse
-from moto.core.responses import ActionResult
-from moto.sagemaker.responses import SageMakerResponse
 
-from cdk_rehearse.replacement import replaced, wrapped
+from cdk_rehearse.moto_account import application_autoscaling, sagemaker
+from cdk_rehearse.moto_account.calls import Call
 
 
 @dataclass
@@ -34,20 +32,16 @@ class Observed:
     def answered(self) -> Iterator[Observed]:
         """Answer with what was observed, while the context is open."""
         with (
-            wrapped(SageMakerResponse, "describe_endpoint", self._describe),
-            replaced(
-                ApplicationAutoScalingResponse,
-                "describe_scaling_activities",
-                lambda response: self._activities(json.loads(response.body)),
-                is_new=True,
+            sagemaker.DESCRIBE_ENDPOINT.answered_by(self._describe),
+            application_autoscaling.DESCRIBE_SCALING_ACTIVITIES.replaced_by(
+                lambda response: self._activities(json.loads(response.body))
             ),
         ):
             yield self
 
-    def _describe(self, original: Callable[[Any], Any], response: Any) -> ActionResult:
-        observed = self.endpoints.get(json.loads(response.body)["EndpointName"], {})
-        checked = _checked("sagemaker", "DescribeEndpoint", observed)
-        return ActionResult({**dict(original(response).result), **checked})
+    def _describe(self, call: Call) -> Mapping[str, Any]:
+        observed = self.endpoints.get(call.members["EndpointName"], {})
+        return {**call.simulated(), **_checked("sagemaker", "DescribeEndpoint", observed)}
 
     def _activities(self, wanted: dict[str, Any]) -> str:
         found = self.activities.get(wanted["ResourceId"], [])[: wanted.get("MaxResults", 50)]

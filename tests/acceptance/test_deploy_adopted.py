@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from adopted_app import (
@@ -21,7 +22,6 @@ from adopted_app import (
 )
 
 from cdk_rehearse import Behaviour, SimulatedAccount
-from cdk_rehearse.replacement import replaced
 from cdk_rehearse.steps import Step
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_functions.adoption import ADOPTED_TYPE
@@ -68,7 +68,7 @@ def test_scaling_is_taken_over_without_a_gap(
         inspect(step)
         seen.append(notebook.policies)
 
-    with replaced(aws.deployer, "inspect", look):
+    with mock.patch.object(aws.deployer, "inspect", look):
         assert deploy("first").status == "CREATE_COMPLETE"
     assert all(seen)
     assert notebook.bounds == (2, 5)

@@ -6,12 +6,12 @@ import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 from programs import PROJECT, run_script, synthesize_app
 
 from cdk_rehearse import SimulatedAccount
 from cdk_rehearse.existing import assume_role
-from cdk_rehearse.replacement import replaced
 from constructs_triton.testing.adopted_endpoints import assume_adopted
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
@@ -98,7 +98,7 @@ def put_what_exists_before(aws: SimulatedAccount, assembly: Path) -> None:
     if assembly.name == "existing_bucket":
         _put_archive(aws, assembly.parent / "ensemble")
     if assembly.name == "adopted":
-        with replaced(aws.api, "assumes_existing", True):
+        with mock.patch.object(aws.api, "assumes_existing", True):
             for stack in map(Assembly(assembly).stack, Assembly(assembly).stacks()):
                 assume_adopted(stack, aws.api, partial(assume_role, aws.api))
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from cdk_rehearse import SimulatedAccount
-from cdk_rehearse.replacement import replaced
+from cdk_rehearse.moto_account.differences import Difference
 from constructs_triton_core.errors import MissingDependencyError
 
 
@@ -46,10 +46,11 @@ def test_unsupported_release_of_moto_names_the_fix() -> None:
         pytest.raises(
             MissingDependencyError, match=r"moto 5\.2\S* is not supported, its .*FakeBackend has no"
         ),
-        replaced(FakeBackend, "validate", None),
+        Difference(FakeBackend, "validate", "validates", since="5.0.0").replaced_by(None),
     ):
         pass
-    with replaced(FakeBackend, "validate", 1, is_new=True):
+    missing = Difference(FakeBackend, "validate", "validates", since="5.0.0", is_missing=True)
+    with missing.replaced_by(1):
         assert vars(FakeBackend)["validate"] == 1
     assert "validate" not in vars(FakeBackend)
 

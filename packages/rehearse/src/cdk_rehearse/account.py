@@ -1,4 +1,4 @@
-"""An AWS account on loopback: moto's services, and simulations of CloudFormation and IAM."""
+"""An AWS account on loopback: services, and simulations of CloudFormation and IAM."""
 
 from __future__ import annotations
 
@@ -9,30 +9,22 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
 
-from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.moto_api._internal import mock_random
-from moto.moto_api._internal.models import moto_api_backend
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.processes.children import STDOUT, Finished, run_child
 
-from . import moto_gaps
 from .behaviour import Behaviour
 from .copies import Copy, Original
 from .custom_resources.functions import Answers, Functions
-from .endpoints import endpoint_api, endpoint_names, observations
+from .endpoints import endpoint_api, observations
 from .endpoints.components import CopyScaling, InferenceComponents, Runtime
 from .endpoints.encrypted_data import EncryptedDataUses
 from .endpoints.fleets import Fleets
 from .existing import outside
-from .permissions import role_policies
+from .moto_account import process
 from .permissions.access import Access, RoleCredentials
 from .permissions.execution_role import ExecutionRoleCheck
 from .providers import Providers
-from .replacement import environment
-from .services import moto_requests
 from .services.service_api import ServiceApi, client
 from .stacks import server
 from .stacks.cloudformation_api import CloudFormationApi
@@ -44,17 +36,14 @@ from .stacks.stack import Stack, Stacks
 REGION = "us-east-1"
 _QUALIFIER = "hnb659fds"
 _BOOTSTRAP_VERSION = "33"
-_APPLICATION = DomainDispatcherApplication(
-    create_backend_app
-)  # compiles the routes of each service once
 
 
 class SimulatedAccount:
     """A context manager that runs an AWS account on loopback.
 
     At the end it stops everything that it started, and restores the environment variables of the
-    process. A process can have one account at a time, since the state of moto belongs to the
-    process.
+    process. A process can have one account at a time, since the state of the services belongs to
+    the process.
 
     Args:
         account: Account ID; it matters to stacks that are bound to theirs.
@@ -69,7 +58,7 @@ class SimulatedAccount:
 
     def __init__(
         self,
-        account: str = DEFAULT_ACCOUNT_ID,
+        account: str = process.DEFAULT_ACCOUNT_ID,
         region: str = REGION,
         *,
         functions: Literal["library", "python"] = "library",
@@ -80,19 +69,11 @@ class SimulatedAccount:
     def __enter__(self) -> SimulatedAccount:
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
         with ExitStack() as cleanup:
-            settings = {
-                "MOTO_ACCOUNT_ID": self._account,
-                "MOTO_IAM_LOAD_MANAGED_POLICIES": "true",
-                "MOTO_EC2_LOAD_DEFAULT_AMIS": "false",
-            }
-            cleanup.enter_context(environment(**settings))
-            cleanup.enter_context(moto_gaps.parsed_managed_policies())
-            moto_api_backend.reset()
-            mock_random.seed(0)  # so that moto gives the same IDs in each run
-            self._server = server.LoopbackServer(_APPLICATION)
+            cleanup.enter_context(process.begun(self._account))
+            self._server = server.LoopbackServer(process.APPLICATION)
             cleanup.callback(self._server.stop)
             url = self._server.url
-            self.api = ServiceApi(url, self._account, self._region, _APPLICATION)
+            self.api = ServiceApi(url, self._account, self._region, process.APPLICATION)
             self.api.runs_all_functions = self._runs == "python"
             self._assemble()
             cleanup.callback(self.functions.wait)
@@ -129,17 +110,14 @@ class SimulatedAccount:
     def _patches(self) -> list[Any]:
         return [
             *server.patches(self.cloudformation, self.answers),
-            *moto_requests.patches(),
-            *endpoint_names.patches(),
+            *process.patches(),
             *self.access.patches(),
             *self.functions.patches(),
-            *moto_gaps.patches(self.execution_roles),
             *endpoint_api.patches(self.fleets, self.components),
             *self.components.patches(),
             *self.runtime.patches(),
             *self.copy_scaling.patches(),
-            *role_policies.patches(),
-            *observations.patches(self.stacks, self.fleets.deployments),
+            *observations.patches(self.stacks, self.fleets),
         ]
 
     @property
@@ -281,8 +259,8 @@ class SimulatedAccount:
         port = self.endpoint_url.rpartition(":")[2]
         return {
             "AWS_ENDPOINT_URL": self.endpoint_url,
-            # The CLI builds TemplateURL from this one, and moto takes an address for a bucket's
-            # subdomain.
+            # The CLI builds TemplateURL from this one, and the server takes an address for a
+            # bucket's subdomain.
             "AWS_ENDPOINT_URL_S3_FOR_CLOUDFORMATION": f"http://localhost:{port}",
             "AWS_ACCESS_KEY_ID": "testing",
             "AWS_SECRET_ACCESS_KEY": "testing",

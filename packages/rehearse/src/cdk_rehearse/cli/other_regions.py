@@ -1,6 +1,6 @@
 """The other Regions of ``rehearse --serve``: an account each, in a process of its own.
 
-moto's state and the simulated services belong to a process. So the account in the first Region
+The state of the simulated services belongs to a process. So the account in the first Region
 passes on the requests for another Region, whose account starts at the first of them.
 """
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import io
-import json
 import os
 import pickle
 import shutil
@@ -20,15 +19,15 @@ from typing import Any
 from uuid import uuid4
 
 from botocore.exceptions import ClientError
-from moto.awslambda.models import LambdaFunction
 
 from constructs_triton_core.processes.children import foreign_environment
 
 from ..construct_libraries import library_handler
 from ..errors import StackError
 from ..function_process import Invocation
+from ..moto_account import functions as lambda_functions
+from ..moto_account.differences import Replacement
 from ..permissions.access import Access, RoleCredentials
-from ..replacement import replaced, wrapped
 from ..services.service_api import ServiceApi, client
 from .fork_server import ForkServer
 
@@ -89,12 +88,9 @@ class Functions:
     _running: int = 0
     _idle: threading.Condition = field(default_factory=threading.Condition)
 
-    def patches(self) -> list[Any]:
-        """Replace moto's way to run the code, which is a container."""
-        return [
-            replaced(LambdaFunction, "invoke", self._invoker()),
-            wrapped(LambdaFunction, "__init__", _keep_log_group),
-        ]
+    def patches(self) -> list[Replacement]:
+        """Run the code of functions while the simulated account runs."""
+        return [lambda_functions.invoked_by(self._start, self._invoke)]
 
     def are_idle(self) -> bool:
         """Whether no invocation is running."""
@@ -110,21 +106,20 @@ class Functions:
         """Forget the connections to the server, which is another one in a copy of the process."""
         self._logs.clear()
 
-    def _invoker(self) -> Callable[..., str]:
-        def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any) -> str:
-            event = json.loads(body or "{}")
-            with self._idle:
-                self._running += 1
-                self.invocations.append(function.function_name)
-            if request_headers.get("x-amz-invocation-type") == "Event":
-                threading.Thread(target=self._run, args=(function, event), daemon=True).start()
-                return ""
-            result, failed = self._run(function, event)
-            if failed:
-                response_headers["x-amz-function-error"] = "Unhandled"
-            return result
+    def _start(self, function: Any, event: Any) -> None:
+        """Invoke a function without waiting for it."""
+        self._note(function)
+        threading.Thread(target=self._run, args=(function, event), daemon=True).start()
 
-        return invoke
+    def _invoke(self, function: Any, event: Any) -> tuple[str, bool]:
+        """Invoke a function; return its result and whether it failed."""
+        self._note(function)
+        return self._run(function, event)
+
+    def _note(self, function: Any) -> None:
+        with self._idle:
+            self._running += 1
+            self.invocations.append(function.function_name)
 
     def _run(self, function: Any, event: Any) -> tuple[str, bool]:
         try:
@@ -221,21 +216,6 @@ def _unpacked(code: bytes) -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     zipfile.ZipFile(io.BytesIO(code)).extractall(folder)
     return folder
-
-
-def _keep_log_group(
-    original: Callable[..., None],
-    function: Any,
-    account_id: str,
-    spec: dict[str, Any],
-    *rest: Any,
-    **more: Any,
-) -> None:
-    """Keep the log group of ``LoggingConfig``, which moto ignores."""
-    original(function, account_id, spec, *rest, **more)
-    function.logs_group_name = spec.get("LoggingConfig", {}).get(
-        "LogGroup", function.logs_group_name
-    )
 
 
 def _now() -> int:

@@ -165,7 +165,7 @@ class EncryptedDataUses:
                 yield replace(use, key=self._key(use.key))
 
     def _roles(self, config_name: str) -> set[str]:
-        models = self._sagemaker._models
+        models = self._sagemaker.models
         names = self.fleets.models_of(config_name)
         found = {models[name].execution_role_arn for name in names if name in models}
         shared = self.fleets.kept_members(config_name).get("ExecutionRoleArn")
@@ -233,7 +233,7 @@ class EncryptedDataUses:
         """Where an asynchronous endpoint reads requests: the configuration does not say,
         its role does.
         """
-        models = tuple(self._model_arns(self._sagemaker._models))
+        models = tuple(self._model_arns(self._sagemaker.models))
         patterns = allowed_resources(self.access.policies.stored(role), "s3:GetObject")
         prefixes = [each[:-1] for each in patterns if each.startswith(_S3) and each.endswith("*")]
         return [
@@ -244,7 +244,7 @@ class EncryptedDataUses:
         ]
 
     def _model_arns(self, names: Iterable[str]) -> Iterator[str]:
-        models = self._sagemaker._models
+        models = self._sagemaker.models
         for model in [models[name] for name in names if name in models]:
             for container in (*(model.containers or ()), model.primary_container or {}):
                 source = (

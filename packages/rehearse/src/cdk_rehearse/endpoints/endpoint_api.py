@@ -1,6 +1,7 @@
 """Endpoints as SageMaker treats them: creation, updates, and what they keep from being deleted.
 
-* ``UpdateEndpoint``, which moto lacks, with the rules for retained variant properties and for
+* ``CreateModel`` reads the model data with the execution role.
+* ``UpdateEndpoint`` with the rules for retained variant properties and for
   variants under auto scaling (SageMaker API reference: UpdateEndpoint; developer guide: update
   endpoints that use automatic scaling).
 * Instances are launched with the role as it is. Rollback alarms must exist (inferred: the API
@@ -14,28 +15,21 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from moto.core.responses import ActionResult
-from moto.core.utils import utcnow
-from moto.ec2.exceptions import DependencyViolationError
-from moto.ec2.responses.security_groups import SecurityGroups
-from moto.ec2.responses.subnets import Subnets
-from moto.sagemaker.exceptions import ValidationError
-from moto.sagemaker.models import SageMakerModelBackend
-from moto.sagemaker.responses import SageMakerResponse
-
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
-from ..replacement import replaced, wrapped
-from .components import InferenceComponents
+from ..moto_account import ec2, sagemaker
+from ..moto_account.calls import Call, now
+from ..moto_account.differences import Replacement
+from ..moto_account.refusals import DependencyViolationError, ValidationError
+from .components import InferenceComponents, check_config
 from .fleets import Fleets, refusing
-from .instance_pools import expect_instances
+from .instance_pools import check_pools, expect_instances
 from .readings import Peak
 
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
@@ -44,89 +38,119 @@ _RETAINED = {"DesiredInstanceCount", "DesiredWeight"}
 _Fleet = tuple[list[dict[str, Any]], Any]
 
 
-def patches(fleets: Fleets, components: InferenceComponents) -> list[Any]:
-    """All patches."""
-    response, config = SageMakerResponse, "Endpoint configuration"
-    of_model = partial(_delete_unused, "Model", "ModelName", fleets.users_of_model)
-    of_config = partial(_delete_unused, config, "EndpointConfigName", fleets.users_of_config)
+def patches(fleets: Fleets, components: InferenceComponents) -> list[Replacement]:
+    """Answer as SageMaker and EC2 while the simulated account runs."""
+    delete_model = partial(_delete_unused, "Model", "ModelName", fleets.users_of_model)
+    delete_config = partial(
+        _delete_unused, "Endpoint configuration", "EndpointConfigName", fleets.users_of_config
+    )
     return [
-        wrapped(response, "create_endpoint", partial(_create, fleets)),
-        replaced(
-            response,
-            "update_endpoint",
-            lambda given: _update(fleets, components, given),
-            is_new=True,
-        ),
-        wrapped(SageMakerModelBackend, "update_endpoint_weights_and_capacities", _scale),
-        wrapped(response, "delete_endpoint", partial(_delete, fleets)),
-        wrapped(response, "delete_model", of_model),
-        wrapped(response, "delete_endpoint_config", of_config),
-        wrapped(
-            SecurityGroups, "delete_security_group", partial(_delete_network, fleets, "GroupId")
-        ),
-        wrapped(Subnets, "delete_subnet", partial(_delete_network, fleets, "SubnetId")),
+        sagemaker.CREATE_MODEL.answered_by(partial(_create_model, fleets)),
+        sagemaker.CREATE_ENDPOINT_CONFIG.answered_by(_create_config),
+        sagemaker.CREATE_ENDPOINT.answered_by(partial(_create, fleets)),
+        sagemaker.UPDATE_ENDPOINT.answered_by(partial(_update, fleets, components)),
+        sagemaker.DELETE_ENDPOINT.answered_by(partial(_delete, fleets)),
+        sagemaker.DELETE_MODEL.answered_by(delete_model),
+        sagemaker.DELETE_ENDPOINT_CONFIG.answered_by(delete_config),
+        *ec2.networks_deleted_after(partial(_expect_no_interface, fleets)),
     ]
 
 
-def _create(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> Any:
-    wanted = json.loads(response.body)
-    for existing, endpoint in response.sagemaker_backend.endpoints.items():
+def _create_model(fleets: Fleets, call: Call) -> Mapping[str, Any]:
+    with refusing():
+        fleets.check.expect_model_data(call.members)
+    return call.simulated()
+
+
+def _create_config(call: Call) -> Mapping[str, Any]:
+    check_config(call.members, call.region)
+    check_pools(call.members["ProductionVariants"])
+    return call.simulated()
+
+
+def _create(fleets: Fleets, call: Call) -> Mapping[str, Any]:
+    name = call.members["EndpointName"]
+    store = fleets.api.backend("sagemaker")
+    for existing, endpoint in store.endpoints.items():
         # Names are unique without regard to case (API reference: CreateEndpoint).
-        if existing.lower() == wanted["EndpointName"].lower():
+        if existing.lower() == name.lower():
             raise ValidationError(
                 message=f'Cannot create already existing endpoint "{endpoint.arn}".'
             )
-    name = wanted["EndpointConfigName"]
-    if name in response.sagemaker_backend.endpoint_configs:
-        with refusing():
-            fleets.launch(name)
-            config = response.sagemaker_backend.endpoint_configs[name]
-            expect_instances(fleets, config, _by_type(config.production_variants, config))
-            if fleets.api.behaviour.looks_up_alarms_at_create:
-                roles = fleets.roles_of(fleets.models_of(name))
-                fleets.expect_alarms(wanted.get("DeploymentConfig", {}), roles)
-    fleets.deployments[wanted["EndpointName"]] = wanted.get("DeploymentConfig", {})
-    return original(response)
+
+    deployment = call.members.get("DeploymentConfig", {})
+    config = store.endpoint_configs.get(call.members["EndpointConfigName"])
+    if config is not None:
+        _launch(fleets, config, deployment)
+    fleets.deployments[name] = deployment
+    return call.simulated()
 
 
-def _update(fleets: Fleets, components: InferenceComponents, response: Any) -> ActionResult:
-    backend, wanted = response.sagemaker_backend, json.loads(response.body)
-    endpoint = backend.endpoints.get(wanted["EndpointName"])
-    config = backend.endpoint_configs.get(wanted["EndpointConfigName"])
-    _expect_found(wanted, endpoint, config)
-    name, deployment = endpoint.endpoint_name, wanted.get("DeploymentConfig", {})
-    old, new = endpoint.endpoint_config_name, wanted["EndpointConfigName"]
-    running = backend.endpoint_configs[old]
+def _launch(fleets: Fleets, config: Any, deployment: Mapping[str, Any]) -> None:
+    """Start the instances of a new endpoint."""
+    name = config.endpoint_config_name
+    with refusing():
+        fleets.launch(name)
+        expect_instances(fleets, config, _by_type(config.production_variants, config))
+        if fleets.api.behaviour.looks_up_alarms_at_create:
+            fleets.expect_alarms(deployment, fleets.roles_of(fleets.models_of(name)))
+
+
+def _update(fleets: Fleets, components: InferenceComponents, call: Call) -> Mapping[str, Any]:
+    store = fleets.api.backend("sagemaker")
+    endpoint = store.endpoints.get(call.members["EndpointName"])
+    config = store.endpoint_configs.get(call.members["EndpointConfigName"])
+    _expect_found(call.members, endpoint, config)
+
+    name = endpoint.endpoint_name
+    old = endpoint.endpoint_config_name
+    new = config.endpoint_config_name
+    running = store.endpoint_configs[old]
     before = running.production_variants
     _refuse_scaled_variants(fleets, name, before, config.production_variants)
     components.expect_unaffected(name, before, config.production_variants)
+
+    deployment = call.members.get("DeploymentConfig", {})
     with refusing():
         fleets.expect_alarms(deployment, fleets.roles_of(fleets.models_of(new)))
         fleets.update(name, old, new)
-    is_change = old != new  # after a failed update, the return to the old configuration succeeds
-    variants = _next_variants(endpoint, config, wanted)
-    if is_change:
-        old_fleet, new_fleet = (endpoint.production_variants, running), (variants, config)
-        fleets.peaks[name] = _peak(deployment, old_fleet, new_fleet)
-        with refusing():
-            expect_instances(
-                fleets, config, Counter(fleets.peaks[name].by_type) - _by_type(*old_fleet)
-            )
-    behaviour = fleets.api.behaviour
-    outcome = (
-        behaviour.endpoint_update
-        if name in (behaviour.updated_endpoints or (name,))
-        else "succeeds"
-    )
-    if is_change and outcome == "fails":
-        raise ValidationError(message=f"Update of endpoint {name} was rolled back")
+
+    variants = _next_variants(store, endpoint, config, call.members)
+    outcome = _outcome(fleets, name)
+    # After a failed update, the return to the old configuration succeeds.
+    if old != new:
+        old_fleet = (endpoint.production_variants, running)
+        _start_beside(fleets, name, deployment, old_fleet, (variants, config))
+        if outcome == "fails":
+            raise ValidationError(message=f"Update of endpoint {name} was rolled back")
+
     if outcome == "succeeds":
-        endpoint.production_variants, endpoint.endpoint_config_name = variants, new
-        endpoint.last_modified_time = utcnow()
+        endpoint.production_variants = variants
+        endpoint.endpoint_config_name = new
+        endpoint.last_modified_time = now()
         fleets.deployments[name] = deployment
-        if fleets.check.access.is_role(response):
+        # A function waits until the update is complete; CloudFormation cleans up later.
+        if fleets.check.access.role_of(call.access_key_id) is not None:
             fleets.end_update(name)
-    return ActionResult({"EndpointArn": endpoint.arn})
+    return {"EndpointArn": endpoint.arn}
+
+
+def _start_beside(
+    fleets: Fleets, name: str, deployment: Mapping[str, Any], old: _Fleet, new: _Fleet
+) -> None:
+    """Start the instances of a new configuration while those of the old one run."""
+    peak = _peak(deployment, old, new)
+    fleets.peaks[name] = peak
+    _, config = new
+    with refusing():
+        expect_instances(fleets, config, Counter(peak.by_type) - _by_type(*old))
+
+
+def _outcome(fleets: Fleets, name: str) -> str:
+    """How an update of an endpoint ends, which the behaviour of the account may say."""
+    behaviour = fleets.api.behaviour
+    is_concerned = not behaviour.updated_endpoints or name in behaviour.updated_endpoints
+    return behaviour.endpoint_update if is_concerned else "succeeds"
 
 
 def _expect_found(wanted: Mapping[str, Any], endpoint: Any, config: Any) -> None:
@@ -138,11 +162,11 @@ def _expect_found(wanted: Mapping[str, Any], endpoint: Any, config: Any) -> None
         )
 
 
-def _next_variants(endpoint: Any, config: Any, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _next_variants(
+    store: Any, endpoint: Any, config: Any, wanted: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """The variants of the new configuration, with the properties that the update retains."""
-    variants: list[dict[str, Any]] = endpoint._process_production_variants(
-        config.production_variants
-    )
+    variants: list[dict[str, Any]] = store.variants_started(endpoint, config.production_variants)
     if wanted.get("RetainAllVariantProperties"):
         excluded = {
             each["VariantPropertyType"]
@@ -188,47 +212,22 @@ def _by_type(variants: list[dict[str, Any]], config: Any) -> Counter[str]:
     return counts
 
 
-def _delete(fleets: Fleets, original: Callable[[Any], Any], response: Any) -> Any:
-    name = json.loads(response.body)["EndpointName"]
+def _delete(fleets: Fleets, call: Call) -> Mapping[str, Any]:
+    name = call.members["EndpointName"]
     configs = [config for found, config in fleets.running() if found == name]
-    models = [each for config in configs for each in fleets.models_of(config)]
+    models = [model for config in configs for model in fleets.models_of(config)]
     fleets.end_logs(f"/aws/sagemaker/Endpoints/{name}", models)
-    return original(response)
-
-
-def _scale(
-    original: Callable[..., str],
-    backend: Any,
-    endpoint_name: str,
-    desired_weights_and_capacities: list[Any],
-) -> str:
-    """Keep what a request leaves out.
-
-    Moto replaces it with nothing; auto scaling names only the count.
-    """
-    endpoint = backend.endpoints.get(endpoint_name)
-    variants = [] if endpoint is None else endpoint.production_variants
-    present = {
-        each["VariantName"]: {name: each[name] for name in _RETAINED if name in each}
-        for each in variants
-    }
-    wanted = desired_weights_and_capacities
-    complete = [{**present.get(each["VariantName"], {}), **each} for each in wanted]
-    return original(backend, endpoint_name, complete)
+    return call.simulated()
 
 
 def _delete_unused(
-    what: str,
-    member: str,
-    users_of: Callable[[str], list[str]],
-    original: Callable[[Any], Any],
-    response: Any,
-) -> Any:
-    name = json.loads(response.body)[member]
+    what: str, member: str, users_of: Callable[[str], list[str]], call: Call
+) -> Mapping[str, Any]:
+    name = call.members[member]
     users = users_of(name)
     if users:
         raise ValidationError(message=f"{what} {name} is in use by {', '.join(users)}")
-    return original(response)
+    return call.simulated()
 
 
 def _refuse_scaled_variants(
@@ -262,15 +261,12 @@ def _retain(before: list[dict[str, Any]], after: list[dict[str, Any]], excluded:
                     variant[name] = kept[name]
 
 
-def _delete_network(
-    fleets: Fleets, member: str, original: Callable[[Any], Any], response: Any
-) -> Any:
-    wanted = response._get_param(member)
+def _expect_no_interface(fleets: Fleets, network_id: str) -> None:
+    """Raise the error of EC2 while an endpoint runs in a subnet or with a security group."""
     for endpoint, config in fleets.running():
-        if any(wanted in network for network in _networks(fleets, config)):
+        if any(network_id in network for network in _networks(fleets, config)):
             user = f"a network interface of endpoint {endpoint}"
-            raise DependencyViolationError(f"resource {wanted} has a dependent object: {user}")
-    return original(response)
+            raise DependencyViolationError(f"resource {network_id} has a dependent object: {user}")
 
 
 def _networks(fleets: Fleets, config_name: str) -> Iterator[list[str]]:

@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from moto.sagemaker.exceptions import ValidationError
-
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
+from ..moto_account.refusals import ValidationError
 from ..permissions.execution_role import ExecutionRoleCheck
 from ..services.service_api import ServiceApi
 from ..steps import Step
@@ -51,7 +50,7 @@ class Fleets:
     both fleets together.
     """
     deployments: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The ``DeploymentConfig`` of each endpoint, which moto forgets."""
+    """The ``DeploymentConfig`` of each endpoint."""
     late_log_groups: set[str] = field(default_factory=set)
     """Log groups of deleted endpoints and components whose roles may create them again.
 
@@ -226,10 +225,8 @@ class Fleets:
         ]
 
     def kept_members(self, config_name: str) -> Mapping[str, Any]:
-        """The members of a configuration's request that moto forgets."""
-        kept: Mapping[str, Any] = getattr(
-            self._backend.endpoint_configs[config_name], "kept_members", {}
-        )
+        """The members of a configuration's request that only its description has."""
+        kept: Mapping[str, Any] = self._backend.endpoint_configs[config_name].kept_members
         return kept
 
     def expect_alarms(self, deployment: Mapping[str, Any], roles: Iterable[str]) -> None:
@@ -257,8 +254,8 @@ class Fleets:
         return {self.model(name).execution_role_arn for name in models}
 
     def model(self, name: str) -> Any:
-        """Return moto's model; raises ``PermissionError`` if there is none."""
-        model = self._backend._models.get(name)
+        """Return what is stored of a model; raises ``PermissionError`` if there is none."""
+        model = self._backend.models.get(name)
         if model is None:
             raise PermissionError(f"Could not find model {name}")
         return model

@@ -8,14 +8,13 @@ its quota.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-from moto.sagemaker.exceptions import SagemakerClientError, ValidationError
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
 from ..behaviour import Behaviour
+from ..moto_account.refusals import ResourceLimitError, ValidationError
 from ..steps import Step
 from .fleets import Fleets
 
@@ -39,13 +38,6 @@ def check_pools(variants: list[Mapping[str, Any]]) -> None:
         for member in ("InstanceType", "Priority"):
             if len({each[member] for each in pools}) < len(pools):
                 raise ValidationError(f"Each {member} of InstancePools must be unique.")
-
-
-def validate_others(
-    original: Callable[..., None], config: Any, variants: list[dict[str, Any]]
-) -> None:
-    """Let moto check the variants without pools, which it does not know."""
-    original(config, [each for each in variants if "InstancePools" not in each])
 
 
 def variants_with_pools(config: Any, described: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -72,10 +64,6 @@ def _summary(running: Mapping[str, Any], declared: Mapping[str, Any]) -> Mapping
     return {"InstancePools": pools}
 
 
-class _LimitError(SagemakerClientError):
-    code = "ResourceLimitExceeded"
-
-
 def has_capacity(behaviour: Behaviour, variant: Mapping[str, Any]) -> bool:
     """Return whether an instance of a variant can start."""
     types = instance_types_of(variant)
@@ -93,7 +81,7 @@ def expect_instances(fleets: Fleets, config: Any, added: Mapping[str, int]) -> N
         present.update(dict.fromkeys(each.instance_type.split(", "), each.count))
     for kind, limit in behaviour.quotas.items():
         if added.get(kind) and present[kind] + added[kind] > limit:
-            raise _LimitError(
+            raise ResourceLimitError(
                 f"The account-level service limit '{kind} for endpoint usage' is {limit} "
                 f"Instances, with current utilization of {present[kind]} Instances and a request "
                 f"delta of {added[kind]} Instances."

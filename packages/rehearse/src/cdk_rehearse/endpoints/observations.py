@@ -1,43 +1,34 @@
-"""What SageMaker answers of endpoints beyond moto: instance pools, queue, deployment, tags of
-CloudFormation.
+"""What SageMaker answers of endpoints besides what it was given: instance pools, queue,
+deployment, tags of CloudFormation.
 
 CloudFormation tags what it creates (CloudFormation user guide: resource tags).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from moto.applicationautoscaling.responses import ApplicationAutoScalingResponse
-from moto.core.responses import ActionResult
-from moto.sagemaker.responses import SageMakerResponse
-
-from ..replacement import replaced, wrapped
+from ..moto_account import sagemaker
+from ..moto_account.calls import Call
+from ..moto_account.differences import Replacement
 from ..stacks.stack import Stacks
+from .fleets import Fleets
 from .instance_pools import variants_with_pools
 
 
-def patches(stacks: Stacks, deployments: Mapping[str, Any]) -> list[Any]:
-    """All patches."""
+def patches(stacks: Stacks, fleets: Fleets) -> list[Replacement]:
+    """Add these members while the simulated account runs."""
     return [
-        wrapped(SageMakerResponse, "describe_endpoint", partial(_describe, deployments)),
-        wrapped(SageMakerResponse, "list_tags", partial(_list_tags, stacks)),
-        replaced(
-            ApplicationAutoScalingResponse,
-            "describe_scaling_activities",
-            _no_activities,
-            is_new=True,
-        ),
+        sagemaker.DESCRIBE_ENDPOINT.answered_by(partial(_describe, fleets)),
+        sagemaker.LIST_TAGS.answered_by(partial(_list_tags, stacks)),
     ]
 
 
-def _list_tags(stacks: Stacks, original: Callable[[Any], Any], response: Any) -> ActionResult:
-    arn = json.loads(response.body)["ResourceArn"]
-    answer = original(response).result
-    return ActionResult({**dict(answer), "Tags": [*answer["Tags"], *_stack_tags(stacks, arn)]})
+def _list_tags(stacks: Stacks, call: Call) -> Mapping[str, Any]:
+    answer = call.simulated()
+    return {**answer, "Tags": [*answer["Tags"], *_stack_tags(stacks, call.members["ResourceArn"])]}
 
 
 def _stack_tags(stacks: Stacks, arn: str) -> list[dict[str, str]]:
@@ -50,19 +41,17 @@ def _stack_tags(stacks: Stacks, arn: str) -> list[dict[str, str]]:
     return []
 
 
-def _describe(
-    deployments: Mapping[str, Any], original: Callable[[Any], Any], response: Any
-) -> ActionResult:
-    answer = original(response).result
-    config = response.sagemaker_backend.endpoint_configs.get(answer["EndpointConfigName"])
+def _describe(fleets: Fleets, call: Call) -> Mapping[str, Any]:
+    answer = call.simulated()
+    configs = fleets.api.backend("sagemaker").endpoint_configs
+    config = configs.get(answer["EndpointConfigName"])
     added: dict[str, Any] = {"ProductionVariants": variants_with_pools(config, answer)}
-    # Only an asynchronous endpoint has this member, which moto leaves out.
+
+    # Only an asynchronous endpoint has this member.
     if config is not None and config.async_inference_config:
         added["AsyncInferenceConfig"] = config.async_inference_config
-    if deployment := deployments.get(answer["EndpointName"]):
+
+    deployment = fleets.deployments.get(answer["EndpointName"])
+    if deployment:
         added["LastDeploymentConfig"] = deployment
-    return ActionResult({**dict(answer), **added})
-
-
-def _no_activities(_: Any) -> str:
-    return json.dumps({"ScalingActivities": []})
+    return {**answer, **added}

@@ -1,8 +1,7 @@
 """Enforces IAM: the deployed policies decide what a role's credentials may do.
 
-moto counts requests and enforces everything or nothing, and knows no conditions. This module
-enforces the policies of a role for the sessions of :meth:`Access.assume`. The administrator's
-requests pass.
+This module enforces the policies of a role for the sessions of :meth:`Access.assume`. The
+administrator's requests pass.
 
 Source: IAM user guide, "Policy evaluation logic". A Deny in any policy wins. A permissions boundary
 limits what the role's policies grant, and what the policy of a resource grants to the ARN of the
@@ -15,16 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from moto.core.authorization import ActionAuthenticatorMixin
-from moto.core.exceptions import JsonRESTError
-from moto.iam.access_control import PermissionResult
-from moto.s3.models import FakeBucket
-
 from constructs_triton_core.cloud_assembly.template import TRANSFORM
 from constructs_triton_core.cloud_assembly.unknown_values import contains_unknown
 
 from ..errors import StackError
-from ..replacement import wrapped
+from ..moto_account import iam, s3
+from ..moto_account.differences import Replacement
+from ..moto_account.requests import SignedRequest
 from ..services.service_api import ServiceApi
 from .policy import Decision, PolicyError, Service, decide, parse_policy
 from .resource_policies import ResourcePolicies
@@ -32,17 +28,7 @@ from .role_policies import RolePolicies
 from .s3_needs import Need, S3Needs
 from .service_needs import service_needs
 
-#: The HTTP status of AccessDeniedException: 400 in the JSON protocols of AWS, 403 in its REST
-#: protocols.
-_JSON_STATUS = {
-    **dict.fromkeys(("application-autoscaling", "ecr", "logs", "sagemaker", "ssm"), 400),
-    "lambda": 403,
-}
-_RESULTS = {
-    Decision.ALLOWED: PermissionResult.PERMITTED,
-    Decision.DENIED: PermissionResult.DENIED,
-    Decision.NOT_GRANTED: PermissionResult.NEUTRAL,
-}
+_RESULTS = {Decision.ALLOWED: True, Decision.DENIED: False, Decision.NOT_GRANTED: None}
 _POLICY_TYPES = ("AWS::IAM::ManagedPolicy", "AWS::IAM::Policy", "AWS::IAM::RolePolicy")
 _TRANSPORT = {"aws:SecureTransport": "true"}  # requests on loopback count as TLS
 
@@ -161,93 +147,51 @@ class Access:
     def _note(self, reason: str) -> None:
         self.api.note_not_simulated("policies:", "", self.api.stand_ins.shown(reason))
 
-    def patches(self) -> list[Any]:
-        """Patches of moto's permission checks; active while the simulated account runs."""
+    def patches(self) -> list[Replacement]:
+        """Enforce the policies while the simulated account runs."""
         return [
-            wrapped(
-                ActionAuthenticatorMixin, "_authenticate_and_authorize_action", self._authorize
-            ),
-            wrapped(FakeBucket, "get_permission", self._bucket_permission),
+            iam.authorized_by(self.role_of, self._permits),
+            s3.policies_decided_by(self._of_everybody),
         ]
 
-    def _bucket_permission(
-        self, _: Any, bucket: Any, action: str, resource: str
-    ) -> PermissionResult:
-        """What a bucket policy decides for everybody, with its conditions, which moto ignores."""
-        if bucket.policy is None:
-            return PermissionResult.NEUTRAL
-        request: dict[str, Any] = {"action": action, "resource": resource, "context": _TRANSPORT}
-        found = decide(
-            [parse_policy(bucket.policy)],
-            **request,
-            note_unknown=lambda _: None,
-            is_unknown=self.api.stand_ins.is_stand_in,
-        )
-        return _RESULTS[found]
+    def role_of(self, access_key_id: str) -> str | None:
+        """The role that sends requests with this access key ID.
 
-    def _authorize(self, _: Any, request: Any, iam_request_class: Any, resource: str = "*") -> None:
-        credentials = self._sessions.get(_access_key_id(request))
-        if credentials is None:
-            return
-        iam_request = _iam_request(request, iam_request_class)
-        iam_request.check_signature()
-        documents = self.policies.effective(credentials.role_arn)
-        service = _credential_scope(request)[3]
-        if service == "s3":
-            needs = list(self.s3_needs.of(request, resource))
+        ``None`` if CloudFormation or a user sends them, and not a function.
+        """
+        session = self._sessions.get(access_key_id)
+        return None if session is None else session.role_arn
+
+    def _permits(self, role_arn: str, request: SignedRequest) -> bool:
+        documents = self.policies.effective(role_arn)
+        if request.service == "s3":
+            needs = list(self.s3_needs.of(request))
         else:
-            needs = self._service_needs(service, request)
-        if not all(self._allow(documents, credentials.role_arn, need) for need in needs):
-            _deny(iam_request, credentials.role_arn, service)
+            needs = self._service_needs(request)
+        return all(self._allow(documents, role_arn, need) for need in needs)
 
-    def _service_needs(self, service: str, request: Any) -> list[Need]:
+    def _service_needs(self, request: SignedRequest) -> list[Need]:
         """The permissions of a request to a service other than S3.
 
         A user's own function may call services of which the table has nothing. For a function of
         this library, the table has to be complete.
         """
-        needs = service_needs(service, request, self.api)
+        needs = service_needs(request, self.api)
         if not needs:
-            action = f"{service}:{request._get_action()}"
+            action = f"{request.service}:{request.action}"
             if not self.api.runs_all_functions:
                 raise PolicyError(f"no rule says which resource {action} concerns")
             self._note(f"whether {action} is allowed is not known")
         return needs
 
-    def is_role(self, request: Any) -> bool:
-        """Whether a role has sent a request: a function, not CloudFormation or a user."""
-        return _access_key_id(request) in self._sessions
-
-
-def _deny(iam_request: Any, role_arn: str, service: str) -> None:
-    """Raise the error of the service's protocol; moto answers every service but S3 with XML."""
-    if service not in _JSON_STATUS:
-        iam_request._raise_access_denied()
-    message = f"User: {role_arn} is not authorized to perform: {iam_request._action}"
-    error = JsonRESTError("AccessDeniedException", message)
-    error.code = _JSON_STATUS[service]
-    raise error
-
-
-def _credential_scope(request: Any) -> list[str]:
-    authorization = request.headers.get("Authorization", "")
-    scope: list[str] = authorization.partition("Credential=")[2].partition(",")[0].split("/")
-    return scope
-
-
-def _access_key_id(request: Any) -> str:
-    return _credential_scope(request)[0]
-
-
-def _iam_request(request: Any, iam_request_class: Any) -> Any:
-    """The request as moto represents it, which can check the signature."""
-    query = request.uri.partition("?")[2]
-    return iam_request_class(
-        account_id=request.current_account,
-        method=request.method,
-        path=request.raw_path + (f"?{query}" if query else ""),
-        data=request.data,
-        body=request.raw_body,
-        headers=request.headers,
-        action=request._get_action(),
-    )
+    def _of_everybody(self, policy: str | bytes, action: str, resource: str) -> bool | None:
+        """What the policy of a bucket decides for everybody, with its conditions."""
+        decision = decide(
+            [parse_policy(policy)],
+            action=action,
+            resource=resource,
+            context=_TRANSPORT,
+            note_unknown=lambda _: None,
+            is_unknown=self.api.stand_ins.is_stand_in,
+        )
+        return _RESULTS[decision]

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from moto.iam.exceptions import NotFoundException
-
 from constructs_triton_core.facts.execution_role import NETWORK_ACTIONS, PULL_ACTIONS
 
 from ..errors import StackError
 from ..existing import is_assumed_bucket, is_assumed_role, is_deleted_repository, is_placed
+from ..moto_account.refusals import NoSuchRoleError
 from ..services.service_api import ServiceApi
 from .access import Access
 from .s3_needs import services_of_s3
@@ -159,7 +158,7 @@ class ExecutionRoleCheck:
     def _expect_data(self, role_arn: str, bucket: str, key: str, *, is_prefix: bool) -> None:
         try:
             self.access.expect_trust(role_arn, **self.as_sagemaker())
-        except (StackError, NotFoundException) as error:
+        except (StackError, NoSuchRoleError) as error:
             raise PermissionError(f"Could not assume role {role_arn}: {error}") from None
         url, arn = f"s3://{bucket}/{key}", f"arn:aws:s3:::{bucket}"
         is_assumed = is_assumed_bucket(self.api, bucket)

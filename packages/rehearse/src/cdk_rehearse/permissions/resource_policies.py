@@ -18,7 +18,7 @@ from .policy import Decision, Service, parse_policy
 
 @dataclass(frozen=True)
 class ResourcePolicies:
-    """Reads moto's store. ``decide`` is :func:`~.policy.decide` with the account's notes."""
+    """Reads what services store. ``decide`` is :func:`~.policy.decide` with the account's notes."""
 
     api: ServiceApi
     decide: Callable[..., Decision]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from moto.iam.exceptions import LimitExceededException, NotFoundException
-from moto.iam.models import IAMBackend
-
-from ..replacement import wrapped
+from ..moto_account.refusals import NoSuchRoleError
 from ..services.service_api import ServiceApi
 from .policy import parse_policy
 
@@ -19,7 +16,7 @@ _Documents = list[Mapping[str, Any]]
 
 @dataclass
 class RolePolicies:
-    """Reads moto's store directly, since a run asks for policies thousands of times."""
+    """Reads what IAM stores directly, since a run asks for policies thousands of times."""
 
     api: ServiceApi
     _effective: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -77,7 +74,7 @@ class RolePolicies:
     def _stored(self, role_arn: str) -> dict[str, str]:
         try:
             role = self._role(role_arn)
-        except NotFoundException:  # a session may outlive its role, without any permission
+        except NoSuchRoleError:  # a session may outlive its role, without any permission
             return {}
         managed = {arn: _default_document(each) for arn, each in role.managed_policies.items()}
         return {**role.policies, **managed}
@@ -89,51 +86,3 @@ class RolePolicies:
 def _default_document(policy: Any) -> str:
     (document,) = [each.document for each in policy.versions if each.is_default]
     return str(document)
-
-
-INLINE_CHARACTERS_OF_ROLE = 10_240
-MANAGED_CHARACTERS = 6_144
-MANAGED_POLICIES_OF_ROLE = 10
-
-
-def patches() -> list[Any]:
-    """The checks of all calls that add to a role."""
-    return [
-        wrapped(IAMBackend, "put_role_policy", _put_role_policy),
-        wrapped(IAMBackend, "attach_role_policy", _attach_role_policy),
-        wrapped(IAMBackend, "create_policy", _create_policy),
-    ]
-
-
-def size(document: str) -> int:
-    """The characters that IAM counts: all but white space."""
-    return len("".join(document.split()))
-
-
-def _put_role_policy(
-    original: Callable[..., None], backend: Any, role: str, name: str, text: str
-) -> None:
-    inline = sum(map(size, {**backend.get_role(role).policies, name: text}.values()))
-    if inline > INLINE_CHARACTERS_OF_ROLE:
-        raise LimitExceededException(
-            f"Maximum policy size of {INLINE_CHARACTERS_OF_ROLE} bytes exceeded for role {role}"
-        )
-    original(backend, role, name, text)
-
-
-def _attach_role_policy(
-    original: Callable[..., None], backend: Any, policy_arn: str, role_name: str
-) -> None:
-    if len({*backend.get_role(role_name).managed_policies, policy_arn}) > MANAGED_POLICIES_OF_ROLE:
-        raise LimitExceededException(
-            f"Cannot exceed quota for PoliciesPerRole: {MANAGED_POLICIES_OF_ROLE}"
-        )
-    original(backend, policy_arn, role_name)
-
-
-def _create_policy(
-    original: Callable[..., Any], backend: Any, about: str, path: str, *given: Any
-) -> Any:
-    if size(given[0]) > MANAGED_CHARACTERS:
-        raise LimitExceededException(f"Cannot exceed quota for PolicySize: {MANAGED_CHARACTERS}")
-    return original(backend, about, path, *given)

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+from ..moto_account.requests import SignedRequest
 from ..services.service_api import ServiceApi
 
 Need = tuple[str, str, Mapping[str, str]]
@@ -35,21 +36,22 @@ class S3Needs:
 
     api: ServiceApi
 
-    def of(self, request: Any, resource: str) -> Iterator[Need]:
-        """The permissions of one request; ``resource`` is the ARN of its bucket or object."""
-        action = request._get_action()
-        if action in ("DeleteObjects", "DeleteObject") and "delete" in request.querystring:
-            yield from _of_deleting(request, resource)
+    def of(self, request: SignedRequest) -> Iterator[Need]:
+        """The permissions of one request, whose resource is the ARN of its bucket or object."""
+        action = request.action
+        resource = request.resource
+        if action in ("DeleteObjects", "DeleteObject") and "delete" in request.query:
+            yield from _of_deleting(request)
             return
-        prefix = request.querystring.get("prefix")
+        prefix = request.query.get("prefix")
         yield f"s3:{action}", resource, {} if prefix is None else {"s3:prefix": prefix[0]}
         source = request.headers.get("x-amz-copy-source")
         if source is not None:
             yield from self._of_source(request, unquote(source).lstrip("/"), resource)
         if action == "GetObject":
-            yield from self._of_reading(request, resource)
+            yield from self._of_reading(request)
         elif action == "PutObject":
-            yield from self._of_writing(request, resource)
+            yield from self._of_writing(request)
 
     def key_of(self, resource: str) -> str | None:
         """The ARN of the KMS key that encrypts an object, if one does."""
@@ -68,18 +70,19 @@ class S3Needs:
         """A bucket of the account, or ``None``."""
         return self.api.backend("s3").buckets.get(name)
 
-    def _of_source(self, request: Any, source: str, resource: str) -> Iterator[Need]:
+    def _of_source(self, request: SignedRequest, source: str, resource: str) -> Iterator[Need]:
         arn = f"arn:aws:s3:::{source}"
         yield "s3:GetObject", arn, {}
         yield from self._of_key("kms:Decrypt", self.key_of(arn))
         found = self.object(arn.partition("?")[0])
         tags = found and self.api.backend("s3").tagger.get_tag_dict_for_resource(found.arn)
-        is_whole = "uploadId" not in request.querystring
+        is_whole = "uploadId" not in request.query
         if is_whole and request.headers.get("x-amz-tagging-directive") != "REPLACE" and tags:
             yield "s3:GetObjectTagging", arn, {}
             yield "s3:PutObjectTagging", resource, {}
 
-    def _of_reading(self, request: Any, resource: str) -> Iterator[Need]:
+    def _of_reading(self, request: SignedRequest) -> Iterator[Need]:
+        resource = request.resource
         found = self.object(resource)
         if found is None:
             # Without permission to list the bucket, S3 answers 403 for a missing key, not 404.
@@ -87,13 +90,13 @@ class S3Needs:
         elif request.method == "GET" or request.headers.get("x-amz-checksum-mode") == "ENABLED":
             yield from self._of_key("kms:Decrypt", self.key_of(resource))
 
-    def _of_writing(self, request: Any, resource: str) -> Iterator[Need]:
+    def _of_writing(self, request: SignedRequest) -> Iterator[Need]:
         given = request.headers.get("x-amz-server-side-encryption-aws-kms-key-id")
-        default = self.default_key(resource.removeprefix("arn:aws:s3:::").partition("/")[0])
-        key = key_arn(self.api, given) if given else default
-        if "uploadId" not in request.querystring:
+        bucket = request.resource.removeprefix("arn:aws:s3:::").partition("/")[0]
+        key = key_arn(self.api, given) if given else self.default_key(bucket)
+        if "uploadId" not in request.query:
             yield from self._of_key("kms:GenerateDataKey", key)
-        if "uploads" in request.querystring or "uploadId" in request.querystring:
+        if "uploads" in request.query or "uploadId" in request.query:
             yield from self._of_key("kms:Decrypt", key)
 
     def _of_key(self, action: str, key: str | None) -> Iterator[Need]:
@@ -112,13 +115,14 @@ class S3Needs:
         return key_arn(self.api, given) if given else None
 
 
-def _of_deleting(request: Any, resource: str) -> Iterator[Need]:
+def _of_deleting(request: SignedRequest) -> Iterator[Need]:
     """DeleteObjects is allowed or denied for each key; a version needs another action."""
     for each in ElementTree.fromstring(request.body).iterfind("{*}Object"):
         action = (
             "s3:DeleteObject" if each.find("{*}VersionId") is None else "s3:DeleteObjectVersion"
         )
-        yield action, f"{resource.partition('/')[0]}/{each.findtext('{*}Key')}", {}
+        bucket = request.resource.partition("/")[0]
+        yield action, f"{bucket}/{each.findtext('{*}Key')}", {}
 
 
 def key_arn(api: ServiceApi, key: str) -> str | None:

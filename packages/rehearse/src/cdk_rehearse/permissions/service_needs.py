@@ -24,15 +24,16 @@ from urllib.parse import unquote
 
 from constructs_triton_core.facts.inference_components import COMPONENT_HEADER
 
+from ..moto_account.requests import SignedRequest
 from ..services.service_api import ServiceApi
 from .s3_needs import Need
 
 _NEEDS = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
-def service_needs(service: str, request: Any, api: ServiceApi) -> list[Need]:
+def service_needs(request: SignedRequest, api: ServiceApi) -> list[Need]:
     """The permissions of a request. There are none for an action that the table does not have."""
-    own = f"{service}:{request._get_action()}"
+    own = f"{request.service}:{request.action}"
     kind, given = _named(own, request, api)
     found = [need for each in _NEEDS if re.fullmatch(each, own + kind) for need in _NEEDS[each]]
     needs: list[Need] = []
@@ -49,7 +50,7 @@ def _in_endpoint_arns(given: Mapping[str, Any], kind: str) -> dict[str, str]:
     return {each: given[each].lower() for each in members if given.get(each)}
 
 
-def _named(own: str, request: Any, api: ServiceApi) -> tuple[str, Mapping[str, str]]:
+def _named(own: str, request: SignedRequest, api: ServiceApi) -> tuple[str, Mapping[str, str]]:
     """What a request names: the type of its resource, if that matters, and its members by name."""
     given: dict[str, Any] = {"here": f"{api.region}:{api.account}", "region": api.region}
     given |= {"account": api.account, "registryId": api.account}
@@ -64,8 +65,8 @@ def _named(own: str, request: Any, api: ServiceApi) -> tuple[str, Mapping[str, s
         path = unquote(request.path).partition("/functions/")[2]
         given["FunctionName"] = path.partition("/")[0].rpartition(":")[2]
     elif own == "monitoring:PutMetricData":
-        given["Namespace"] = request._get_param("Namespace")
-    elif isinstance(request.body, str) and request.body[:1] == "{":
+        given["Namespace"] = request.parameter("Namespace")
+    elif request.body[:1] == "{":
         given |= json.loads(request.body)
         given["Name"] = given.get("Name", "").lstrip("/")
         kind, _, rest = str(given.get("ResourceId", "")).partition("/")

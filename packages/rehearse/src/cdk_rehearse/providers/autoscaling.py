@@ -51,7 +51,7 @@ class ScalableTarget(Provider):
         return Physical(joined, {"Id": joined})
 
     def _expect_resource(self, properties: Mapping[str, Any]) -> None:
-        """Check that the variant or component exists, as the service does; moto does not."""
+        """Check that the variant or component exists, as the service does."""
         match properties["ResourceId"].split("/"):
             case ["endpoint", endpoint, "variant", variant]:
                 expect_created(self.api, "CreateEndpoint", EndpointName=endpoint)
@@ -86,9 +86,8 @@ class ScalingPolicy(PutProvider):
             raise StackError(f"No scalable target registered for {key}")
         wanted = {**without(properties, "ScalingTargetId"), **key}
         arn = self.api.call(_SERVICE, "PutScalingPolicy", **wanted)["PolicyARN"]
-        arn = (
-            name if name.startswith("arn:") else arn
-        )  # an update keeps the ARN; moto makes a new one
+        if name.startswith("arn:"):
+            arn = name  # an update keeps the ARN
         return Physical(arn, {"Arn": arn})
 
 

@@ -152,7 +152,7 @@ class ManagedPolicy(Provider):
 
 
 def _inline(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an inline policy in the version that moto asks for.
+    """Return an inline policy in the version that the account asks for.
 
     IAM also accepts the older one, which is the default (user guide, "IAM JSON policy elements:
     Version"); it wants the newer one in managed policies only.

@@ -1,4 +1,4 @@
-"""Calls moto's services through boto3; checks and records every request."""
+"""Calls the services of the account through boto3; checks and records every request."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from moto.backends import get_backend
-from moto.core.botocore_stubber import MockRawResponse
 from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 from constructs_triton_core.cloud_assembly.unknown_values import contains_unknown
 
 from ..behaviour import CALM, Behaviour
 from ..errors import NotSimulatedError, StackError
+from ..moto_account.backends import RawResponse, stored
 from ..values.stand_ins import StandIns
 from .request_shapes import conform
 
@@ -35,8 +34,8 @@ _ABSENT = {
     "scheduler": ("ResourceNotFoundException",),
     "sns": ("NotFound",),
 }
-#: moto's own failures, which are none of AWS.
-_OF_MOTO = ("InternalFailure", "NotImplemented")
+#: Failures of the simulated account, which are none of AWS.
+_OF_SIMULATION = ("InternalFailure", "NotImplemented")
 _SHARED_URL = "http://127.0.0.1"
 CREDENTIALS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
 
@@ -53,9 +52,7 @@ def client(
 _shared_client = cache(
     lambda service, region: client(service, _SHARED_URL, region)
 )  # it takes 8 ms
-# The types of both depend on the service's name.
-_boto3_client: Any = boto3.client
-_backends: Any = cache(get_backend)
+_boto3_client: Any = boto3.client  # the type depends on the service's name
 Place = tuple[str, str, str]
 """Account, Region, and the name of a parameter or an output, as ``<stack>.<output>``."""
 
@@ -126,13 +123,11 @@ class ServiceApi:
             environ["CONTENT_LENGTH"] = "0"  # which HTTP clients send; the builder leaves it out
         answer, status, given = run_wsgi_app(self.application, environ, buffered=True)
         headers = HTTPHeaders.from_pairs(list(given))
-        return AWSResponse(request.url, int(status[:3]), headers, MockRawResponse(b"".join(answer)))
+        return AWSResponse(request.url, int(status[:3]), headers, RawResponse(b"".join(answer)))
 
     def backend(self, service: str) -> Any:
-        """What moto stores of a service in this account,
-        and in its Region unless the service is global.
-        """
-        return _backends(service)[self.account]["aws" if service in ("iam", "s3") else self.region]
+        """What a service stores in this account, and in its Region unless it is global."""
+        return stored(service, self.account, self.region)
 
     def call(self, service: str, operation: str, **request: Any) -> Any:
         """Call an operation; raises ``StackError`` with the service's message
@@ -176,7 +171,7 @@ class ServiceApi:
 
 def _error_class(service: str, code: str) -> type[StackError]:
     """What a template refers to and this account does not have is in the user's account."""
-    if code in _OF_MOTO:
+    if code in _OF_SIMULATION:
         return NotSimulatedError
     is_absent = code in _ABSENT.get(service, ()) or (
         service == "ec2" and code.endswith(".NotFound")
@@ -186,7 +181,7 @@ def _error_class(service: str, code: str) -> type[StackError]:
 
 @cache
 def share_service_models() -> None:
-    """Let sessions share parsed models; moto's would parse each again,
+    """Let sessions share parsed models; those of the services would parse each again,
     a third of the time of a rehearsal.
     """
     botocore.session.create_loader = cache(botocore.session.create_loader)

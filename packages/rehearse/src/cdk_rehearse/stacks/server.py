@@ -1,4 +1,4 @@
-"""What moto's server does not answer itself: CloudFormation,
+"""What the server answers before its services: CloudFormation,
 and the response URLs of custom resources.
 """
 
@@ -8,19 +8,16 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
-from moto.core.parse import QueryParser, RequestDict
-from moto.core.serialize import QuerySerializer
-from moto.core.utils import get_service_model
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from werkzeug import Request, Response
 from werkzeug.serving import make_server
 
 from ..custom_resources.functions import Answers
 from ..errors import ApiError
-from ..replacement import wrapped
-from ..services.moto_requests import refuse, scope_of
+from ..moto_account import query_protocol
+from ..moto_account.differences import Replacement
+from ..moto_account.server import answered_first_by, refuse, scope_of
 from .cloudformation_api import CloudFormationApi
 
 _MOST_BODY_BYTES = 16 << 20
@@ -29,12 +26,9 @@ _POLL_SECONDS = 0.01
 _GLOBAL = ("cloudfront", "iam", "organizations", "route53", "sts")
 
 
-def patches(api: CloudFormationApi, answers: Answers) -> list[Any]:
-    """Patches of moto's application. moto's own CloudFormation does not replace
-    resources or roll back.
-    """
-    reply = partial(_reply, api, answers)
-    return [wrapped(DomainDispatcherApplication, "__call__", partial(_call, reply))]
+def patches(api: CloudFormationApi, answers: Answers) -> list[Replacement]:
+    """Answer as CloudFormation while the simulated account runs."""
+    return [answered_first_by(partial(_call, partial(_reply, api, answers)))]
 
 
 class LoopbackServer:
@@ -78,17 +72,15 @@ def serving(application: Any) -> Iterator[str]:
 
 def _call(
     reply: Callable[[Request], Response | None],
-    original: Any,
-    application: Any,
     environ: Any,
     start: Any,
+    ask_services: Callable[[], Iterable[bytes]],
 ) -> Iterable[bytes]:
     try:
         response = reply(Request(environ))
     except ApiError as error:
         return refuse(environ, start, "400 Bad Request", error.code, str(error))
-    answer: Iterable[bytes] = (response or partial(original, application))(environ, start)
-    return answer
+    return ask_services() if response is None else response(environ, start)
 
 
 def _reply(api: CloudFormationApi, answers: Answers, request: Request) -> Response | None:
@@ -117,7 +109,6 @@ def _reply(api: CloudFormationApi, answers: Answers, request: Request) -> Respon
 
 def _answer(api: CloudFormationApi, request: Request) -> str | bytes:
     """Answer an action in the query protocol."""
-    action, values = request.form["Action"], cast("RequestDict", {"values": request.form})
-    operation = get_service_model("cloudformation").operation_model(action)
-    given = QueryParser(operation).parse(values)
-    return QuerySerializer(operation).serialize(api.answer(action, given))["body"]
+    action = request.form["Action"]
+    given = query_protocol.request_of("cloudformation", action, request.form)
+    return query_protocol.answer_of("cloudformation", action, api.answer(action, given))

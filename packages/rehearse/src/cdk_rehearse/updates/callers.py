@@ -12,13 +12,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from moto.s3.models import FakeKey
-
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Severity
 from constructs_triton_core.model_index import INDEX_FILE, ModelIndex, is_archive, some_of
 
 from ..account import SimulatedAccount
+from ..moto_account.backends import objects_of
 from .problems import problem
 from .report import GENERATED, Problem
 
@@ -48,7 +47,7 @@ def _names(account: SimulatedAccount, endpoint: str, config: Any) -> Iterator[tu
     yield from (
         ("inference component", each.name) for each in account.components.of_endpoint(endpoint)
     )
-    models: Any = account.api.backend("sagemaker")._models
+    models = account.api.backend("sagemaker").models
     names = account.fleets.models_of(config.endpoint_config_name)
     for model in (models[name] for name in names if name in models):
         if model.kept_members.get("InferenceExecutionConfig", {}).get("Mode") == "Direct":
@@ -62,8 +61,7 @@ def _models(account: SimulatedAccount, url: str) -> list[str]:
     """The models of a multi-model container: the names in its index, or the keys of archives."""
     name, _, prefix = url.removeprefix("s3://").partition("/")
     bucket = account.api.backend("s3").buckets.get(name)
-    stored = () if bucket is None else bucket.keys.items()
-    objects = {key: each for key, each in stored if isinstance(each, FakeKey)}
+    objects = {} if bucket is None else objects_of(bucket)
     try:
         return list(ModelIndex.from_json(objects[prefix + INDEX_FILE].value).target_models)
     except (KeyError, InvalidValueError):  # there is no index, or it is damaged

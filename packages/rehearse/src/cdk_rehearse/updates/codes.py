@@ -45,7 +45,7 @@ CODES = {
 REFUSALS = tuple(Code(**each) for each in _FACTS["refusals"])
 """The refusals of this simulation.
 
-Others are those of moto and of CloudFormation's resource schemas.
+Others are those of the services and of CloudFormation's resource schemas.
 """
 PAID_BY_HOUR: tuple[str, ...] = tuple(_FACTS["paid by hour"])
 """Types of resources that cost money without being used."""

@@ -13,11 +13,10 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import Any
 
-from moto.core.models import DEFAULT_ACCOUNT_ID
-
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 from ..account import REGION
+from ..moto_account.process import DEFAULT_ACCOUNT_ID
 from ..providers.cdk import ExportReader
 from ..services.service_api import Place
 from .lost_data import DATA_CODES

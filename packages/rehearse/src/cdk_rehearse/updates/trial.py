@@ -18,7 +18,7 @@ from ..behaviour import Behaviour
 from ..construct_libraries import construct_libraries
 from ..errors import FAILURES
 from ..existing import assume_role, assumed_maxima
-from ..moto_gaps import repeat_ids
+from ..moto_account.process import repeat_ids
 from ..stacks.publishing import publish
 from ..stacks.stack import Stack
 from ..steps import Step

@@ -1,7 +1,7 @@
 """What the process that rehearses does with a pickled request: it returns a pickled answer.
 
-moto's state and this package's changes to its classes belong to a process, which is therefore not
-the user's. It starts once and rehearses as often as it is asked to.
+The state of the services, and what replaces a part of them, belong to a process, which is therefore
+not the user's. It starts once and rehearses as often as it is asked to.
 """
 
 from __future__ import annotations

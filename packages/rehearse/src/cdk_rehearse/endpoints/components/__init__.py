@@ -1,4 +1,4 @@
-"""Inference components as SageMaker treats them, which moto lacks.
+"""Inference components as SageMaker treats them.
 
 Sources: botocore's service model of SageMaker; SageMaker developer guide, "Deploy models for
 real-time inference" and "Scale an endpoint to zero instances"; messages that the service has been

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any
-
-from moto.core.responses import ActionResult, EmptyResult
-from moto.sagemaker.exceptions import ValidationError
-from moto.sagemaker.models import SageMakerModelBackend
-from moto.sagemaker.responses import SageMakerResponse
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
-from ...replacement import replaced, wrapped
+from ...moto_account import calls, sagemaker
+from ...moto_account.differences import Replacement
+from ...moto_account.refusals import ValidationError
 from ..fleets import Fleets, refusing
 from ..instance_pools import has_capacity
 from .capacity import Copy, fit, largest_fleet
@@ -26,7 +21,8 @@ _NO_ROOM = (
     "There is not enough hardware resources on the instances for this endpoint to create a copy of "
     "the inference component."
 )
-_Handler = Callable[[Mapping[str, Any]], ActionResult]
+_Answer = Mapping[str, Any]
+_Handler = Callable[[Mapping[str, Any]], _Answer]
 
 
 class InferenceComponents:
@@ -37,22 +33,18 @@ class InferenceComponents:
         self.all: dict[str, Component] = {}
         fleets.models_of_components = self._models
 
-    def patches(self) -> list[Any]:
-        """All patches."""
-        added = partial(replaced, SageMakerResponse, is_new=True)
-        handlers: dict[str, _Handler] = {
-            "create_inference_component": self._create,
-            "describe_inference_component": self._describe,
-            "list_inference_components": self._list,
-            "update_inference_component": self._update,
-            "update_inference_component_runtime_config": self._update_copies,
-            "delete_inference_component": self._delete,
+    def patches(self) -> list[Replacement]:
+        """Answer the operations while the simulated account runs."""
+        handlers: dict[calls.Operation, _Handler] = {
+            sagemaker.CREATE_INFERENCE_COMPONENT: self._create,
+            sagemaker.DESCRIBE_INFERENCE_COMPONENT: self._describe,
+            sagemaker.LIST_INFERENCE_COMPONENTS: self._list,
+            sagemaker.UPDATE_INFERENCE_COMPONENT: self._update,
+            sagemaker.UPDATE_INFERENCE_COMPONENT_RUNTIME_CONFIG: self._update_copies,
+            sagemaker.DELETE_INFERENCE_COMPONENT: self._delete,
         }
-        return [
-            *(added(name, _handling(each)) for name, each in handlers.items()),
-            wrapped(SageMakerModelBackend, "validate_production_variants", _validate_models),
-            wrapped(SageMakerModelBackend, "_get_resource_from_arn", self._find_by_arn),
-        ]
+        answered = [_answered_by(operation, handler) for operation, handler in handlers.items()]
+        return [*answered, sagemaker.found_by_arn(self._find_by_arn)]
 
     def of_endpoint(self, endpoint_name: str) -> list[Component]:
         """The components of an endpoint. They outlive it."""
@@ -94,7 +86,7 @@ class InferenceComponents:
 
     # The operations.
 
-    def _create(self, wanted: Mapping[str, Any]) -> ActionResult:
+    def _create(self, wanted: Mapping[str, Any]) -> _Answer:
         name = wanted["InferenceComponentName"]
         if name in self.all:
             raise ValidationError(f"Cannot create already existing inference component {name}.")
@@ -121,15 +113,15 @@ class InferenceComponents:
         )
         self.all[name] = component
         component.begin(Operation("CREATE_IN_PROGRESS", lambda: self._finish_copies(component)))
-        return ActionResult({"InferenceComponentArn": component.arn})
+        return {"InferenceComponentArn": component.arn}
 
-    def _describe(self, wanted: Mapping[str, Any]) -> ActionResult:
+    def _describe(self, wanted: Mapping[str, Any]) -> _Answer:
         component = self.find(wanted["InferenceComponentName"])
-        answer = ActionResult(component.description())
+        answer = component.description()
         component.step()
         return answer
 
-    def _list(self, wanted: Mapping[str, Any]) -> ActionResult:
+    def _list(self, wanted: Mapping[str, Any]) -> _Answer:
         filters = {
             "EndpointNameEquals": "EndpointName",
             "VariantNameEquals": "VariantName",
@@ -142,9 +134,9 @@ class InferenceComponents:
             if wanted.get("NameContains", "") in each["InferenceComponentName"]
             and exact.items() <= each.items()
         ]
-        return ActionResult({"InferenceComponents": found})
+        return {"InferenceComponents": found}
 
-    def _update(self, wanted: Mapping[str, Any]) -> ActionResult:
+    def _update(self, wanted: Mapping[str, Any]) -> _Answer:
         component = self.find(wanted["InferenceComponentName"])
         body = _body_of(wanted)
         if not body and "RuntimeConfig" not in wanted:
@@ -169,14 +161,14 @@ class InferenceComponents:
         steps = math.ceil(component.copies / batch) if batch else 1
         finish = lambda: self._finish_update(component, before, batch)  # noqa: E731 - one of three alike
         component.begin(Operation("UPDATE_IN_PROGRESS", finish, max(steps, 1)))
-        return ActionResult({"InferenceComponentArn": component.arn})
+        return {"InferenceComponentArn": component.arn}
 
-    def _update_copies(self, wanted: Mapping[str, Any]) -> ActionResult:
+    def _update_copies(self, wanted: Mapping[str, Any]) -> _Answer:
         name = wanted["InferenceComponentName"]
         self.set_copies(name, wanted["DesiredRuntimeConfig"]["CopyCount"])
-        return ActionResult({"InferenceComponentArn": self.all[name].arn})
+        return {"InferenceComponentArn": self.all[name].arn}
 
-    def _delete(self, wanted: Mapping[str, Any]) -> ActionResult:
+    def _delete(self, wanted: Mapping[str, Any]) -> _Answer:
         component = self.find(wanted["InferenceComponentName"])
         expect_stable(component, "delete")
         if component.name in {base_of(each.body) for each in self.all.values()}:
@@ -184,7 +176,7 @@ class InferenceComponents:
         models = [each["ModelName"] for each in component.specifications() if "ModelName" in each]
         self.fleets.end_logs(f"/aws/sagemaker/InferenceComponents/{component.name}", models)
         del self.all[component.name]
-        return EmptyResult()
+        return {}
 
     # The ends of operations.
 
@@ -264,20 +256,18 @@ class InferenceComponents:
                 if "ModelName" in specification:
                     yield f"inference component {component.name}", specification["ModelName"]
 
-    def _find_by_arn(self, original: Callable[[Any, str], Any], backend: Any, arn: str) -> Any:
-        by_arn = {each.arn: each for each in self.all.values()}
-        return by_arn[arn] if arn in by_arn else original(backend, arn)
+    def _find_by_arn(self, arn: str) -> Component | None:
+        for component in self.all.values():
+            if component.arn == arn:
+                return component
+        return None
 
 
-def _handling(handler: _Handler) -> Callable[[Any], ActionResult]:
-    return lambda response: handler(json.loads(response.body))
+def _answered_by(operation: calls.Operation, handler: _Handler) -> Replacement:
+    def answer(call: calls.Call) -> _Answer:
+        return handler(call.members)
 
-
-def _validate_models(
-    original: Callable[..., None], backend: Any, variants: list[Mapping[str, Any]]
-) -> None:
-    """Look up the models of the variants that have one; moto expects that all have."""
-    original(backend, [dict(each) for each in variants if "ModelName" in each])
+    return operation.answered_by(answer)
 
 
 def _body_of(wanted: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from moto.core.utils import utcnow
+from ...moto_account.calls import now
 
 
 @dataclass
@@ -41,8 +41,8 @@ class Component:
     operation: Operation | None = None
     replacing: Mapping[str, Any] | None = None
     """The body that an update in progress replaces; its copies still run."""
-    created: datetime = field(default_factory=utcnow)
-    changed: datetime = field(default_factory=utcnow)
+    created: datetime = field(default_factory=now)
+    changed: datetime = field(default_factory=now)
 
     @property
     def status(self) -> str:
@@ -52,7 +52,7 @@ class Component:
 
     def begin(self, operation: Operation) -> None:
         """Start an operation, which also ends the report of an earlier failure."""
-        self.operation, self.failure_reason, self.changed = operation, None, utcnow()
+        self.operation, self.failure_reason, self.changed = operation, None, now()
 
     def step(self) -> None:
         """Let the operation in progress come one step further."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moto.sagemaker.exceptions import ValidationError
-
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 from constructs_triton_core.facts.inference_components import is_without_zero_instances
 from constructs_triton_core.facts.instance_types import InstanceType
 
+from ...moto_account.refusals import ValidationError
 from .component import Component, specifications
 
 _NOT_SUPPORTED = (

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from enum import Enum
 from typing import Any
 
-from moto.applicationautoscaling import models, responses
-
 from ...errors import StackError
-from ...replacement import replaced, wrapped
+from ...moto_account import application_autoscaling
+from ...moto_account.application_autoscaling import COPIES
+from ...moto_account.differences import Replacement
 from .api import InferenceComponents
 from .runtime import Runtime
 
-_DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
 _METRIC = "NoCapacityInvocationFailures"
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "GreaterThanThreshold": operator.gt,
@@ -34,40 +32,24 @@ class CopyScaling:
         self._runtime = runtime
         self._api = components.fleets.api
 
-    def patches(self) -> list[Any]:
-        """Add the dimension of components, which moto lacks."""
-        known = {each.name: each.value for each in models.ScalableDimensionValueSet}
-        dimensions = Enum(  # type: ignore[misc]  # the members are moto's
-            "ScalableDimensionValueSet",
-            {**known, "SAGEMAKER_COMPONENT_DESIRED_COPY_COUNT": _DIMENSION},
-        )
-        return [
-            *(
-                replaced(each, "ScalableDimensionValueSet", dimensions)
-                for each in (models, responses)
-            ),
-            wrapped(
-                models.ApplicationAutoscalingBackend, "register_scalable_target", self._register
-            ),
-        ]
+    def patches(self) -> list[Replacement]:
+        """Bring fleets into the bounds of their targets while the simulated account runs."""
+        return [application_autoscaling.registered_before(self._adjust)]
 
-    def _register(
-        self, original: Callable[..., Any], backend: Any, *given: Any, **named: Any
-    ) -> Any:
-        """Adjust the capacity to the new bounds (Application Auto Scaling API:
-        RegisterScalableTarget).
-        """
-        target = original(backend, *given, **named)
-        endpoints = self._api.backend("sagemaker").endpoints
+    def _adjust(self, target: Any) -> None:
+        """Bring the instances of a variant into the bounds of its scalable target."""
         place = target.resource_id.split("/")
-        found = endpoints.get(place[1]) if place[0] == "endpoint" else None
-        for variant in found.production_variants if found else ():
+        if place[0] != "endpoint":
+            return
+        endpoint = self._api.backend("sagemaker").endpoints.get(place[1])
+        if endpoint is None:
+            return
+        for variant in endpoint.production_variants:
             if variant["VariantName"] == place[3] and "DesiredInstanceCount" in variant:
-                count = min(
-                    max(variant["DesiredInstanceCount"], target.min_capacity), target.max_capacity
-                )
-                variant["DesiredInstanceCount"] = variant["CurrentInstanceCount"] = count
-        return target
+                count = max(variant["DesiredInstanceCount"], target.min_capacity)
+                count = min(count, target.max_capacity)
+                variant["DesiredInstanceCount"] = count
+                variant["CurrentInstanceCount"] = count
 
     def scale_in(self, name: str) -> None:
         """Bring an idle component down to the minimum of its scalable target."""
@@ -99,7 +81,7 @@ class CopyScaling:
         self._components.set_copies(name, min(wanted, self._target(name).max_capacity))
 
     def _target(self, name: str) -> Any:
-        targets = self._api.backend("applicationautoscaling").targets.get(_DIMENSION, {})
+        targets = self._api.backend("applicationautoscaling").targets.get(COPIES, {})
         if f"inference-component/{name}" not in targets:
             raise StackError(f"{name} is no scalable target")
         return targets[f"inference-component/{name}"]

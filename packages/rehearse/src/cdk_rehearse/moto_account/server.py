@@ -1,7 +1,7 @@
-"""Requests to moto's server that a foreign web page has caused, and those for what moto does not
-have.
+"""The server: which requests it answers, and what it answers in place of a page or a traceback.
 
-The first are rejected. The others are answered in the form of AWS.
+Requests that a foreign web page has caused are rejected. Those for what moto does not have are
+answered in the form of AWS.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 
 from constructs_triton_core.untrusted.web_pages import foreign_header
 
-from ..replacement import replaced, wrapped
+from .differences import Difference, Replacement
 
 HEADERS = ("Host", "Origin", "Sec-Fetch-Site")
 """The headers that a refusal depends on."""
@@ -28,18 +28,63 @@ _XML_SERVICES = ("cloudfront", "route53", "s3")
 _MISSING = "501 Not Implemented"  # SDKs do not send the request again
 
 
-def patches() -> list[Any]:
-    """Patches of moto's application, which otherwise answers every host and origin.
+_FOREIGN = Difference(
+    DomainDispatcherApplication,
+    "__call__",
+    "has no loopback address; moto answers every host and origin, and errors with a page",
+    since="5.1.22",
+)
+_ANSWERED_FIRST = Difference(
+    DomainDispatcherApplication,
+    "__call__",
+    "has a CloudFormation that replaces resources and rolls back, and response URLs of custom "
+    "resources; other rooms answer them",
+    since="5.1.22",
+)
+_SERVICE_OF_HOST = Difference(
+    DomainDispatcherApplication,
+    "get_backend_for_host",
+    "(speed) a service is searched once, not for each request; "
+    "one that moto does not have is no AttributeError",
+    since="5.2.0",
+)
+_OPERATIONS = Difference(
+    responses,
+    "method_names_from_class",
+    "(speed) the operations of a service are searched once, not for each request",
+    since="5.1.22",
+)
 
-    A service and its operations are found once, since moto searches them for every request.
-    Otherwise its search for a service that it does not have ends in an ``AttributeError``.
-    """
+_REGION_AND_SERVICE = 5
+"""The parts of a credential scope: access key ID, date, Region, service and ``aws4_request``."""
+
+
+def patches() -> list[Replacement]:
+    """What needs nothing but moto itself."""
     find = cache(partial(_find, DomainDispatcherApplication.get_backend_for_host))
     return [
-        wrapped(DomainDispatcherApplication, "__call__", _call),
-        replaced(DomainDispatcherApplication, "get_backend_for_host", find),
-        replaced(responses, "method_names_from_class", cache(utils.method_names_from_class)),
+        _FOREIGN.wrapped_by(_call),
+        _SERVICE_OF_HOST.replaced_by(find),
+        _OPERATIONS.replaced_by(cache(utils.method_names_from_class)),
     ]
+
+
+def answered_first_by(
+    reply: Callable[[dict[str, Any], Any, Callable[[], Iterable[bytes]]], Iterable[bytes]],
+) -> Replacement:
+    """Answer requests by a function of WSGI, which may ask the services instead."""
+
+    def around(
+        original: Callable[..., Iterable[bytes]],
+        application: Any,
+        environ: dict[str, Any],
+        start_response: Any,
+    ) -> Iterable[bytes]:
+        return reply(
+            environ, start_response, lambda: original(application, environ, start_response)
+        )
+
+    return _ANSWERED_FIRST.wrapped_by(around)
 
 
 def refusal(headers: Mapping[str, str | None]) -> bytes | None:
@@ -111,7 +156,7 @@ def _is_page(headers: Iterable[tuple[str, str]]) -> bool:
 def scope_of(environ: Mapping[str, Any]) -> tuple[str, str]:
     """Return Region and service of the credential scope of a signed request."""
     scope = environ.get("HTTP_AUTHORIZATION", "").partition(",")[0].split("/")
-    return (scope[-3], scope[-2]) if len(scope) == 5 else ("", "this service")
+    return (scope[-3], scope[-2]) if len(scope) == _REGION_AND_SERVICE else ("", "this service")
 
 
 def refuse(
