@@ -16,11 +16,12 @@ from constructs_triton.cdk.custom_resources.deploy_time_functions import (
     DeployTimeFunctionOptions,
     settings_of,
 )
-from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_regions
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
 from constructs_triton.cdk.permissions.places import check_places, network_places
 from constructs_triton.cdk.permissions.statements import Statement, allow, inline_policy
 from constructs_triton.cdk.validation.subnets import selected_subnets, services_without_endpoint
+from constructs_triton.cdk.validation.synthesis_warning import add_warning
 from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERSION
 
 
@@ -115,7 +116,8 @@ class DeployFunction(Construct):
         mark_as_own(self)
         settings = settings_of(self)
         key = settings.get("log_encryption_key")
-        DataUnderKeys("logs", [("log_encryption_key", key)]).check_region(self)
+        for finding in check_regions(self, [DataUnderKeys("logs", [("log_encryption_key", key)])]):
+            add_warning(self, finding)
         self.log_group = logs.LogGroup(
             self,
             "LogGroup",

@@ -18,16 +18,18 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from aws_cdk import Reference, Stack, Tokenization
+from aws_cdk import Annotations, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
-from constructs import Construct, IConstruct
+from constructs import Construct
 
+from constructs_triton.cdk.permissions.places import action_places, check_places, resource_of
 from constructs_triton.cdk.permissions.statements import listed
 from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton.cdk.validation.synthesis_warning import add_warning, at_synthesis
+from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.encrypted_data import CLOUDWATCH, SERVICE_ACTIONS
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
@@ -52,23 +54,37 @@ class NotedAlarm(cloudwatch.Alarm):
     """The attributes with the ARNs of the actions that were added."""
 
     def add_alarm_action(self, *actions: cloudwatch.IAlarmAction) -> None:
-        """Add actions for the state ALARM."""
-        self._note("_alarm_action_arns")
+        """Add actions for the state ALARM.
+
+        Raises:
+            InvalidValueError: an action is in another Region.
+        """
         super().add_alarm_action(*actions)
+        self._note("_alarm_action_arns")
 
     def add_ok_action(self, *actions: cloudwatch.IAlarmAction) -> None:
-        """Add actions for the state OK."""
-        self._note("_ok_action_arns")
+        """Add actions for the state OK.
+
+        Raises:
+            InvalidValueError: an action is in another Region.
+        """
         super().add_ok_action(*actions)
+        self._note("_ok_action_arns")
 
     def add_insufficient_data_action(self, *actions: cloudwatch.IAlarmAction) -> None:
-        """Add actions for the state INSUFFICIENT_DATA."""
-        self._note("_insufficient_data_action_arns")
+        """Add actions for the state INSUFFICIENT_DATA.
+
+        Raises:
+            InvalidValueError: an action is in another Region.
+        """
         super().add_insufficient_data_action(*actions)
+        self._note("_insufficient_data_action_arns")
 
     def _note(self, name: str) -> None:
         if name not in self.action_lists:
             self.action_lists = (*self.action_lists, name)
+        for finding in check_places(self, action_places(getattr(self, name, None) or ())):
+            add_warning(self, finding)
 
 
 def let_alarms_publish(scope: Construct, alarms: Sequence[cloudwatch.IAlarm]) -> None:
@@ -93,6 +109,8 @@ def _let_publish(stack: Stack) -> None:
     for scope, alarm in _alarms_of[stack]:
         if alarm not in arns_of:
             arns_of[alarm] = list(_action_arns(alarm))
+            if not isinstance(alarm, NotedAlarm):
+                _check_actions(scope, arns_of[alarm])
         for arn in arns_of[alarm]:
             scopes = scopes_of.setdefault(arn, [])
             if scope not in scopes:
@@ -105,6 +123,18 @@ def _let_publish(stack: Stack) -> None:
         for finding in (*_allow_publishing(stack, topic), *_allow_key(stack, topic)):
             for scope in scopes:
                 add_warning(scope, finding)
+
+
+def _check_actions(scope: Construct, arns: Sequence[str]) -> None:
+    """Check where the actions of an alarm are that the user has created."""
+    try:
+        findings = check_places(scope, action_places(arns))
+    except InvalidValueError as error:
+        # An exception in a validation would reach the user without its own text.
+        Annotations.of(scope).add_error(str(error))
+        return
+    for finding in findings:
+        add_warning(scope, finding)
 
 
 @dataclass(frozen=True)
@@ -214,7 +244,7 @@ def _add_to_policy(key: kms.IKey, statement: iam.PolicyStatement) -> bool:
 def _find_topic(scope: Construct, arn: str) -> _KnownTopic | None:
     """Return the topic of an ARN; ``None`` if it is not a topic that the app knows."""
     if is_token(arn):
-        cfn = _resource_of(arn)
+        cfn = resource_of(arn)
         if not isinstance(cfn, sns.CfnTopic):
             return None
         parent = cfn.node.scope
@@ -226,12 +256,6 @@ def _find_topic(scope: Construct, arn: str) -> _KnownTopic | None:
     return None
 
 
-def _resource_of(text: str) -> IConstruct | None:
-    """Return the resource that a string token refers to."""
-    token = Tokenization.reverse_string(text).first_token
-    return token.target if isinstance(token, Reference) else None
-
-
 def _policies_of(topic: sns.CfnTopic) -> Iterator[sns.CfnTopicPolicy]:
     path = topic.node.path
     for construct in topic.node.root.node.find_all():
@@ -239,7 +263,7 @@ def _policies_of(topic: sns.CfnTopic) -> Iterator[sns.CfnTopicPolicy]:
             continue
         # jsii makes a new Python object for a construct that Python no longer refers to, so paths
         # are compared.
-        named = [_resource_of(arn) for arn in construct.topics if is_token(arn)]
+        named = [resource_of(arn) for arn in construct.topics if is_token(arn)]
         if path in [resource.node.path for resource in named if resource is not None]:
             yield construct
 

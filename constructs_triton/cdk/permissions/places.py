@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
-from aws_cdk import Stack
+from aws_cdk import Reference, Stack, Tokenization
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
@@ -32,10 +32,15 @@ Kind = Literal[
     "key",
     "model package",
     "alarm",
+    "alarm action",
     "VPC",
     "subnet",
     "security group",
 ]
+
+
+# Parts of an ARN between colons.
+_REGION_OF_ARN, _ACCOUNT_OF_ARN = 3, 4
 
 
 class Rule(NamedTuple):
@@ -70,6 +75,13 @@ def region_rules() -> Mapping[Kind, Rule]:
             "create the alarm in {here}",
             "SageMaker API reference: Alarm has only a name; CloudWatch user guide: alarms are in "
             "the Region of their metric",
+        ),
+        "alarm action": Rule(
+            Severity.ERROR,
+            "CloudWatch refuses an action that is in another Region than its alarm",
+            "use a topic, or another action, in {here}",
+            'cds-snc/notification-terraform pull request 128: "Invalid region ca-central-1 '
+            'specified. Only us-west-2 is supported."',
         ),
         "models": Rule(
             Severity.ERROR,
@@ -174,6 +186,14 @@ def _account_rules_by_name() -> Mapping[Kind, Rule]:
         "VPC": shared,
         "subnet": shared,
         "security group": shared,
+        "alarm action": Rule(
+            Severity.WARNING,
+            "the policy of a topic, or of another action, in another account must let CloudWatch "
+            "use it for the alarms of this account",
+            "acknowledge this if it does",
+            "Amazon SNS developer guide: cross-account access; Amazon CloudWatch user guide: alarm "
+            "actions of another account",
+        ),
         "alarm": Rule(
             Severity.ERROR,
             "SageMaker finds a rollback alarm by its name, in the account of the endpoint",
@@ -236,6 +256,34 @@ def alarm_places(alarms: Sequence[cloudwatch.IAlarm]) -> Iterator[Place]:
     """Yield where rollback alarms are."""
     for alarm in alarms:
         yield from Place.of("alarms", "alarm", alarm, alarm.alarm_arn)
+
+
+def action_places(arns: Iterable[str]) -> Iterator[Place]:
+    """Yield where the actions of an alarm are, by their ARNs.
+
+    Of an action that the app creates, it is the place of its stack.
+    """
+    for arn in arns:
+        if is_token(arn):
+            target = resource_of(arn)
+            if target is not None:
+                there = environment_of(target)
+                path = target.node.path
+                yield Place("actions", "alarm action", there.region, there.account, path, arn)
+            continue
+        parts = arn.split(":")
+        if len(parts) > _ACCOUNT_OF_ARN:
+            account = parts[_ACCOUNT_OF_ARN]
+            # arn:aws:automate:eu-west-1:ec2:stop has none.
+            known = account if account.isdigit() else None
+            yield Place("actions", "alarm action", parts[_REGION_OF_ARN], known, arn, arn)
+
+
+def resource_of(text: str) -> Construct | None:
+    """Return the resource that a string token refers to; ``None`` if it is another token."""
+    token = Tokenization.reverse_string(text).first_token
+    target = token.target if isinstance(token, Reference) else None
+    return target if isinstance(target, Construct) else None
 
 
 def check_places(scope: Construct, places: Iterable[Place]) -> list[Finding]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sns as sns
+from aws_cdk.aws_cloudwatch_actions import SnsAction
 from cdk_apps import add_repository, warnings, write_repository
 
 import constructs_triton as library
@@ -34,6 +34,8 @@ from constructs_triton import (
     InstanceType,
     ModelSource,
     ServingImage,
+    TritonAlarms,
+    TritonComponentAlarms,
     TritonComponentEndpoint,
     TritonEndpoint,
     TritonEnsembleEndpoint,
@@ -44,8 +46,16 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
     TritonVpcEndpoints,
 )
-from constructs_triton.cdk.custom_resources.deploy_time_functions import DeployTimeFunctions
-from constructs_triton.cdk.permissions.places import account_rules, region_rules
+from constructs_triton.cdk.custom_resources.deploy_time_functions import (
+    DeployTimeFunctionOptions,
+    DeployTimeFunctions,
+)
+from constructs_triton.cdk.permissions.places import (
+    account_rules,
+    action_places,
+    check_places,
+    region_rules,
+)
 from constructs_triton_core.errors import InvalidValueError
 
 HERE, THERE = "eu-west-1", "us-east-1"
@@ -69,6 +79,9 @@ THINGS: dict[str, Callable[[cdk.Stack, str, str], Any]] = {
     ),
     "IRole": lambda stack, _, account: iam.Role.from_role_arn(
         stack, "Thing", f"arn:aws:iam::{account}:role/elsewhere"
+    ),
+    "IAlarmAction": lambda stack, region, account: SnsAction(
+        sns.Topic.from_topic_arn(stack, "Thing", f"arn:aws:sns:{region}:{account}:elsewhere")
     ),
     "IAlarm": lambda stack, region, account: alarm_of(place_of(stack, region, account)),
     "IVpc": lambda stack, region, account: ec2.Vpc(place_of(stack, region, account), "Thing"),
@@ -107,8 +120,7 @@ RIGHT = {("IRole", THERE, ACCOUNT): "roles belong to no Region"}
 
 def places() -> Iterator[tuple[Any, str, str, str]]:
     """Owner, function, parameter and interface of each property that takes such a thing."""
-    for name in library.__all__:
-        owner = getattr(library, name)
+    for owner in (*(getattr(library, name) for name in library.__all__), DeployTimeFunctions):
         public = [each for each in dir(owner) if not each.startswith("_")]
         for function in ["__init__", *public]:
             if not isinstance(owner, type) or issubclass(owner, dict | str | Exception):
@@ -118,10 +130,22 @@ def places() -> Iterator[tuple[Any, str, str, str]]:
             target = getattr(owner, function)
             if function == "__init__" and hasattr(owner, "__signature__"):
                 target = owner
-            for parameter in inspect.signature(target).parameters.values():
-                found = re.search(rf"\b({'|'.join(THINGS)})\b", str(parameter.annotation))
+            for parameter, annotation in annotated(target):
+                found = re.search(rf"\b({'|'.join(THINGS)})\b", annotation)
                 if found:
-                    yield owner, function, parameter.name, found[1]
+                    yield owner, function, parameter, found[1]
+
+
+def annotated(function: Any) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of a function and their types, also those of ``DeployTimeFunctions``,
+    which its ``**options`` declare.
+    """
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.annotation == "Unpack[DeployTimeFunctionOptions]":
+            for name, annotation in DeployTimeFunctionOptions.__annotations__.items():
+                yield name, str(annotation)
+        else:
+            yield parameter.name, str(parameter.annotation)
 
 
 FOUND = list(dict.fromkeys(places()))
@@ -326,6 +350,30 @@ def rolled_back(owner: Any, stack: cdk.Stack, path: Path, alarm: Any) -> None:
         endpoint.add_rollback_alarms(alarm)
 
 
+def with_actions(owner: Any, stack: cdk.Stack, path: Path, actions: Any) -> None:
+    """The alarms of a construct, as it or their own construct adds them."""
+    if owner in (TritonAlarms, TritonEndpoint):
+        monitored: Any = DIRECT[TritonEndpoint](stack, path, {})
+    elif owner in (TritonComponentAlarms, TritonInferenceComponent):
+        monitored = component(stack, path, {})
+    elif owner is ContainerInferenceComponent:
+        monitored = container(stack, {})
+    else:
+        monitored = DIRECT[owner](stack, path, {})
+    if owner is TritonAlarms:
+        TritonAlarms(stack, "Alarms", endpoint=monitored, actions=actions)
+    elif owner is TritonComponentAlarms:
+        TritonComponentAlarms(stack, "Alarms", component=monitored, actions=actions)
+    else:
+        monitored.add_alarms(actions=actions)
+
+
+def configured(stack: cdk.Stack, path: Path, given: dict[str, Any]) -> None:
+    """A function of the deployment with settings."""
+    DeployTimeFunctions.of(stack).configure(**given)
+    DIRECT[TritonMultiModelEndpoint](stack, path, {})
+
+
 def good_vpc(stack: cdk.Stack) -> ec2.IVpc:
     return ec2.Vpc(stack, "Good")
 
@@ -341,15 +389,21 @@ def uses_of(owner: Any, function: str, name: str, thing: Any, stack: cdk.Stack) 
         return of_image(getattr(owner, function)(thing, "1", **versions))
     if owner in DEPLOYMENTS:
         return of_deployment(deployment_of(owner, function, thing))
+    if owner is DeployTimeFunctions:
+        needed = {} if name == "vpc" else {"vpc": good_vpc(stack)}
+        given = {**needed, name: [thing] if name == "security_groups" else thing}
+        return [lambda stack, path: configured(stack, path, given)]
     return [use_of(owner, function, name, thing, stack)]
 
 
 def use_of(owner: Any, function: str, name: str, thing: Any, stack: cdk.Stack) -> Use:
     """How one construct uses a property of its own, or of an option."""
-    is_several = name.startswith("previous") or name == "security_groups"
+    is_several = name.startswith("previous") or name in ("security_groups", "actions")
     value = [thing] if is_several else thing
     if function == ROLLBACK:
         return lambda stack, path: rolled_back(owner, stack, path, thing)
+    if name == "actions":
+        return lambda stack, path: with_actions(owner, stack, path, value)
     if owner is TritonVpcEndpoints:
         return lambda stack, _: TritonVpcEndpoints(stack, "E", vpc=thing)
     if name in ("vpc_subnets", "security_groups"):
@@ -374,6 +428,8 @@ def test_every_kind_of_thing_is_found() -> None:
         ("Deployment", "alarms"),
         ("TritonVpcEndpoints", "vpc"),
         ("TritonComponentEndpoint", "security_groups"),
+        ("TritonInferenceComponent", "actions"),
+        ("DeployTimeFunctions", "log_encryption_key"),
     } <= found
 
 
@@ -481,28 +537,28 @@ def test_models_that_a_function_copies(region: str, account: str) -> None:
     assert [f"got {OTHER}" in each for each in found] == ([True] if account == OTHER else [])
 
 
-@pytest.mark.parametrize(
-    ("region", "account"),
-    [(THERE, ACCOUNT), (HERE, OTHER), (HERE, ACCOUNT)],
-    ids=["Region", "account", "here"],
-)
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [("vpc", "IVpc"), ("security_groups", "ISecurityGroup"), ("vpc_subnets", "SubnetSelection")],
-)
-def test_network_of_deploy_time_functions(
-    tmp_path: Path, name: str, kind: str, region: str, account: str
-) -> None:
-    """A network of another Region is an error, and one of another account a warning."""
+def test_action_of_a_rollback_alarm_elsewhere_is_an_error(tmp_path: Path) -> None:
+    """An alarm that the user has created gets the same error, when it is synthesized."""
     stack = empty()
-    thing = THINGS[kind](stack, region, account)
-    given: dict[str, Any] = {} if name == "vpc" else {"vpc": good_vpc(stack)}
-    given[name] = [thing] if name == "security_groups" else thing
-    DeployTimeFunctions.of(stack).configure(**given)
-    models = local(stack, tmp_path)
-    text = f"{name}: network interfaces .* got {THERE}"
-    fails = pytest.raises(InvalidValueError, match=text) if region == THERE else nullcontext()
-    with fails:
-        TritonMultiModelEndpoint(stack, "E", model_repository=models, instance_type=GPU)
-    found = [each for each in warnings(stack) if "must be shared with the account" in each]
-    assert bool(found) is (account == OTHER)
+    action = THINGS["IAlarmAction"](cdk.Stack(stack, "Nested"), THERE, ACCOUNT)
+    alarm = alarm_of(stack)
+    alarm.add_alarm_action(action)
+    DIRECT[TritonEndpoint](stack, tmp_path, {}).add_rollback_alarms(alarm)  # type: ignore[attr-defined]
+    cdk.App.of(stack).synth()  # type: ignore[union-attr]
+    entries = [entry for each in stack.node.find_all() for entry in each.node.metadata]
+    errors = [str(entry.data) for entry in entries if entry.type == "aws:cdk:error"]
+    assert any("actions: CloudWatch refuses an action" in each and THERE in each for each in errors)
+
+
+@pytest.mark.parametrize(
+    ("arn", "warns"),
+    [
+        (f"arn:aws:lambda:{HERE}:{OTHER}:function:page", True),
+        (f"arn:aws:automate:{HERE}:ec2:stop", False),
+        (f"arn:aws:ssm:{HERE}:{ACCOUNT}:opsitem:1", False),
+    ],
+)
+def test_actions_of_all_kinds_are_placed(arn: str, warns: bool) -> None:
+    """Whatever an action is, its ARN says where it is; an action of EC2 has no account."""
+    found = check_places(empty(), action_places([arn]))
+    assert [finding.code for finding in found] == (["place-in-other-account"] if warns else [])
