@@ -64,7 +64,27 @@ def sent(key: Any, *statements: dict[str, Any], kind: str, is_target: bool) -> R
     function = "arn:aws:lambda:us-east-1:123456789012:function:other"
     target = {"Arn": arn} if is_target else {"Arn": function, "DeadLetterConfig": {"Arn": arn}}
     rule = {"EventPattern": {"source": ["shop"]}, "Targets": [{"Id": "t", **target}]}
-    return with_key(*statements, Place=(kind, properties), Rule=("AWS::Events::Rule", rule))
+    return with_key(
+        *statements,
+        Place=(kind, properties),
+        Policy=policy_of(kind, arn),
+        Rule=("AWS::Events::Rule", rule),
+    )
+
+
+def policy_of(kind: str, arn: Any, **condition: Any) -> tuple[str, dict[str, Any]]:
+    """The policy of a queue or a topic that lets EventBridge send events."""
+    is_topic = kind == "AWS::SNS::Topic"
+    statement = {
+        "Effect": "Allow",
+        "Principal": {"Service": "events.amazonaws.com"},
+        "Action": "sns:Publish" if is_topic else "sqs:SendMessage",
+        "Resource": arn,
+        **({"Condition": condition} if condition else {}),
+    }
+    document = {"Version": "2012-10-17", "Statement": [statement]}
+    of = {"Topics": [{"Ref": "Place"}]} if is_topic else {"Queues": [{"Ref": "Place"}]}
+    return f"{kind}Policy", {"PolicyDocument": document, **of}
 
 
 def refusals(folder: Path, resources: Resources) -> list[str]:
@@ -108,3 +128,41 @@ def test_keys_of_the_targets_of_rules(tmp_path: Path, kind: str, is_target: bool
     (refused,) = found(of_aws)
     assert f"{of_aws}; give the {kind.rpartition('::')[2].lower()} a key of your own" in refused
     assert found("") == []
+
+
+@pytest.mark.parametrize("kind", ["AWS::SQS::Queue", "AWS::SNS::Topic"])
+def test_policies_of_the_targets_of_rules(tmp_path: Path, kind: str) -> None:
+    """EventBridge needs the policy of a queue or a topic of the stacks, unless a role sends."""
+    arn = {"Ref": "Place"} if kind == "AWS::SNS::Topic" else {"Fn::GetAtt": ["Place", "Arn"]}
+
+    def found(policy: tuple[str, dict[str, Any]] | None, **target: Any) -> list[str]:
+        targets = [{"Id": "t", "Arn": arn, **target}]
+        rule = {"EventPattern": {"source": ["shop"]}, "Targets": targets}
+        more = {} if policy is None else {"Policy": policy}
+        resources = with_key(Place=(kind, {}), Rule=("AWS::Events::Rule", rule), **more)
+        return refusals(tmp_path, resources)
+
+    (refused,) = found(None)
+    assert "events.amazonaws.com may not write events: s" in refused
+    assert "where the" in refused
+    assert found(policy_of(kind, arn)) == []
+    role = "arn:aws:iam::123456789012:role/sender"
+    assert found(None, RoleArn=role) == []
+
+
+@pytest.mark.parametrize("kind", ["AWS::SQS::Queue", "AWS::SNS::Topic"])
+def test_policy_for_one_rule_is_right(tmp_path: Path, kind: str) -> None:
+    """The condition of the CDK's target for queues names the rule, whose ARN is not simulated."""
+    arn = {"Ref": "Place"} if kind == "AWS::SNS::Topic" else {"Fn::GetAtt": ["Place", "Arn"]}
+    condition = {"aws:SourceArn": {"Fn::GetAtt": ["Rule", "Arn"]}}
+    rule = {"EventPattern": {"source": ["shop"]}, "Targets": [{"Id": "t", "Arn": arn}]}
+    policy = policy_of(kind, arn, ArnEquals=condition)
+    resources = with_key(Place=(kind, {}), Rule=("AWS::Events::Rule", rule), Policy=policy)
+    assert refusals(tmp_path, resources) == []
+
+
+def test_queue_outside_of_the_stacks_is_unknown(tmp_path: Path) -> None:
+    """The policy of a queue that no stack of the rehearsal creates is not known."""
+    arn = "arn:aws:sqs:us-east-1:123456789012:of-another-stack"
+    rule = {"EventPattern": {"source": ["shop"]}, "Targets": [{"Id": "t", "Arn": arn}]}
+    assert refusals(tmp_path, with_key(Rule=("AWS::Events::Rule", rule))) == []

@@ -20,7 +20,7 @@ from constructs_triton_core.facts.encrypted_data import (
 
 from ..existing import is_assumed_role
 from ..permissions.access import Access
-from ..permissions.policy import allowed_resources
+from ..permissions.policy import allowed_resources, parse_policy
 from ..permissions.s3_needs import Need, key_arn, services_of_s3
 from ..steps import Step
 from .data_uses import (
@@ -35,7 +35,7 @@ from .data_uses import (
     previous_uses,
 )
 from .fleets import Fleets
-from .service_uses import AWS_MANAGED_KEYS, service_uses
+from .service_uses import AWS_MANAGED_KEYS, policies_of_queue, service_uses, without_sender
 
 __all__ = ["DataReading", "EncryptedDataUses", "Use"]
 
@@ -272,8 +272,10 @@ class EncryptedDataUses:
 
     def _s3_refusal(self, use: Use) -> str:
         """Why a role may not use a place, leaving encryption aside; empty if it may."""
-        if use.data in ("storage volumes", "logs", EVENTS, SCHEDULES):
+        if use.data in ("storage volumes", "logs", SCHEDULES):
             return ""
+        if use.data == EVENTS:
+            return self._event_refusal(use)
         if use.data == NOTICES:
             is_allowed = self.access.resource_policies.allow_service_to_publish(
                 use.role, self._of_alarms("sns:Publish", use.place)
@@ -288,6 +290,28 @@ class EncryptedDataUses:
             if self.access.allows(use.role, action, use.place, context)
             else f"{action} is not allowed"
         )
+
+    def _event_refusal(self, use: Use) -> str:
+        """Why EventBridge may not send to a topic or a queue; empty if it may, or if no stack has
+        it.
+
+        The default policies allow it in no case. The CDK adds a policy for a topic or a queue that
+        it creates, and none for an imported one (EventBridge user guide, "Resource-based policies";
+        aws/aws-cdk issue 25583).
+        """
+        policies = self.access.resource_policies
+        topic = self.access.api.backend("sns").topics.get(use.place)
+        if topic is not None:
+            documents = [without_sender(parse_policy(topic.policy))]
+            request = self._of_rules("sns:Publish", use.place)
+            is_allowed = policies.allow_service_in(documents, use.role, request)
+            return "" if is_allowed else "sns:Publish is not allowed"
+        queue = policies_of_queue(self.access.api, use.place)
+        if queue is None:
+            return ""
+        request = self._of_rules("sqs:SendMessage", queue.arn)
+        is_allowed = policies.allow_service_in(queue.documents, use.role, request)
+        return "" if is_allowed else "sqs:SendMessage is not allowed"
 
     def _key_refusal(self, use: Use) -> str:
         """Why a role may not use the key of data; empty if it may, or without a key."""
@@ -345,7 +369,11 @@ class EncryptedDataUses:
         """
         api = self.access.api
         rules = f"arn:aws:events:{api.region}:{api.account}:rule/any"
-        context = {"aws:SourceAccount": api.account, "aws:SourceArn": rules}
+        context = {
+            "aws:SourceAccount": api.account,
+            "aws:SourceArn": rules,
+            "aws:SecureTransport": "true",
+        }
         return {"action": action, "resource": resource, "context": context}
 
     def _key_needs(self, use: Use) -> Iterator[Need]:

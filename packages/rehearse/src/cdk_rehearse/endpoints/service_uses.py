@@ -7,7 +7,7 @@ read as the templates have them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from constructs_triton_core.facts.encrypted_data import CLOUDWATCH, EVENTBRIDGE
 
@@ -18,7 +18,8 @@ AWS_MANAGED_KEYS = ("alias/aws/sns", "alias/aws/sqs")
 """The keys of Amazon SNS and Amazon SQS themselves, whose policies let no other service use them.
 """
 _COMPOSITE, _QUEUE = "AWS::CloudWatch::CompositeAlarm", "AWS::SQS::Queue"
-_RULE = "AWS::Events::Rule"
+_RULE, _QUEUE_POLICY = "AWS::Events::Rule", "AWS::SQS::QueuePolicy"
+_OF_SENDER = ("aws:sourcearn", "aws:sourceaccount")
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 
 
@@ -63,21 +64,91 @@ def _of_schedule(api: ServiceApi, schedule: Any) -> Iterator[Use]:
 
 def _of_rule(api: ServiceApi, properties: Mapping[str, Any]) -> Iterator[Use]:
     """The queues and topics that a rule sends events to, also those that were not delivered."""
+    for place in _targets(properties):
+        topic = api.backend("sns").topics.get(place)
+        key = topic.kms_master_key_id or "" if topic else _key_of_queue(api, place)
+        if key is not None:
+            shown = api.stand_ins.shown(place)
+            yield Use("", EVENTS, "writes", shown, EVENTBRIDGE, True, key)
+
+
+def _targets(properties: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the ARNs to which EventBridge itself sends events of a rule.
+
+    With a role, a target needs no policy: the role sends the events.
+    """
     for target in properties.get("Targets") or ():
         undelivered = (target.get("DeadLetterConfig") or {}).get("Arn", "")
-        for place in filter(None, (target.get("Arn", ""), undelivered)):
-            topic = api.backend("sns").topics.get(place)
-            key = topic.kms_master_key_id if topic else _key_of_queue(api, place)
-            if key:
-                shown = api.stand_ins.shown(place)
-                yield Use("", EVENTS, "writes", shown, EVENTBRIDGE, True, key)
+        own = "" if target.get("RoleArn") else target.get("Arn", "")
+        yield from filter(None, (own, undelivered))
+
+
+class QueuePolicies(NamedTuple):
+    """The ARN of a queue, and its policies without conditions about the sender."""
+
+    arn: str
+    documents: list[Mapping[str, Any]]
+
+
+def policies_of_queue(api: ServiceApi, place: str) -> QueuePolicies | None:
+    """Return the policies of a queue of the stacks that a rule sends events to.
+
+    ``place`` is its ARN as it is shown. ``None`` if no stack of the rehearsal has the queue.
+    """
+    for kind, properties in api.opaque.values():
+        if kind != _RULE:
+            continue
+        for arn in _targets(properties):
+            queue = _queue_of(api, arn)
+            if queue is not None and api.stand_ins.shown(arn) == place:
+                return QueuePolicies(arn, list(_documents(api, *queue)))
+    return None
+
+
+def _documents(api: ServiceApi, stack: str, logical_id: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the policies of a queue."""
+    _, queue = api.opaque[stack, logical_id]
+    name = queue.get("QueueName")
+    for kind, properties in api.opaque.values():
+        if kind != _QUEUE_POLICY:
+            continue
+        urls = [str(url) for url in properties.get("Queues") or ()]
+        is_named = name is not None and any(url.endswith(f"/{name}") for url in urls)
+        if is_named or any(api.stand_ins.is_part_of(url, stack, logical_id) for url in urls):
+            yield without_sender(properties.get("PolicyDocument") or {})
+
+
+def without_sender(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a policy in which statements that allow hold for every rule of the account.
+
+    The ARN of a rule is not simulated, so which rule a condition means is not known.
+    """
+    statements = document.get("Statement") or []
+    listed = statements if isinstance(statements, list) else [statements]
+    return {"Statement": [_of_any_sender(statement) for statement in listed]}
+
+
+def _of_any_sender(statement: Mapping[str, Any]) -> Mapping[str, Any]:
+    if statement.get("Effect") != "Allow" or "Condition" not in statement:
+        return statement
+    conditions = {
+        operator: {key: value for key, value in keys.items() if key.lower() not in _OF_SENDER}
+        for operator, keys in statement["Condition"].items()
+    }
+    return {**statement, "Condition": {name: keys for name, keys in conditions.items() if keys}}
 
 
 def _key_of_queue(api: ServiceApi, queue_arn: str) -> str | None:
     """The key of a queue of the stacks, as it is given; ``None`` if none has this queue."""
+    queue = _queue_of(api, queue_arn)
+    return None if queue is None else str(api.opaque[queue][1].get("KmsMasterKeyId", ""))
+
+
+def _queue_of(api: ServiceApi, queue_arn: str) -> tuple[str, str] | None:
+    """The stack and the logical ID of a queue; ``None`` if no stack has it."""
     for (stack, name), (kind, properties) in api.opaque.items():
         given = properties.get("QueueName")
         has_name = given is not None and queue_arn.rpartition(":")[2] == given
         if kind == _QUEUE and (has_name or api.stand_ins.is_part_of(queue_arn, stack, name)):
-            return str(properties.get("KmsMasterKeyId", ""))
+            return stack, name
     return None

@@ -8,7 +8,7 @@ role, or the account, so that the role's own policies count) and "Key states".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,11 +63,14 @@ class ResourcePolicies:
         return topic is None or self._lets_service(service, topic.policy, request)
 
     def _lets_service(self, service: str, policy: str | bytes, request: Mapping[str, Any]) -> bool:
+        return self.allow_service_in([parse_policy(policy)], service, request)
+
+    def allow_service_in(
+        self, documents: Sequence[Mapping[str, Any]], service: str, request: Mapping[str, Any]
+    ) -> bool:
+        """Whether the policies of a resource let an AWS service use it."""
         names = (service, service.replace(f".{self.api.region}.", "."))
-        decisions = [
-            self.decide([parse_policy(policy)], principal=Service(each), **request)
-            for each in names
-        ]
+        decisions = [self.decide(documents, principal=Service(name), **request) for name in names]
         return Decision.ALLOWED in decisions and Decision.DENIED not in decisions
 
     def _policy(self, action: str, resource: str) -> str | bytes | None:

@@ -173,6 +173,19 @@ def _fix_of_service(reading: DataReading) -> str:
             "allow it in the policy of the key: "
             f"key.grant_encrypt_decrypt({principal}), and remove what denies it there"
         )
+    if use.data == EVENTS:
+        thing, grant = (
+            ("queue", "grant_send_messages")
+            if "sqs:" in reading.refusal
+            else (
+                "topic",
+                "grant_publish",
+            )
+        )
+        return (
+            f"add {thing}.{grant}({principal}) where the {thing} is created, because the CDK "
+            f"cannot change the policy of an imported {thing}, and remove what denies it"
+        )
     return (
         "any policy of a topic replaces the default one, which allows this; "
         f"add topic.grant_publish({principal}), and remove what denies it"
