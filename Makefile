@@ -31,7 +31,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 comma := ,
 .DEFAULT_GOAL := help
-.PHONY: help system system-python demo bench docs docs-pages docs-update recording figures findings hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus foreign-models foreign-models-record rehearsal-corpora memory-repositories mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
+.PHONY: help system system-python demo bench docs docs-pages docs-update recording figures findings failure-texts hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus foreign-models foreign-models-record rehearsal-corpora memory-repositories mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -147,6 +147,10 @@ figures: $(INSTALLED) $(NODE_INSTALLED) ## print the figures of the project, eac
 # A test compares the file. Read the difference that this prints: it shows in which repositories the checks find something else.
 findings: $(INSTALLED) ## write what all checks find in a fixed corpus, and print the difference
 	$(BIN)/python dev/findings_ledger.py --write
+
+# SOURCES is a folder with the git repositories of triton-inference-server. Without it, the entries of the known texts are chosen anew.
+failure-texts: $(INSTALLED) ## read the error texts of Triton's sources in SOURCES, and print what is new
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m failure_texts $(SOURCES)
 
 rehearsal-score: $(INSTALLED) ## rehearse generated edits of templates, and write the record and the page of what is found
 	$(BIN)/python dev/rehearsal_score.py

@@ -10,6 +10,7 @@ from functools import partial
 from tempfile import TemporaryDirectory
 
 from figures import measurements, sizes, thermometers, verdicts
+from figures.failures import failures
 from figures.findings import findings
 from figures.table import LEGEND, Row
 
@@ -24,6 +25,7 @@ GROUPS: Mapping[str, Group] = {
     "agreement": verdicts.agreement,
     "scores": verdicts.scores,
     "findings": findings,
+    "failures": failures,
 }
 
 

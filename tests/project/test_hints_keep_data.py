@@ -80,6 +80,9 @@ IT = {
 }
 """The files in which "delete it" is harmless, with what "it" is there."""
 
+MESSAGES = {"failure_texts.json"}
+"""Files with the sentences of other programs, which advise nothing."""
+
 
 def _texts() -> Iterator[tuple[str, str]]:
     """Each text with its file: strings of Python that are no docstrings, and values of JSON."""
@@ -88,6 +91,8 @@ def _texts() -> Iterator[tuple[str, str]]:
             for text in _strings(ast.parse(path.read_text(encoding="utf-8"))):
                 yield path.name, text
         for path in sorted(folder.rglob("*.json")):
+            if path.name in MESSAGES:
+                continue
             for text in _values(json.loads(path.read_text(encoding="utf-8"))):
                 yield path.name, text
 

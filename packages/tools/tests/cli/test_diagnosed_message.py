@@ -22,12 +22,12 @@ def test_every_known_message_is_found(failure: Failure, capsys: pytest.CaptureFi
 
 
 def test_text_has_cause_and_fix(capsys: pytest.CaptureFixture[str]) -> None:
-    """People see the cause, the message and the fix."""
+    """People see the cause in the first line, the fix in the second, then the message."""
     assert main(["diagnose", "--message", "ModuleNotFoundError: No module named 'torch'"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("cause: the Python package torch is not installed")
-    assert lines[1].startswith("  from the message: ModuleNotFoundError")
-    assert lines[2].startswith("  fix: ")
+    assert lines[1].startswith("  fix: ")
+    assert lines[2].startswith("  from the message: ModuleNotFoundError")
 
 
 def test_unknown_message_is_not_a_success(capsys: pytest.CaptureFixture[str]) -> None:

@@ -210,3 +210,51 @@ def test_other_words_for_full_memory_are_known(message: str, expected: str) -> N
     """The words of CUDA, Kubernetes and Python for full memory have the cause that it is."""
     (found,) = diagnose([Message(message, "the message", is_log=False)])
     assert found.id == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (
+            'Received server error (503) from primary with message "{"error":"Request timeout '
+            'expired"}"',
+            "queue-timeout",
+        ),
+        (
+            "model 'm', tensor 'y': the model expects 2 dimensions (shape [-1,6]) but the model "
+            "configuration specifies 2 dimensions (an initial batch dimension because "
+            "max_batch_size > 0 followed by the explicit tensor shape, making complete "
+            "shape [-1,-1])",
+            "dims-differ",
+        ),
+        (
+            "unable to find 'libtriton_fil.so' or 'fil/model.py' for model 'm', searched: /m/1",
+            "backend-not-in-image",
+        ),
+        ("unable to find 'libtriton_pythonn.so' for model 'm', searched: /m/1", "backend-unknown"),
+        ("unexpected platform type ensemble for e", "ensemble-platform"),
+        ("failed to load '*', failed to poll from model repository", "load-wildcard"),
+        ("'m' has no available versions", "model-no-version"),
+        (
+            "[request id: 1] unexpected deadlock, at least one output is not set while no more "
+            "ensemble steps can be made",
+            "ensemble-no-output",
+        ),
+    ],
+)
+def test_similar_messages_have_different_causes(message: str, expected: str) -> None:
+    """A text of Triton has its own cause, also where a more general entry would match."""
+    assert ids(message, is_log=False)[0] == expected
+
+
+def test_text_of_the_sources_is_found_inside_a_line_that_wraps_it() -> None:
+    """A line that only says that a model failed is explained by the text of Triton inside it,
+    with the releases that have it.
+    """
+    (found, *_) = diagnose_log(
+        "E1121 17:53:13.1 1 model_lifecycle.cc:642] \"failed to load 'm' version 1: Internal: "
+        "input 'x' in auto-complete-config function for model 'm' is missing 'dims' property.\""
+    )
+    assert found.id == "py-auto-complete"
+    assert "Triton's python_backend, triton_python_backend_utils.py (since 22." in found.writer
+    assert f"\n  written by {found.writer}\n" in format_diagnoses([found])

@@ -37,7 +37,8 @@ class Failure:
     """One entry of the catalogue.
 
     ``where`` is where the message occurs. ``pattern`` recognizes it, and ``example`` is such a
-    message. ``other_texts`` are the messages of releases that word it differently. ``causes`` are
+    message. The texts of Triton's sources that an entry explains besides are in ``failure_texts``.
+    ``other_texts`` are the messages of releases that word it differently. ``causes`` are
     ordered by likelihood. ``{name}`` in ``causes`` and ``fix`` is a group of the pattern, or one of
     ``unknown_values``. ``keywords`` are this library's properties, checks and commands that help.
     ``evidence`` says how the message is known. With ``is_refusal`` Triton writes the message when
@@ -83,7 +84,9 @@ def known_failures() -> tuple[Failure, ...]:
 
 
 def _failure(row: dict[str, Any]) -> Failure:
-    rank, pattern = Rank[row["rank"].upper()], re.compile(row["pattern"])
+    rank = Rank[row["rank"].upper()]
+    # An entry without a pattern is a family of texts, which failure_texts.json lists.
+    pattern = re.compile(row.get("pattern") or re.escape(row["example"]))
     others = tuple(OtherText(**each) for each in row.get("other_texts", ()))
     lists = {name: tuple(row[name]) for name in ("causes", "keywords")}
     return Failure(**{**row, **lists, "rank": rank, "pattern": pattern, "other_texts": others})

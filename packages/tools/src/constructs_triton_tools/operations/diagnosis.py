@@ -1,7 +1,8 @@
 """Finds the cause of a failure in the messages of SageMaker, CloudFormation and Triton.
 
 A line has the first entry of the catalogue (``constructs_triton_core/facts/failures.json``) whose
-pattern matches it. Nothing here reads a file or calls AWS.
+pattern matches it. If that entry only says that something failed, or there is none, the line is
+compared with the error texts of Triton's sources. Nothing here reads a file or calls AWS.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
+from constructs_triton_core.facts.failure_texts import SourceText, find_texts
 from constructs_triton_core.facts.failures import Failure, Rank, known_failures
 from constructs_triton_tools.operations.container_log import is_informational, release, starts
 from triton_model_check.facts.images import image_version
@@ -53,6 +55,8 @@ class Diagnosis:
         line: Text that it was concluded from.
         source: Where that text is from.
         rank: Whether the text names a cause, only says that something failed, or is a note.
+        writer: Which program writes the text, and in which releases, if Triton's sources have it.
+            The file is one of Triton's, not of the user.
     """
 
     id: str
@@ -63,6 +67,7 @@ class Diagnosis:
     line: str
     source: str
     rank: Rank
+    writer: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """Return the diagnosis as values that JSON can hold."""
@@ -114,6 +119,14 @@ def recognize(message: Message) -> Diagnosis | None:
 
     The first line counts; further lines only complete it.
     """
+    found = _by_pattern(message)
+    if found is not None and found[0].rank is Rank.CAUSE:
+        return _diagnosis(*found, message, find_texts(message.text))
+    texts = find_texts(message.text.partition("\n")[0])
+    return _by_text(texts, message) or (found and _diagnosis(*found, message, texts))
+
+
+def _by_pattern(message: Message) -> tuple[Failure, Mapping[str, str | None]] | None:
     first, _, rest = message.text.partition("\n")
     for failure in known_failures():
         if not _applies(failure, first, message.is_log):
@@ -124,7 +137,18 @@ def recognize(message: Message) -> Diagnosis | None:
             if match is not None and (match.start() >= len(first) or match.end() <= len(first)):
                 match = None  # the other lines are messages of their own
         if match is not None:
-            return _diagnosis(failure, match.groupdict(), message)
+            return failure, match.groupdict()
+    return None
+
+
+def _by_text(texts: Iterable[SourceText], message: Message) -> Diagnosis | None:
+    """Return the entry of the longest text of Triton's sources that names a cause."""
+    line = message.text.partition("\n")[0]
+    by_id = {failure.id: failure for failure in known_failures()}
+    for text in texts:
+        failure = by_id[text.id]
+        if failure.rank is Rank.CAUSE and _applies(failure, line, message.is_log):
+            return _diagnosis(failure, {}, message, [text])
     return None
 
 
@@ -134,7 +158,12 @@ def _applies(failure: Failure, line: str, is_log: bool) -> bool:
     return not is_informational(line) or is_informational(failure.example)
 
 
-def _diagnosis(failure: Failure, groups: Mapping[str, str | None], message: Message) -> Diagnosis:
+def _diagnosis(
+    failure: Failure,
+    groups: Mapping[str, str | None],
+    message: Message,
+    texts: Iterable[SourceText],
+) -> Diagnosis:
     named = {name: _short(value) for name, value in groups.items() if value}
     (cause, *others), fix = failure.filled(_image_values(message.triton_version) | named)
     return Diagnosis(
@@ -146,6 +175,7 @@ def _diagnosis(failure: Failure, groups: Mapping[str, str | None], message: Mess
         line=message.shown or message.text.partition("\n")[0].strip(),
         source=message.source,
         rank=failure.rank,
+        writer=next((text.writer for text in texts if text.id == failure.id), ""),
     )
 
 
@@ -170,9 +200,11 @@ def format_diagnoses(diagnoses: Iterable[Diagnosis]) -> str:
     first, *others = diagnoses
     lines = [
         f"cause: {first.cause} [{first.id}]",
-        f"  from {first.source}: {_printable(first.line)}",
         f"  fix: {first.fix}",
+        f"  from {first.source}: {_printable(first.line)}",
     ]
+    if first.writer:
+        lines.append(f"  written by {first.writer}")
     if first.keywords:
         lines.append(f"  see: {', '.join(first.keywords)}")
     lines += [f"  or: {cause}" for cause in first.other_causes]

@@ -1,0 +1,3 @@
+"""Reads the error texts of Triton and its backends from their sources, and asks ``diagnose``
+what each of them means.
+"""

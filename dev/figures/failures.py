@@ -1,0 +1,31 @@
+"""How many of the error texts of Triton's sources ``diagnose`` explains."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from failure_texts import table
+
+from constructs_triton_core.facts.failures import known_failures
+from figures.table import Row, at_least, at_most
+
+#: Texts that only say that something failed.
+_NOTHING_SAID = "triton-other"
+PLACE = "dev/failure_texts"
+
+
+def failures() -> Iterator[Row]:
+    """The texts, and how many have a cause of their own, a family, or nothing."""
+    content = json.loads(table.TABLE.read_text(encoding="utf-8"))
+    newest = max(content["newest"].values())
+    counts = {entry: len(rows) for entry, rows in content["texts"].items()}
+    total = sum(counts.values())
+    families = {failure.id for failure in known_failures() if failure.id in counts} - {
+        _NOTHING_SAID
+    }
+    explained = sum(count for entry, count in counts.items() if entry in families)
+    yield Row(f"error texts of Triton's sources, 21.08 to {newest}", total, "", PLACE)
+    yield Row("of these with a cause and a step", explained, at_least(round(0.95 * total)), PLACE)
+    yield Row("of these that say only that something failed", counts[_NOTHING_SAID], "", PLACE)
+    yield Row("of these without an entry", counts.get("", 0), at_most(5), PLACE)

@@ -1,0 +1,97 @@
+"""``dev/failure_texts``: error texts are read from the sources of each release."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from failure_texts import cpp_texts, python_texts
+from failure_texts.__main__ import print_difference
+from failure_texts.collecting import Text, collect
+from failure_texts.table import TABLE, entry_of, read_table
+
+CPP = """
+// return Status(Status::Code::INTERNAL, "only a comment, not a text");
+if (count != 1) {
+  return Status(
+      Status::Code::INVALID_ARG,
+      "model '" + name + "' has " + std::to_string(count) + " of the tensors");
+}
+RETURN_ERROR_IF_FALSE(ok, TRITONSERVER_ERROR_INTERNAL, std::string("cannot open ") + path);
+LOG_ERROR << "failed to stop " << name << (is_late ? " late" : " in time") << ".";
+LOG_INFO << "loading the model now";
+throw PythonBackendException("GPU tensors " "are not supported.");
+"""
+
+
+def test_texts_of_cpp_are_put_together() -> None:
+    """Parts are joined, values are holes, and comments and information are no errors."""
+    assert list(cpp_texts.texts(CPP)) == [
+        "model '⟨⟩' has ⟨⟩ of the tensors",
+        "cannot open ⟨⟩",
+        "failed to stop ⟨⟩.",
+        "GPU tensors are not supported.",
+    ]
+
+
+def test_texts_of_python_are_put_together() -> None:
+    """Exceptions, assertions and errors of the log count, with holes for values."""
+    source = (
+        "raise ValueError(f'model {name} is not ' + 'ready')\n"
+        "assert size > 0, 'size must be {}'.format(least)\n"
+        "logger.log_error(f'[vllm] stopped: {error}')\nprint('hello to you')\n"
+    )
+    assert sorted(python_texts.texts(source)) == [
+        "[vllm] stopped: ⟨⟩",
+        "model ⟨⟩ is not ready",
+        "size must be ⟨⟩",
+    ]
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Path:
+    """A git repository with two releases, of which the later one has another text."""
+    folder = tmp_path / "core"
+    (folder / "src" / "test").mkdir(parents=True)
+
+    def git(*arguments: str) -> None:
+        command = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+        subprocess.run([*command, *arguments], check=True, capture_output=True)
+
+    git("init", "-q")
+    for release, text in (("r24.01", "old words of it"), ("r24.02", "new words of it")):
+        error = 'TRITONSERVER_ErrorNew(CODE, "{}");'
+        (folder / "src" / "a.cc").write_text(
+            error.format("is in both releases") + error.format(text)
+        )
+        (folder / "src" / "test" / "b.cc").write_text(error.format("only a test has it"))
+        git("add", ".")
+        git("commit", "-q", "-m", "a")
+        git("branch", release)
+    return folder
+
+
+def test_each_text_has_its_first_and_last_release(
+    core: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The branches of releases are read; what is new is printed with the entry, or without one."""
+    texts = collect({"core": core})
+    assert texts == [
+        Text("core", "a.cc", "24.01", "24.02", "is in both releases"),
+        Text("core", "a.cc", "24.02", "24.02", "new words of it"),
+        Text("core", "a.cc", "24.01", "24.01", "old words of it"),
+    ]
+    print_difference(texts[::2], texts)
+    assert capsys.readouterr().out.splitlines() == [
+        "NO ENTRY: core, a.cc: new words of it",
+        "1 new texts, 2 before",
+    ]
+
+
+def test_table_is_what_the_program_writes() -> None:
+    """Each text of the table has the entry that the catalogue and the families give it today."""
+    rows = read_table()
+    assert len(rows) > 1500
+    wrong = {text: entry for text, entry in rows.items() if entry_of(text) != entry}
+    assert wrong == {}, f"run `python -m failure_texts` in dev; {TABLE} is older than the catalogue"
