@@ -12,6 +12,7 @@ from cdk_rehearse.services.request_shapes import conform
 from cdk_rehearse.services.resource_schemas import resource_schema
 from cdk_rehearse.services.service_api import ServiceApi
 from cdk_rehearse.stacks.engine import check_template
+from cdk_rehearse.stacks.names import Names
 from cdk_rehearse.stacks.stack import Output, Stacks
 from cdk_rehearse.template_parsing import parse_template
 from constructs_triton_core.cloud_assembly.intrinsics import Evaluator
@@ -203,7 +204,7 @@ def evaluator() -> Evaluator:
     ]
     request = Request(stack.name, stack.id, "Bucket", "AWS::S3::Bucket", {})
     bucket = Deployed(request, Physical("my-bucket", {"Arn": "arn:aws:s3:::my-bucket"}))
-    return stacks.evaluator(stack, Template({}), {"Stage": "live"}, {"Bucket": bucket})
+    return Names(stacks, stack, {"Stage": "live"}, {"Bucket": bucket}).evaluator(Template({}))
 
 
 def test_values_are_those_of_the_account(evaluator: Evaluator) -> None:

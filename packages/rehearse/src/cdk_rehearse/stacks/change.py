@@ -21,6 +21,7 @@ from ..services.resource_schemas import resource_schema
 from ..steps import Step
 from .engine import Engine, failing
 from .exports import expect_exportable, expect_kept
+from .names import Names
 from .scope import resolve_references
 from .service_rules import expect_accepted
 from .stack import Output, Stack
@@ -84,9 +85,8 @@ class Change:
 
     def _evaluator(self) -> Evaluator:
         stacks, stack = self.engine.stacks, self.stack
-        return stacks.evaluator(
-            stack, self.template, stack.parameters, stack.resources, self.budget
-        )
+        names = Names(stacks, stack, stack.parameters, stack.resources)
+        return names.evaluator(self.template, self.budget)
 
     def _put(self, resource: Resource) -> None:
         """Create, update or replace one resource as the template declares."""

@@ -19,6 +19,7 @@ from ..providers import Providers
 from ..services.service_api import ServiceApi
 from ..steps import Step, When
 from ..template_parsing import parse_template
+from .names import Names
 from .rules import refusals
 from .stack import Stack, Stacks
 
@@ -51,7 +52,7 @@ class Engine:
         check_template(template)
         self._note_unexpanded(stack, template)
         parameters = self.stacks.read_parameters(template, given)
-        _check_rules(template, self.stacks.evaluator(stack, template, parameters, {}))
+        _check_rules(template, Names(self.stacks, stack, parameters, {}).evaluator(template))
         for resource in template.resources.values():
             self.providers.of(resource.type)
         return parameters

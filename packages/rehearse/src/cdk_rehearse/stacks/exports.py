@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..errors import FAILURES, StackError
+from .names import Names
 from .stack import Output, Stack, Stacks
 
 
@@ -67,7 +68,7 @@ def _imported(stacks: Stacks, stack: Stack) -> Iterator[tuple[Output, str]]:
 def _imports(stacks: Stacks, stack: Stack) -> set[str]:
     """The exports that the resources and outputs of a stack import."""
     template = stack.template
-    evaluator = stacks.evaluator(stack, template, stack.parameters, stack.resources)
+    evaluator = Names(stacks, stack, stack.parameters, stack.resources).evaluator(template)
     used = [
         template.resources[name].properties
         for name in stack.resources

@@ -16,6 +16,7 @@ from constructs_triton_core.cloud_assembly.template import Template
 from ..errors import StackError
 from ..providers.provider import Deployed, Physical, Request
 from ..services.service_api import ServiceApi
+from .names import Names
 from .stack import Stack, Stacks
 
 _KINDS = {
@@ -63,7 +64,7 @@ def import_resources(
 ) -> None:
     """Make existing resources part of a stack, without a change of the resources."""
     _expect_importable(stacks, stack, template, arns)
-    evaluator = stacks.evaluator(stack, template, parameters, stack.resources)
+    evaluator = Names(stacks, stack, parameters, stack.resources).evaluator(template)
     physical = {
         name: _existing(stacks.api, arns[name], template.resources[name].type) for name in arns
     }

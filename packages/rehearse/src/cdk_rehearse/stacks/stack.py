@@ -1,8 +1,7 @@
-"""A stack: its resources, its events, and the scope of its names."""
+"""Stacks: their resources, their events, and the values of their templates."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,17 +9,18 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from constructs_triton_core.cloud_assembly.assembly import MOST_STACKS
-from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget, Evaluator, text_of
+from constructs_triton_core.cloud_assembly.intrinsics import text_of
 from constructs_triton_core.cloud_assembly.template import Template
-from constructs_triton_core.cloud_assembly.unknown_values import Unknown, UnknownList, is_unknown
+from constructs_triton_core.cloud_assembly.unknown_values import Unknown, is_unknown
 
 from ..errors import StackError, TemplateError
-from ..providers.opaque import other_attributes
 from ..providers.provider import Deployed
-from ..services.resource_schemas import resource_schema
 from ..services.service_api import ServiceApi
 from .rules import Identifiers
 from .scope import stored_parameter
+
+_OF_SSM = "AWS::SSM::Parameter::Value<"
+"""The beginning of the types of parameters whose value is the name of a parameter in SSM."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ class Stack:
         """
         self.reason = self.shown(reason)
         self.status = status
-        kind = "AWS::CloudFormation::Stack"
-        self.events.append(Event(self.name, kind, self.id, status, self.reason))
+        event = Event(self.name, "AWS::CloudFormation::Stack", self.id, status, self.reason)
+        self.events.append(event)
 
     def record(
         self, logical_id: str, type: str, physical_id: str, status: str, reason: str = ""
@@ -134,6 +134,11 @@ class Stack:
         """
         event = Event(logical_id, type, physical_id, status, self.shown(reason))
         self.events.append(event)
+
+    @property
+    def exists(self) -> bool:
+        """Whether the stack is not deleted."""
+        return self.status != "DELETE_COMPLETE"
 
     @property
     def output_values(self) -> dict[str, str]:
@@ -152,9 +157,9 @@ class Stacks:
     def find(self, name_or_id: str) -> Stack | None:
         """Find a stack by id, or by name if it is not deleted."""
         for stack in reversed(self.all):
-            if stack.id == name_or_id or (
-                stack.name == name_or_id and stack.status != "DELETE_COMPLETE"
-            ):
+            if stack.id == name_or_id:
+                return stack
+            if stack.name == name_or_id and stack.exists:
                 return stack
         return None
 
@@ -169,8 +174,9 @@ class Stacks:
         """Create an empty stack, within CloudFormation's quota:
         a template can be nested in itself.
         """
-        if len(self._existing()) >= MOST_STACKS:
+        if sum(stack.exists for stack in self.all) >= MOST_STACKS:
             raise StackError(f"Limit for stack has been exceeded: {MOST_STACKS:,} stacks")
+
         api = self.api
         identity = UUID(api.stand_ins.token(name, "", 32))
         arn = f"arn:aws:cloudformation:{api.region}:{api.account}:stack/{name}/{identity}"
@@ -178,149 +184,50 @@ class Stacks:
         self.all.append(stack)
         return stack
 
-    def evaluator(
-        self,
-        stack: Stack,
-        template: Template,
-        parameters: Mapping[str, Any],
-        resources: Mapping[str, Deployed],
-        budget: EvaluationBudget | None = None,
-    ) -> Evaluator:
-        """Evaluates the values of a template within a stack, as it is now."""
-
-        def unknown_function(name: str, value: Any) -> Unknown:
-            self.api.note_not_simulated("intrinsic function", stack.name, name)
-            return self.api.stand_ins.other(json.dumps(value, sort_keys=True), name)
-
-        scope = Scope(self, stack, parameters, resources)
-        return Evaluator(template, scope, budget, unknown_function)
-
     def read_parameters(self, template: Template, given: Mapping[str, str]) -> dict[str, Any]:
         """The values of the template's parameters: given, default, or from SSM."""
         unknown = sorted(given.keys() - template.parameters.keys())
         if unknown:
             raise TemplateError(f"Parameters: {unknown} do not exist in the template")
-        declared = template.parameters.items()
-        missing = [name for name, each in declared if name not in given and "Default" not in each]
+
+        missing = [
+            name
+            for name, declaration in template.parameters.items()
+            if name not in given and "Default" not in declaration
+        ]
         if missing:
             raise TemplateError(f"Parameters: {missing} must have values")
-        return {
-            name: self._parameter(each, given.get(name, each.get("Default")))
-            for name, each in declared
-        }
+
+        values = {}
+        for name, declaration in template.parameters.items():
+            value = given.get(name, declaration.get("Default"))
+            values[name] = self._parameter(declaration, value)
+        return values
 
     def _parameter(self, declaration: Mapping[str, Any], value: Any) -> Any:
-        kind = declaration["Type"]
+        """The value that ``Ref`` of a parameter has (CloudFormation user guide, "Parameters")."""
         allowed = declaration.get("AllowedValues")
         if allowed is not None and value not in allowed and not is_unknown(value):
             raise TemplateError(f"Parameter value {value!r} must be one of {allowed}")
-        if kind.startswith("AWS::SSM::Parameter::Value<"):
+
+        kind = declaration["Type"]
+        if kind.startswith(_OF_SSM):
             value = stored_parameter(str(value), self.api)
-            kind = kind.removeprefix("AWS::SSM::Parameter::Value<").removesuffix(">")
-        if kind == "CommaDelimitedList" or kind.startswith("List<"):
-            text = text_of(value)
-            return text.split_at(",") if isinstance(text, Unknown) else text.split(",")
-        return value
+            kind = kind.removeprefix(_OF_SSM).removesuffix(">")
+        if kind != "CommaDelimitedList" and not kind.startswith("List<"):
+            return value
+
+        text = text_of(value)
+        return text.split_at(",") if isinstance(text, Unknown) else text.split(",")
 
     @property
     def exports(self) -> dict[str, str]:
         """The values of all exports by name."""
-        outputs = (output for stack in self._existing() for output in stack.outputs)
-        return {each.export_name: each.value for each in outputs if each.export_name is not None}
-
-    def _existing(self) -> list[Stack]:
-        return [stack for stack in self.all if stack.status != "DELETE_COMPLETE"]
-
-
-@dataclass(frozen=True)
-class Scope:
-    """Resolves the names in a stack's template: parameters, existing resources,
-    outputs of other stacks.
-    """
-
-    stacks: Stacks
-    stack: Stack
-    parameters: Mapping[str, Any]
-    resources: Mapping[str, Deployed]
-
-    def ref(self, name: str) -> Any:
-        """Return the value of a pseudo parameter or parameter, or the physical ID of a resource."""
-        api, stack = self.stacks.api, self.stack
-        values = {
-            "AWS::AccountId": api.account,
-            "AWS::Region": api.region,
-            "AWS::Partition": "aws",
-            "AWS::URLSuffix": "amazonaws.com",
-            "AWS::StackName": stack.name,
-            "AWS::StackId": stack.id,
-            "AWS::NotificationARNs": UnknownList("", []),
-            **self.parameters,
-        }
-        if name in values:
-            return values[name]
-        if name in self.resources:
-            return self.resources[name].physical.id
-        if not self.stack.template.is_complete:
-            return api.stand_ins.other("", name)
-        raise TemplateError(
-            f"Ref: nothing is called {name}, or it was not made because of its condition"
-        )
-
-    def get_att(self, logical_id: str, attribute: str) -> Any:
-        """Return an attribute of an existing resource."""
-        if logical_id not in self.resources and not self.stack.template.is_complete:
-            return self.stacks.api.stand_ins.other("", f"{logical_id}.{attribute}")
-        if logical_id not in self.resources:
-            raise TemplateError(f"Fn::GetAtt: no resource is called {logical_id}")
-        deployed = self.resources[logical_id]
-        attributes = deployed.physical.attributes
-        if attribute in attributes:
-            return attributes[attribute]
-        others = other_attributes(deployed, self.stacks.api)
-        if attribute in others:
-            return others[attribute]
-        if resource_schema(deployed.request.type).attributes is None:  # all are known
-            known = sorted(attributes)
-            raise TemplateError(
-                f"Fn::GetAtt: {logical_id} has no attribute {attribute}, only {known}"
-            )
-        # AWS adds attributes to types from time to time.
-        what = f"attribute {attribute} of {deployed.request.type}"
-        self.stacks.api.note_not_simulated(what, self.stack.name, logical_id)
-        return self.stacks.api.stand_ins.other("", f"{logical_id}.{attribute}")
-
-    def import_value(self, name: str) -> str:
-        """Return the value of an export. One that no stack of this account has may exist in AWS."""
-        exports = self.stacks.exports
-        if isinstance(name, Unknown) and name not in exports:
-            return Unknown(name)
-        if name not in exports and not self.stacks.api.assumes_existing:
-            raise TemplateError(f"No export named {name} found")
-        return exports[name] if name in exports else self._opaque_export(name)
-
-    def stack_output(self, stack: str, name: str, region: str | None) -> str:
-        """Return an output of another stack, which can be in another account or Region."""
-        api, found, output = self.stacks.api, self.stacks.find(stack), f"{stack}.{name}"
-        is_here = region in (None, api.region) and found is not None
-        if is_here and found is not None and name in found.output_values:
-            return found.output_values[name]
-        place = (region or api.region, output)
-        others = (value for key, value in api.passed.items() if key[1:] == place)
-        passed = api.passed.get((api.account, *place)) or next(others, None)
-        if passed is None and (is_here or not api.assumes_existing):
-            raise TemplateError(f"No output named {name} found in stack {stack}")
-        return passed or self._opaque_export(output)
-
-    def availability_zones(self, region: str) -> list[str]:
-        """Return the Availability Zones of the Region."""
-        api = self.stacks.api
-        if region != api.region:  # the Zones of other Regions are not simulated
-            zones = api.stand_ins.other("", f"Zones of {region}")
-            return UnknownList(zones, [zones])
-        found = api.client("ec2").describe_availability_zones()["AvailabilityZones"]
-        return [each["ZoneName"] for each in found]
-
-    def _opaque_export(self, name: str) -> str:
-        api = self.stacks.api
-        api.note_not_simulated("value of an export", "", name)
-        return api.stand_ins.other("", name)
+        found = {}
+        for stack in self.all:
+            if not stack.exists:
+                continue
+            for output in stack.outputs:
+                if output.export_name is not None:
+                    found[output.export_name] = output.value
+        return found
