@@ -18,6 +18,8 @@ from constructs_triton_core.facts.encrypted_data import DataName
 from ..permissions.policy import allowed_resources
 from ..steps import Step
 
+S3 = "arn:aws:s3:::"
+"""The beginning of the ARNs of buckets and objects."""
 ALARMS: DataName = "rollback alarms"
 NOTICES: DataName = "alarm notifications"
 SCHEDULES: DataName = "schedules"

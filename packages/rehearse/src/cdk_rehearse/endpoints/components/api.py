@@ -1,20 +1,20 @@
-"""The operations of SageMaker's API on inference components."""
+"""The operations of SageMaker's API on inference components.
+
+Source: SageMaker API reference, the operation of each name. What no source settles is refused.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-
-from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
 from ...moto_account import calls, sagemaker
 from ...moto_account.differences import Replacement
 from ...moto_account.refusals import ValidationError
 from ..fleets import Fleets, refusing
-from ..instance_pools import has_capacity
-from .capacity import Copy, fit, largest_fleet
+from .capacity import has_room
 from .component import Component, Operation, base_of, specifications
+from .rolling_updates import batch_size, steps_of
 from .rules import check_body, check_model, expect_stable, variant_without_model
 
 _NO_ROOM = (
@@ -48,7 +48,9 @@ class InferenceComponents:
 
     def of_endpoint(self, endpoint_name: str) -> list[Component]:
         """The components of an endpoint. They outlive it."""
-        return [each for each in self.all.values() if each.endpoint_name == endpoint_name]
+        return [
+            component for component in self.all.values() if component.endpoint_name == endpoint_name
+        ]
 
     def find(self, name: str) -> Component:
         if name not in self.all:
@@ -79,7 +81,9 @@ class InferenceComponents:
         if not self.of_endpoint(endpoint_name):
             return
         for member in ("VariantName", "InstanceType", "InstancePools", "ModelName"):
-            if [each.get(member) for each in before] != [each.get(member) for each in after]:
+            old = [variant.get(member) for variant in before]
+            new = [variant.get(member) for variant in after]
+            if old != new:
                 raise ValidationError(
                     f"{member} cannot change while inference components use the endpoint."
                 )
@@ -90,17 +94,12 @@ class InferenceComponents:
         name = wanted["InferenceComponentName"]
         if name in self.all:
             raise ValidationError(f"Cannot create already existing inference component {name}.")
+
         endpoint, config = self._endpoint(wanted["EndpointName"])
         variant = variant_without_model(config, wanted.get("VariantName"))
         body = _body_of(wanted)
         self._check(body, variant, config)
-        if "RuntimeConfig" not in wanted and not base_of(body):
-            raise ValidationError(
-                "RuntimeConfig is missing; no source says what SageMaker does without it."
-            )
-        copies = wanted.get("RuntimeConfig", {"CopyCount": 1})["CopyCount"]
-        if copies < 1:
-            raise ValidationError("Inference components copy count an integer larger than 0")
+
         component = Component(
             name=name,
             arn=f"{endpoint.arn.rpartition(':')[0]}:inference-component/{name}",
@@ -108,7 +107,7 @@ class InferenceComponents:
             endpoint_arn=endpoint.arn,
             variant_name=variant["VariantName"],
             body=body,
-            desired_copies=copies,
+            desired_copies=_first_copies(wanted, body),
             tags=list(wanted.get("Tags", [])),
         )
         self.all[name] = component
@@ -128,12 +127,13 @@ class InferenceComponents:
             "StatusEquals": "InferenceComponentStatus",
         }
         exact = {member: wanted[name] for name, member in filters.items() if name in wanted}
-        found = [
-            each
-            for each in (component.summary() for component in self.all.values())
-            if wanted.get("NameContains", "") in each["InferenceComponentName"]
-            and exact.items() <= each.items()
-        ]
+        part = wanted.get("NameContains", "")
+
+        found = []
+        for component in self.all.values():
+            summary = component.summary()
+            if part in component.name and exact.items() <= summary.items():
+                found.append(summary)
         return {"InferenceComponents": found}
 
     def _update(self, wanted: Mapping[str, Any]) -> _Answer:
@@ -143,24 +143,32 @@ class InferenceComponents:
             raise ValidationError(
                 "UpdateInferenceComponent requires RuntimeConfig or a Specification."
             )
+
         expect_stable(component, "update")
         _, config = self._endpoint(component.endpoint_name)
         if body:
             self._check(body, variant_without_model(config, component.variant_name), config)
+        deployment = wanted.get("DeploymentConfig")
         with refusing():
             role = config.kept_members["ExecutionRoleArn"]
-            self.fleets.expect_alarms(wanted.get("DeploymentConfig", {}), [role])
-        component.desired_copies = wanted.get("RuntimeConfig", {}).get(
-            "CopyCount", component.desired_copies
-        )
-        component.deployment = wanted.get("DeploymentConfig", component.deployment)
-        before, component.body = component.body, body or component.body
-        is_replaced = before != component.body
+            self.fleets.expect_alarms(deployment or {}, [role])
+
+        before = component.body
+        is_replaced = bool(body) and body != before
+        batch = batch_size(component.copies, deployment) if is_replaced else 0
+
+        runtime = wanted.get("RuntimeConfig", {})
+        component.desired_copies = runtime.get("CopyCount", component.desired_copies)
+        component.deployment = deployment or component.deployment
+        component.body = body or before
         component.replacing = before if is_replaced else None
-        batch = _batch_size(component.copies, wanted.get("DeploymentConfig")) if is_replaced else 0
-        steps = math.ceil(component.copies / batch) if batch else 1
-        finish = lambda: self._finish_update(component, before, batch)  # noqa: E731 - one of three alike
-        component.begin(Operation("UPDATE_IN_PROGRESS", finish, max(steps, 1)))
+        component.begin(
+            Operation(
+                "UPDATE_IN_PROGRESS",
+                lambda: self._finish_update(component, before, batch),
+                steps_of(component.copies, batch),
+            )
+        )
         return {"InferenceComponentArn": component.arn}
 
     def _update_copies(self, wanted: Mapping[str, Any]) -> _Answer:
@@ -171,9 +179,15 @@ class InferenceComponents:
     def _delete(self, wanted: Mapping[str, Any]) -> _Answer:
         component = self.find(wanted["InferenceComponentName"])
         expect_stable(component, "delete")
-        if component.name in {base_of(each.body) for each in self.all.values()}:
+        bases = {base_of(other.body) for other in self.all.values()}
+        if component.name in bases:
             raise ValidationError(f"{component.name} is a base inference component for others.")
-        models = [each["ModelName"] for each in component.specifications() if "ModelName" in each]
+
+        models = [
+            specification["ModelName"]
+            for specification in component.specifications()
+            if "ModelName" in specification
+        ]
         self.fleets.end_logs(f"/aws/sagemaker/InferenceComponents/{component.name}", models)
         del self.all[component.name]
         return {}
@@ -194,46 +208,36 @@ class InferenceComponents:
         """Run the desired copies if there is room for the highest number;
         keep the present ones otherwise.
         """
-        fits = self._fits(component, highest)
-        component.failure_reason = None if fits else _NO_ROOM
-        component.copies = component.desired_copies if fits else component.copies
+        if self._fits(component, highest):
+            component.failure_reason = None
+            component.copies = component.desired_copies
+            return True
+        component.failure_reason = _NO_ROOM
         component.desired_copies = component.copies
-        return fits
+        return False
 
     def _fits(self, component: Component, count: int) -> bool:
         _, config = self._endpoint(component.endpoint_name)
         variant = variant_without_model(config, component.variant_name)
         others = [
-            each for each in self.of_endpoint(component.endpoint_name) if each is not component
+            other for other in self.of_endpoint(component.endpoint_name) if other is not component
         ]
-        of_others = [
-            Copy.of(specifications(each.body)[0]) for each in others for _ in range(each.copies)
-        ]
-        own, kind = Copy.of(specifications(component.body)[0]), instance_types_of(variant)[0]
-        instances = largest_fleet(variant)
-        if not has_capacity(self.fleets.api.behaviour, variant):  # those that run, and no more
-            present, initial = (
-                [*of_others, *[own] * component.copies],
-                int(variant["InitialInstanceCount"]),
-            )
-            instances = next(
-                (n for n in range(initial, instances) if fit(present, kind, n)), instances
-            )
-        return fit([*of_others, *[own] * count], kind, instances)
+        return has_room(self.fleets.api.behaviour, variant, component, count, others)
 
     # What the operations look at.
 
     def _endpoint(self, name: str) -> tuple[Any, Any]:
         """Return an endpoint and its configuration."""
-        backend = self.fleets.api.backend("sagemaker")
-        endpoint = backend.endpoints.get(name)
+        store = self.fleets.api.backend("sagemaker")
+        endpoint = store.endpoints.get(name)
         if endpoint is None:
             raise ValidationError(f'Could not find endpoint "{name}".')
-        return endpoint, backend.endpoint_configs[endpoint.endpoint_config_name]
+        return endpoint, store.endpoint_configs[endpoint.endpoint_config_name]
 
     def _check(self, body: Mapping[str, Any], variant: Mapping[str, Any], config: Any) -> None:
         check_body(body, variant)
-        if base := base_of(body):
+        base = base_of(body)
+        if base:
             self.find(base)
         for specification in specifications(body):
             self._check_container(specification, config)
@@ -274,23 +278,20 @@ def _body_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
     return {name: wanted[name] for name in ("Specification", "Specifications") if name in wanted}
 
 
-def _batch_size(copies: int, deployment: Mapping[str, Any] | None) -> int:
-    """How many copies are replaced together: all without a rolling update."""
-    if deployment is None:
-        return copies
-    size = deployment["RollingUpdatePolicy"]["MaximumBatchSize"]
-    if size["Type"] == "COPY_COUNT":
-        if size["Value"] > copies > 0:
-            raise ValidationError(
-                f"MaximumBatchSize {size['Value']} is more than the {copies} copies."
-            )
-        return min(int(size["Value"]), copies)
-    if not 5 <= size["Value"] <= 50:
-        raise ValidationError("MaximumBatchSize must be between 5% to 50% of the copy count.")
-    return min(copies, max(1, copies * int(size["Value"]) // 100))
+def _first_copies(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> int:
+    """The copies of a new component; an adapter runs on those of its base."""
+    if "RuntimeConfig" not in wanted and not base_of(body):
+        raise ValidationError(
+            "RuntimeConfig is missing; no source says what SageMaker does without it."
+        )
+    copies = int(wanted.get("RuntimeConfig", {"CopyCount": 1})["CopyCount"])
+    if copies < 1:
+        raise ValidationError("Inference components copy count an integer larger than 0")
+    return copies
 
 
 def _inline(container: Mapping[str, Any], config: Any) -> dict[str, Any]:
+    """A container of a component as that of a model, with the role of its endpoint."""
     members = {"Image": "Image", "ArtifactUrl": "ModelDataUrl"}
     primary = {member: container[name] for name, member in members.items() if name in container}
     shared = {name: config.kept_members.get(name) for name in ("ExecutionRoleArn", "VpcConfig")}

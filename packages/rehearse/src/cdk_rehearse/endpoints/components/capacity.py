@@ -11,7 +11,12 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 from constructs_triton_core.facts.instance_types import InstanceType
+
+from ...behaviour import Behaviour
+from ..instance_pools import has_capacity
+from .component import Component, specifications
 
 
 class Copy(NamedTuple):
@@ -36,6 +41,40 @@ class Copy(NamedTuple):
     def holds(self, other: Copy) -> bool:
         """Whether this free room is enough for a copy."""
         return all(map(operator.ge, self, other))
+
+
+def has_room(
+    behaviour: Behaviour,
+    variant: Mapping[str, Any],
+    component: Component,
+    count: int,
+    others: Iterable[Component],
+) -> bool:
+    """Whether a number of copies of a component fits beside those of the others.
+
+    Instances are added up to the largest fleet, unless AWS has no capacity for them.
+    """
+    copy = Copy.of(specifications(component.body)[0])
+    of_others: list[Copy] = []
+    for other in others:
+        of_others += [Copy.of(specifications(other.body)[0])] * other.copies
+
+    instance_type = instance_types_of(variant)[0]
+    instances = largest_fleet(variant)
+    if not has_capacity(behaviour, variant):
+        present = [*of_others, *[copy] * component.copies]
+        instances = _running(present, instance_type, variant, instances)
+    return fit([*of_others, *[copy] * count], instance_type, instances)
+
+
+def _running(
+    present: list[Copy], instance_type: str, variant: Mapping[str, Any], largest: int
+) -> int:
+    """The instances that run now: the fewest with room for the copies that exist."""
+    for count in range(int(variant["InitialInstanceCount"]), largest):
+        if fit(present, instance_type, count):
+            return count
+    return largest
 
 
 def fit(copies: Iterable[Copy], instance_type: str, instances: int) -> bool:
