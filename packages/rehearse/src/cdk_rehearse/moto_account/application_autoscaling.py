@@ -43,6 +43,12 @@ _DEREGISTER = Difference(
     "deletes the policies and scheduled actions of a target with it (DeregisterScalableTarget)",
     since="5.1.0",
 )
+_PUT_POLICY = Difference(
+    ApplicationAutoscalingBackend,
+    "put_scaling_policy",
+    "keeps the ARN of a policy that is updated, which its alarms name (PutScalingPolicy)",
+    since="5.0.0",
+)
 DESCRIBE_SCALING_ACTIVITIES = Difference(
     ApplicationAutoScalingResponse,
     "describe_scaling_activities",
@@ -62,6 +68,7 @@ def patches() -> list[Replacement]:
         _DIMENSIONS.replaced_by(dimensions),
         _DIMENSIONS_OF_REQUESTS.replaced_by(dimensions),
         _DEREGISTER.wrapped_by(_deregister),
+        _PUT_POLICY.wrapped_by(_put_policy),
         DESCRIBE_SCALING_ACTIVITIES.replaced_by(_no_activities),
     ]
 
@@ -87,6 +94,15 @@ def _deregister(
     backend.scheduled_actions = [
         action for action in backend.scheduled_actions if action.resource_id != resource_id
     ]
+
+
+def _put_policy(original: Callable[..., Any], backend: Any, *given: Any, **named: Any) -> Any:
+    before = dict(backend.policies)
+    policy = original(backend, *given, **named)
+    for key, known in before.items():
+        if backend.policies[key] is policy:
+            policy.policy_arn = known.policy_arn
+    return policy
 
 
 def _no_activities(_: Any) -> str:

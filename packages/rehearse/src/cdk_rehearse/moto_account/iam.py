@@ -1,10 +1,12 @@
 """AWS Identity and Access Management: permissions of requests, quotas, and the policies of AWS.
 
-Sources: IAM user guide, "Policy evaluation logic" and "IAM and AWS STS quotas".
+Sources: IAM user guide, "Policy evaluation logic", "IAM and AWS STS quotas" and "IAM JSON policy
+elements: Version".
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +28,7 @@ _JSON_STATUS = {
     **dict.fromkeys(("application-autoscaling", "ecr", "logs", "sagemaker", "ssm"), 400),
     "lambda": 403,
 }
+_OLDER = "2008-10-17"
 #: The policies of AWS by account and Region.
 _PARSED: dict[tuple[str, str], list[ManagedPolicy]] = {}
 
@@ -39,6 +42,10 @@ _AUTHORIZE = Difference(
 _INLINE_QUOTA = Difference(
     IAMBackend, "put_role_policy", "has a quota for the inline policies of a role", since="5.0.0"
 )
+_OLDER_VERSION = "takes an inline policy of the version 2008-10-17, which is the default (Version)"
+_VERSIONS_OF_ROLES = Difference(IAMBackend, "put_role_policy", _OLDER_VERSION, since="5.0.0")
+_VERSIONS_OF_USERS = Difference(IAMBackend, "put_user_policy", _OLDER_VERSION, since="5.0.0")
+_VERSIONS_OF_GROUPS = Difference(IAMBackend, "put_group_policy", _OLDER_VERSION, since="5.0.0")
 _ATTACHED_QUOTA = Difference(
     IAMBackend,
     "attach_role_policy",
@@ -59,6 +66,9 @@ _OWN_POLICIES = Difference(
 def patches() -> list[Replacement]:
     """What needs nothing but moto itself."""
     return [
+        _VERSIONS_OF_ROLES.wrapped_by(_put_policy(IAMBackend.get_role)),
+        _VERSIONS_OF_USERS.wrapped_by(_put_policy(IAMBackend.get_user)),
+        _VERSIONS_OF_GROUPS.wrapped_by(_put_policy(IAMBackend.get_group)),
         _INLINE_QUOTA.wrapped_by(_put_role_policy),
         _ATTACHED_QUOTA.wrapped_by(_attach_role_policy),
         _SIZE_QUOTA.wrapped_by(_create_policy),
@@ -135,6 +145,28 @@ def _deny(iam_request: Any, role_arn: str, service: str) -> None:
 def size(document: str) -> int:
     """Return the characters that IAM counts: all but white space."""
     return len("".join(document.split()))
+
+
+def _put_policy(find: Callable[[Any, str], Any]) -> Callable[..., None]:
+    """Have moto check an inline policy in the newer version, and keep it as it was sent."""
+
+    def around(
+        original: Callable[..., None], backend: Any, owner: str, name: str, text: str
+    ) -> None:
+        original(backend, owner, name, _in_newer_version(text))
+        find(backend, owner).put_policy(name, text)
+
+    return around
+
+
+def _in_newer_version(text: str) -> str:
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return text  # which moto refuses
+    if not isinstance(document, dict) or document.get("Version", _OLDER) != _OLDER:
+        return text
+    return json.dumps({**document, "Version": "2012-10-17"})
 
 
 def _put_role_policy(

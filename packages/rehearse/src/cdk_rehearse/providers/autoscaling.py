@@ -75,7 +75,7 @@ class ScalingPolicy(PutProvider):
             _SERVICE, "DeleteScalingPolicy", PolicyName=name, **_target_key(current.properties)
         )
 
-    def put(self, request: Request, name: str) -> Physical:
+    def put(self, request: Request, name: str) -> Physical:  # noqa: ARG002 - it has an ARN
         properties = request.properties
         _expect_simulated(properties)
         key = _target_key(properties)
@@ -86,8 +86,6 @@ class ScalingPolicy(PutProvider):
             raise StackError(f"No scalable target registered for {key}")
         wanted = {**without(properties, "ScalingTargetId"), **key}
         arn = self.api.call(_SERVICE, "PutScalingPolicy", **wanted)["PolicyARN"]
-        if name.startswith("arn:"):
-            arn = name  # an update keeps the ARN
         return Physical(arn, {"Arn": arn})
 
 

@@ -152,17 +152,11 @@ class ManagedPolicy(Provider):
 
 
 def _inline(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an inline policy in the version that the account asks for.
-
-    IAM also accepts the older one, which is the default (user guide, "IAM JSON policy elements:
-    Version"); it wants the newer one in managed policies only.
-    """
+    """Return an inline policy with its document, which a role's policy may leave out."""
     document = policy.get("PolicyDocument", {"Statement": []})
     if is_unknown(document):
-        return {**policy, "PolicyDocument": policy_text(document)}
-    if not isinstance(document, Mapping) or document.get("Version", "2008-10-17") != "2008-10-17":
-        return dict(policy)
-    return {**policy, "PolicyDocument": {**document, "Version": "2012-10-17"}}
+        document = policy_text(document)
+    return {**policy, "PolicyDocument": document}
 
 
 def _roles(current: Deployed) -> list[str]:
