@@ -243,6 +243,31 @@ def test_rolling_update_replaces_batches(
     assert described(aws, name_of(stack))["LastDeploymentConfig"] is not None
 
 
+def test_a_refused_rolling_update_leaves_the_component_as_it_was(aws: SimulatedAccount) -> None:
+    """A batch that is larger than the component is refused before anything changes."""
+    stack = deploy(aws, shared(2, One=component("Model", copies=2)))
+    name = name_of(stack)
+    before = described(aws, name)
+    changed = {"StartupParameters": {"ModelDataDownloadTimeoutInSeconds": 600}}
+    message = refusal(
+        aws.client("sagemaker").update_inference_component,
+        InferenceComponentName=name,
+        Specification={**before["Specification"], **changed},
+        RuntimeConfig={"CopyCount": 1},
+        DeploymentConfig={
+            "RollingUpdatePolicy": {
+                "MaximumBatchSize": {"Type": "COPY_COUNT", "Value": 3},
+                "WaitIntervalInSeconds": 0,
+            }
+        },
+    )
+    assert message == "MaximumBatchSize 3 is more than the 2 copies."
+    after = described(aws, name)
+    for answer in (before, after):
+        del answer["ResponseMetadata"]
+    assert after == before
+
+
 def test_update_needs_room_for_the_copies_that_it_replaces(aws: SimulatedAccount) -> None:
     """Without a rolling update all copies run twice;
     the old ones keep serving where there is no room.
