@@ -41,6 +41,7 @@ _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _KNOWN_IF_ABSENT = {
     "aws:sourceaccount",
     "aws:sourcearn",
+    "aws:sourceowner",
     "kms:grantisforawsresource",
     "kms:viaservice",
     "s3:prefix",
