@@ -105,17 +105,20 @@ def decide(
     lower = {key.lower(): value for key, value in context.items()}
     request = _Request(action, resource, lower, principal, is_unknown)
     decision = Decision.NOT_GRANTED
-    for document in documents:
-        for statement in _statements(document):
-            applies = _applies(statement, request)
-            if isinstance(applies, NotKnown):
-                if note_unknown is None:
-                    raise PolicyError(applies.reason)
-                note_unknown(applies.reason)
-                applies = _effect(statement) != "Deny"
-            if applies and _effect(statement) == "Deny":
-                return Decision.DENIED
-            decision = Decision.ALLOWED if applies else decision
+    for statement in _statements(documents):
+        is_denial = _effect(statement) == "Deny"
+        applies = _applies(statement, request)
+        if isinstance(applies, NotKnown):
+            if note_unknown is None:
+                raise PolicyError(applies.reason)
+            note_unknown(applies.reason)
+            applies = not is_denial
+
+        # A Deny in any policy wins (IAM user guide, "Policy evaluation logic").
+        if applies and is_denial:
+            return Decision.DENIED
+        if applies:
+            decision = Decision.ALLOWED
     return decision
 
 
@@ -132,18 +135,18 @@ def parse_policy(document: str | bytes) -> Mapping[str, Any]:
 def allowed_resources(documents: Iterable[Mapping[str, Any]], action: str) -> list[str]:
     """The resource patterns of the statements that allow an action."""
     request = _Request(action, None, {}, None, is_opaque)
-    return [
-        str(resource)
-        for document in documents
-        for statement in _statements(document)
-        if _effect(statement) == "Allow" and _concerns(statement, "Action", request) is True
-        for resource in _listed(statement.get("Resource", []))
-    ]
+    patterns: list[str] = []
+    for statement in _statements(documents):
+        if _effect(statement) == "Allow" and _concerns(statement, "Action", request) is True:
+            patterns += map(str, _listed(statement.get("Resource", [])))
+    return patterns
 
 
-def _statements(document: Any) -> Iterator[Any]:
-    """The statements of a document. One that is not known may be of any form."""
-    yield from _listed(document.get("Statement") if isinstance(document, Mapping) else document)
+def _statements(documents: Iterable[Any]) -> Iterator[Any]:
+    """The statements of all documents. One that is not known may be of any form."""
+    for document in documents:
+        is_known = isinstance(document, Mapping)
+        yield from _listed(document.get("Statement") if is_known else document)
 
 
 def _effect(statement: Any) -> Any:
