@@ -312,3 +312,21 @@ def test_model_with_an_unknown_container_is_not_simulated(aws: SimulatedAccount)
         Model=resource("AWS::SageMaker::Model", **model),
     )
     assert aws.not_simulated["AWS::SageMaker::Model"] == ["Unknown/Model"]
+
+
+def test_macro_may_change_each_property(aws: SimulatedAccount) -> None:
+    """What only a macro reads is none of CloudFormation's properties."""
+    role = {"Type": "AWS::IAM::Role", "Properties": {"Name": "r", "Permissions": ["s3"]}}
+    bucket = {"Type": "AWS::S3::Bucket", "Properties": {"Tags": "#!PyPlate\noutput = []"}}
+    body = {
+        "Transform": ["AWS::LanguageExtensions", "PyPlate"],
+        "Resources": {"Role": role, "Bucket": bucket, "Log": resource("AWS::Logs::LogGroup")},
+    }
+    stack = aws.stacks.add("Macros")
+    aws.deployer.deploy(stack, Template.checked(body, "", "template", ""), {})
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    assert "Macros/Role" in aws.not_simulated["AWS::IAM::Role"]
+    del body["Transform"]
+    strict = aws.stacks.add("Strict")
+    aws.deployer.deploy(strict, Template.checked(body, "", "template", ""), {})
+    assert "'AssumeRolePolicyDocument' is a required property" in strict.reason

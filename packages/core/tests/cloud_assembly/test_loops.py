@@ -134,3 +134,24 @@ def test_loop_has_the_given_values_of_parameters() -> None:
     assert [*template.with_parameters({"Names": "c,d"}).resources] == ["Tc", "Td"]
     unknown = template.with_parameters({"Names": Unknown("a,b")})
     assert (unknown.resources, unknown.unknown_parts) == ({}, ("Fn::ForEach::Topics",))
+
+
+def test_function_makes_the_name_of_a_reference_or_a_policy() -> None:
+    """The transform takes functions there; what they make is known before the deployment."""
+    join = {"Fn::Join": ["", ["T", {"Ref": "One"}]]}
+    found = {"Fn::FindInMap": ["Stages", {"Ref": "Stage"}, "policy"]}
+    output = {"Value": {"Fn::GetAtt": [{"Fn::Sub": "T${Name}"}, "TopicName"]}}
+    body = {
+        "Transform": EXTENSIONS,
+        "Parameters": _PARAMETERS,
+        "Mappings": {"Stages": {"live": {"policy": "Retain"}}},
+        "Resources": {
+            "Te": {**_TOPIC, "DeletionPolicy": found},
+            "After": {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": {"Ref": join}}},
+        },
+        "Outputs": {"Fn::ForEach::Out": ["Name", ["e"], {"Out${Name}": output}]},
+    }
+    template = Template.checked(body, "", "template", "")
+    assert template.resources["Te"].deletion_policy == "Retain"
+    assert template.resources["After"].references == {"Te"}
+    assert template.outputs["Oute"] == {"Value": {"Fn::GetAtt": ["Te", "TopicName"]}}

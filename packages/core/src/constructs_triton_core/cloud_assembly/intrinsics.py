@@ -179,12 +179,18 @@ class Evaluator:
         except TemplateError:
             return value
 
-    def _ref(self, name: str) -> Any:
+    def _ref(self, given: Any) -> Any:
+        name = self._value(given)
+        if isinstance(name, Unknown):
+            return name
         return _NO_VALUE if name == "AWS::NoValue" else self.resolver.ref(name)
 
     def _get_att(self, argument: Any) -> Any:
         logical_id, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
-        return self.resolver.get_att(logical_id, self._value(attribute))
+        name = self._value(logical_id)  # a function, with the transform AWS::LanguageExtensions
+        if contains_unknown([name]):
+            return Unknown(f"{name}-{attribute}")
+        return self.resolver.get_att(name, self._value(attribute))
 
     def _sub(self, argument: Any) -> str:
         text, variables = (argument, {}) if isinstance(argument, str) else argument

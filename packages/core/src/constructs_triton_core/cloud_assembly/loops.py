@@ -22,6 +22,7 @@ EXTENSIONS = "AWS::LanguageExtensions"
 """The transform that expands loops."""
 
 _PREFIX = "Fn::ForEach::"
+_POLICIES = ("DeletionPolicy", "UpdateReplacePolicy")
 _STORED = "AWS::SSM::Parameter::Value<"
 _CHARACTERS_PER_STEP = 50
 _FORM = "write [identifier, collection, {key: value}] as in CloudFormation's reference"
@@ -97,7 +98,42 @@ class _Expansion:
         reference = value.get("Ref")
         if len(value) == 1 and isinstance(reference, str) and reference in elements:
             return elements[reference]
-        return dict(self._members(value, elements))
+        return self._named(dict(self._members(value, elements)))
+
+    def _named(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Return a reference whose name a function makes, or a policy, with its text.
+
+        The transform takes functions in ``Ref``, ``Fn::GetAtt`` and the policies of a resource
+        (template reference, "AWS::LanguageExtensions transform").
+        """
+        match value:
+            case {"Ref": dict(name)} if len(value) == 1:
+                return {"Ref": self._made(name)}
+            case {"Fn::GetAtt": [name, attribute]} if len(value) == 1:
+                return {"Fn::GetAtt": [self._made(name), self._made(attribute)]}
+            case {"Type": str(), **_others}:
+                return {
+                    name: self._made(each) if name in _POLICIES else each
+                    for name, each in value.items()
+                }
+        return value
+
+    def _made(self, value: Any) -> Any:
+        """Return the text that a function makes of what is known; otherwise the function."""
+        match value:
+            case {"Ref": str(name)} if isinstance(self.parameters.get(name), str):
+                return self.parameters[name]
+            case {"Fn::Sub": str(text)} if "${" not in text:
+                return text
+            case {"Fn::Join": [str(separator), list(parts)]}:
+                made = [self._made(each) for each in parts]
+                known = all(isinstance(each, str) for each in made)
+                return separator.join(made) if known else value
+            case {"Fn::FindInMap": [str(name), *keys]} if len(keys) == 2:
+                first, second = map(self._made, keys)
+                if isinstance(first, str) and isinstance(second, str):
+                    return self.mappings.get(name, {}).get(first, {}).get(second, value)
+        return value
 
     def _members(
         self, value: Mapping[str, Any], elements: Mapping[str, str]

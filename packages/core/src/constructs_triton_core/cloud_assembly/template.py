@@ -158,6 +158,11 @@ class Template:
         return tuple(str(each) for each in transforms if each != EXTENSIONS)
 
     @property
+    def macros(self) -> tuple[str, ...]:
+        """The transforms that are none of AWS: each may change every property of the template."""
+        return tuple(each for each in self.unknown_transforms if not each.startswith("AWS::"))
+
+    @property
     def is_complete(self) -> bool:
         """Whether CloudFormation adds nothing to the template."""
         return not self.unknown_parts and not self.unknown_transforms

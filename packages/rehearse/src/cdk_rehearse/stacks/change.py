@@ -4,10 +4,10 @@ and what a rollback has to undo.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
-from typing import Literal
+from typing import Any, Literal
 
 from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget, Evaluator, text_of
 from constructs_triton_core.cloud_assembly.template import TRANSFORM, Resource, Template
@@ -118,6 +118,9 @@ class Change:
             declared[TRANSFORM] = transform
         properties = resolve_references(declared, self.engine.stacks.api)
         self.engine.stacks.api.stand_ins.remember(properties)
+        if self.template.macros and not _is_valid(resource.type, properties):
+            # What a macro reads is not what CloudFormation gets.
+            properties[TRANSFORM] = list(self.template.macros)
         return Request(
             self.stack.name, self.stack.id, resource.logical_id, resource.type, properties
         )
@@ -237,6 +240,14 @@ def _after_failure(provider: Provider, request: Request, *, has_answer: bool) ->
                 return error.physical
     end = provider.api.stand_ins.token(request.stack_name, request.logical_id, 12).upper()
     return Physical(f"{request.stack_name}-{request.logical_id}-{end}")
+
+
+def _is_valid(type: str, properties: Mapping[str, Any]) -> bool:
+    try:
+        resource_schema(type).check(properties)
+    except TemplateError:
+        return False
+    return True
 
 
 def _check_properties(request: Request) -> None:
