@@ -102,7 +102,9 @@ def _assessed(corpus: str, folder: Path) -> Iterator[Row]:
         paths = [folder / each["app"] for each in apps]
         for each, verdict in zip(apps, pool.map(assess, paths), strict=True):
             row = _row(corpus, each, verdict)
-            print(f"{row.verdict}: {row.construct} {row.note}", file=sys.stderr, flush=True)
+            missed = f"missed: {', '.join(verdict.wrong_missed)}" if verdict.wrong_missed else ""
+            line = f"{row.verdict}: {row.construct} {row.note}{missed}"
+            print(line, file=sys.stderr, flush=True)
             yield row
 
 

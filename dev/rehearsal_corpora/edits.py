@@ -5,6 +5,7 @@ Each edit changes a template in place, and returns whether it found what it edit
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from mutations.harmless import EDITS
 
 from cdk_rehearse.errors import TemplateError
 from cdk_rehearse.services.resource_schemas import ResourceSchema, resource_schema
+from cdk_rehearse.updates.data_types import holds_data
+from constructs_triton_core.cloud_assembly.template import references
 
 Body = dict[str, Any]
 Edit = Callable[[Body], bool]
@@ -104,6 +107,86 @@ def _type_changed(body: Body) -> bool:
     return False
 
 
+def _dependencies_in_a_circle(body: Body) -> bool:
+    """CloudFormation refuses a template whose resources wait for each other."""
+    if len(body["Resources"]) < 2:
+        return False
+    first, *_, last = body["Resources"]
+    for name, other in ((first, last), (last, first)):
+        resource = body["Resources"][name]
+        given = resource.get("DependsOn", [])
+        resource["DependsOn"] = [*([given] if isinstance(given, str) else given), other]
+    return True
+
+
+def _referenced_resource_removed(body: Body) -> bool:
+    """A resource is gone to which another one still refers."""
+    resources = body["Resources"]
+    for name in resources:
+        others = [each.get("Properties") for key, each in resources.items() if key != name]
+        if any(name in references(properties) for properties in others):
+            del resources[name]
+            return True
+    return False
+
+
+def _data_under_another_logical_id(body: Body) -> bool:
+    """What holds data is renamed in the app, as by a construct that moves: it begins empty."""
+    for name in _with_data(body):
+        text = json.dumps(body).replace(f'"{name}"', f'"{name}Moved"')
+        text = text.replace(f"${{{name}", f"${{{name}Moved").replace(f'"{name}.', f'"{name}Moved.')
+        body.update(json.loads(text))
+        return True
+    return False
+
+
+def _data_no_longer_kept(body: Body) -> bool:
+    """Data was kept when its resource is deleted, and is not any more."""
+    for name in _with_data(body):
+        resource = body["Resources"][name]
+        if resource.get("DeletionPolicy") in ("Retain", "RetainExceptOnCreate"):
+            resource["DeletionPolicy"] = "Delete"
+            resource["UpdateReplacePolicy"] = "Delete"
+            return True
+    return False
+
+
+def _object_in_place_of_a_string(body: Body) -> bool:
+    """A property gets a value of another type, as by a misplaced bracket."""
+    for properties, name, _ in _strings(body):
+        properties[name] = {"Value": properties[name]}
+        return True
+    return False
+
+
+def _value_out_of_an_enumeration(body: Body) -> bool:
+    """A property that takes some values gets another one."""
+    for properties, name, schema in _strings(body):
+        if "enum" in schema:
+            properties[name] = "NoSuchValue"
+            return True
+    return False
+
+
+def _with_data(body: Body) -> list[str]:
+    """The logical IDs of the resources that hold data."""
+    return [
+        name
+        for name, resource in body["Resources"].items()
+        if holds_data(resource["Type"], resource.get("Properties", {}))
+    ]
+
+
+def _strings(body: Body) -> Iterator[tuple[Body, str, Mapping[str, Any]]]:
+    """The properties with a string, each with its name and its schema."""
+    for resource in _with_closed_schemas(body):
+        declared = resource_schema(resource["Type"]).body["properties"]
+        for name, value in resource.get("Properties", {}).items():
+            schema = declared.get(name, {})
+            if isinstance(value, str) and schema.get("type") == "string":
+                yield resource["Properties"], name, schema
+
+
 def _with_closed_schemas(body: Body) -> Iterator[Body]:
     for resource in body["Resources"].values():
         schema: Mapping[str, Any] = {}
@@ -118,4 +201,10 @@ WRONG: dict[str, Edit] = {
     "required property removed": _required_property_removed,
     "missing reference": _missing_reference,
     "type changed": _type_changed,
+    "dependencies in a circle": _dependencies_in_a_circle,
+    "referenced resource removed": _referenced_resource_removed,
+    "data under another logical ID": _data_under_another_logical_id,
+    "data no longer kept": _data_no_longer_kept,
+    "object in place of a string": _object_in_place_of_a_string,
+    "value out of an enumeration": _value_out_of_an_enumeration,
 }
