@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from moto.iam.access_control import PermissionResult
-from moto.s3.models import FakeBucket
+from moto.s3.models import FakeBucket, S3Backend
 
 from .differences import Difference, Replacement
 
@@ -22,6 +22,13 @@ _LOGS = Difference(
     "reads the policy of a bucket for access logs when it delivers them; the CDK adds it last",
     since="5.2.0",
 )
+_DELIVERED = Difference(
+    S3Backend,
+    "log_incoming_request",
+    "delivers access logs hours later, best effort (user guide, server access logging); with an "
+    "object for each request of CloudFormation, no log bucket could be deleted",
+    since="5.0.0",
+)
 _RESULTS = {
     True: PermissionResult.PERMITTED,
     False: PermissionResult.DENIED,
@@ -31,7 +38,10 @@ _RESULTS = {
 
 def patches() -> list[Replacement]:
     """What needs nothing but moto itself."""
-    return [_LOGS.replaced_by(lambda *_, **__: True)]
+    return [
+        _LOGS.replaced_by(lambda *_, **__: True),
+        _DELIVERED.replaced_by(lambda *_: None),
+    ]
 
 
 def policies_decided_by(decide: Callable[[Any, str, str], bool | None]) -> Replacement:

@@ -15,7 +15,7 @@ from constructs_triton_core.cloud_assembly.template import Template
 
 from ..behaviour import Behaviour
 from ..errors import StackError, TemplateError
-from ..providers import Providers
+from ..providers import Providers, is_custom
 from ..services.service_api import ServiceApi
 from ..steps import Step, When
 from ..template_parsing import parse_template
@@ -146,8 +146,10 @@ def check_template(template: Template) -> None:
 
 def _expect_known_keys(template: Template) -> None:
     _expect_known("template", template.body, _SECTIONS)
-    for name in template.resources:
-        _expect_known(f"Resources.{name}", template.body["Resources"][name], _RESOURCE_KEYS)
+    for name, resource in template.resources.items():
+        # Examples of AWS have a Version beside the Type of a custom resource.
+        known = _RESOURCE_KEYS | ({"Version"} if is_custom(resource.type) else set())
+        _expect_known(f"Resources.{name}", template.body["Resources"][name], known)
 
 
 def _expect_known(where: str, given: Mapping[str, Any], known: set[str]) -> None:

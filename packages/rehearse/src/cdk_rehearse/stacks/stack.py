@@ -207,7 +207,9 @@ class Stacks:
     def _parameter(self, declaration: Mapping[str, Any], value: Any) -> Any:
         """The value that ``Ref`` of a parameter has (CloudFormation user guide, "Parameters")."""
         allowed = declaration.get("AllowedValues")
-        if allowed is not None and value not in allowed and not is_unknown(value):
+        # A deployment passes strings, also for numbers.
+        texts = [text_of(each) for each in allowed or ()]
+        if allowed is not None and text_of(value) not in texts and not is_unknown(value):
             raise TemplateError(f"Parameter value {value!r} must be one of {allowed}")
 
         kind = declaration["Type"]
