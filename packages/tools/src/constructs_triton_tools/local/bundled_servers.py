@@ -16,6 +16,7 @@ from constructs_triton_tools.local.server.installation import (
     ModelPython,
     find_installation,
     inspect_python,
+    require_machine,
 )
 from constructs_triton_tools.local.server.memory import available_bytes
 from constructs_triton_tools.local.server.server import ServerSettings, TritonServer
@@ -45,8 +46,10 @@ class BundledServers:
     ) -> BundledServers:
         """Find the server, the Python and the features of this machine that all endpoints share."""
         check_replaced_names(options.stand_ins, specs)
-        installation = find_installation(options.tritonserver)
+        require_machine(options.tritonserver)
+        # First what fails in a second: the server of the wheel may have to be downloaded.
         python = inspect_python(options.python, PACKAGES if options.uses_stand_ins else None)
+        installation = find_installation(options.tritonserver)
         needed = [installation.executable, python.executable]
         has_addresses = has_private_addresses(report, allows_open_ports=options.allow_open_ports)
         isolated = [label_of(*pair) for pair in variants_of(specs) if pair[1].container.is_isolated]

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from constructs_triton_core.errors import LocalEndpointError, MissingDependencyError
+from constructs_triton_tools.local.bundled_servers import BundledServers
+from constructs_triton_tools.local.options import RunOptions
 from constructs_triton_tools.local.server import installation, libpython
 from constructs_triton_tools.local.server.installation import (
     ModelPython,
@@ -127,6 +129,17 @@ def test_an_environment_without_numpy_is_rejected(tmp_path: Path) -> None:
     venv.create(tmp_path / "empty", symlinks=True)
     with pytest.raises(MissingDependencyError, match="NumPy below 2, got none"):
         inspect_python(tmp_path / "empty" / "bin" / "python")
+
+
+def test_interpreter_is_checked_before_the_server_is_installed(tmp_path: Path) -> None:
+    """Nothing is downloaded for an interpreter that cannot run the models: that error comes first,
+    here before the one about the server.
+    """
+    venv.create(tmp_path / "empty", symlinks=True)
+    python = tmp_path / "empty" / "bin" / "python"
+    options = RunOptions(tmp_path, python=python, tritonserver=tmp_path / "nothing")
+    with pytest.raises(MissingDependencyError, match="NumPy below 2, got none"):
+        BundledServers.find(options, [], print, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ __all__ = [
     "find_installation",
     "inspect_python",
     "make_backends",
+    "require_machine",
 ]
 
 _INSTALL_EXTRA = "pip install 'constructs-triton[server]'"
@@ -138,10 +139,9 @@ def find_installation(
             machine.
         LocalEndpointError: ``tritonserver`` is not a Triton server.
     """
-    _require_linux()
+    require_machine(tritonserver)
     if tritonserver is not None:
         return _installed_server(tritonserver)
-    _require_glibc()
     package = _installed_wheel() or _cached_wheel(may_install=may_install)
     server = package / "tritonserver"
     found = TritonInstallation(
@@ -156,6 +156,17 @@ def find_installation(
             "run `pip install --force-reinstall nvidia-pytriton`"
         )
     return found
+
+
+def require_machine(tritonserver: Path | None = None) -> None:
+    """Check that the server of the wheel, or ``tritonserver``, can run on this machine.
+
+    Raises:
+        MissingDependencyError: the system is not Linux, or its glibc is older than the wheel's.
+    """
+    _require_linux()
+    if tritonserver is None:
+        _require_glibc()
 
 
 def _installed_wheel() -> Path | None:
