@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import boto3
 import numpy as np
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, WaiterError
 
 from cdk_rehearse.cli.serve import _shell_lines
 from cdk_rehearse.services.service_api import client
@@ -104,11 +104,29 @@ def export_writer(value: str) -> dict[str, object]:
     }
 
 
+def export_reader() -> dict[str, object]:
+    """The template of the stack in the other Region: its reader, and a topic with the value."""
+    name = "/cdk/exports/Users/Topic"
+    imports = {name: f"{{{{resolve:ssm:{name}}}}}"}
+    reader = {
+        "ServiceToken": FUNCTION,
+        "ReaderProps": {"region": "eu-west-1", "prefix": "Users", "imports": imports},
+    }
+    topic = {"TopicName": {"Fn::GetAtt": ["Imports", name]}}
+    return {
+        "Resources": {
+            "Imports": {"Type": "Custom::CrossRegionExportReader", "Properties": reader},
+            "Topic": {"Type": "AWS::SNS::Topic", "Properties": topic},
+        }
+    }
+
+
 @pytest.mark.e2e
 @pytest.mark.parametrize("first", ["us-east-1", "eu-west-1"])
 def test_served_account_passes_values_to_another_region(first: str) -> None:
-    """A stack in one Region gives a stack in another the value of `cross_region_references`,
-    whichever Region was first, and takes it back when it is deleted.
+    """A stack in one Region gives a stack in another the value of ``cross_region_references``,
+    whichever Region was first. It can be deleted after its reader, as in aws-cdk#34813, and takes
+    the value back.
     """
     command = [*COMMAND, "--region", first]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -120,15 +138,21 @@ def test_served_account_passes_values_to_another_region(first: str) -> None:
             StackName="Owner", WaiterConfig={"Delay": 1}
         )
         reader = client("cloudformation", url, "eu-west-1")
-        name = "{{resolve:ssm:/cdk/exports/Users/Topic}}"
-        topic = {"Type": "AWS::SNS::Topic", "Properties": {"TopicName": name}}
-        reader.create_stack(
-            StackName="Users", TemplateBody=json.dumps({"Resources": {"Topic": topic}})
-        )
+        reader.create_stack(StackName="Users", TemplateBody=json.dumps(export_reader()))
         reader.get_waiter("stack_create_complete").wait(
             StackName="Users", WaiterConfig={"Delay": 1}
         )
         (found,) = client("sns", url, "eu-west-1").list_topics()["Topics"]
+        writer.delete_stack(StackName="Owner")
+        with pytest.raises(WaiterError):
+            writer.get_waiter("stack_delete_complete").wait(
+                StackName="Owner", WaiterConfig={"Delay": 1}
+            )
+        (owner,) = writer.describe_stacks(StackName="Owner")["Stacks"]
+        reader.delete_stack(StackName="Users")
+        reader.get_waiter("stack_delete_complete").wait(
+            StackName="Users", WaiterConfig={"Delay": 1}
+        )
         writer.delete_stack(StackName="Owner")
         writer.get_waiter("stack_delete_complete").wait(
             StackName="Owner", WaiterConfig={"Delay": 1}
@@ -136,6 +160,7 @@ def test_served_account_passes_values_to_another_region(first: str) -> None:
         left = client("ssm", url, "eu-west-1").describe_parameters()["Parameters"]
         process.terminate()
     assert found["TopicArn"].endswith(":digits")
+    assert "/cdk/exports/Users/Topic is in use by stack(s) Users" in owner["StackStatusReason"]
     assert left == []
 
 

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from botocore.exceptions import ClientError
+
 from ..errors import StackError
 from ..services.service_api import Place, client
 from .provider import Deployed, Physical, PutProvider, Request
+
+_MARK = "aws-cdk:strong-ref:"
+"""The tag of a parameter that a stack reads begins with this, and ends with the stack's name."""
 
 
 class ExportWriter(PutProvider):
@@ -41,6 +46,19 @@ class ExportWriter(PutProvider):
         self._expect_unread("Exports cannot be updated: ", exports)
         for place in exports:
             self._remove(place)
+
+    def _readers(self, place: Place) -> str:
+        """The names of the stacks that read a parameter, which their readers have marked."""
+        if self.api.all_regions_url is None:
+            return self.api.imported.get(place, "")
+        _, region, name = place
+        ssm = client("ssm", self.api.all_regions_url, region)
+        try:
+            found = ssm.list_tags_for_resource(ResourceType="Parameter", ResourceId=name)
+        except ClientError:  # it does not exist
+            return ""
+        keys = [tag["Key"] for tag in found["TagList"]]
+        return ",".join(key.removeprefix(_MARK) for key in keys if key.startswith(_MARK))
 
     def _write(self, place: Place, value: str) -> None:
         """Write a parameter that does not exist to the other Region of an account that is served.
@@ -72,11 +90,9 @@ class ExportWriter(PutProvider):
         }
 
     def _expect_unread(self, title: str, places: Iterable[Place]) -> None:
-        readers = self.api.imported
+        readers = {place: self._readers(place) for place in places}
         read = [
-            f"{place[2]} is in use by stack(s) {readers[place]}"
-            for place in places
-            if place in readers
+            f"{place[2]} is in use by stack(s) {names}" for place, names in readers.items() if names
         ]
         if read:
             failed = (
@@ -91,7 +107,37 @@ class ExportReader(PutProvider):
     type = "Custom::CrossRegionExportReader"
 
     def put(self, request: Request, name: str) -> Physical:
-        return Physical(name, request.properties["ReaderProps"]["imports"])
+        imports = request.properties["ReaderProps"]["imports"]
+        if self.api.all_regions_url is not None:
+            self._mark(request, imports)
+        return Physical(name, imports)
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        before = current.properties["ReaderProps"]["imports"]
+        after = request.properties["ReaderProps"]["imports"]
+        self._unmark(current.request, before.keys() - after.keys())
+        return super().update(current, request)
 
     def delete(self, current: Deployed) -> None:
-        """Delete nothing: the writer deletes the parameters."""
+        """Delete no parameter: the writer deletes them."""
+        self._unmark(current.request, current.properties["ReaderProps"]["imports"])
+
+    def _mark(self, request: Request, names: Iterable[str]) -> None:
+        """Write the stack's name into the tags of the parameters that it reads."""
+        tag = {"Key": f"{_MARK}{request.stack_name}", "Value": "true"}
+        for name in names:
+            if self._exists(name):
+                place = {"ResourceType": "Parameter", "ResourceId": name}
+                self.api.call("ssm", "AddTagsToResource", **place, Tags=[tag])
+
+    def _unmark(self, request: Request, names: Iterable[str]) -> None:
+        if self.api.all_regions_url is None:
+            return
+        key = f"{_MARK}{request.stack_name}"
+        for name in names:
+            if self._exists(name):
+                place = {"ResourceType": "Parameter", "ResourceId": name}
+                self.api.call("ssm", "RemoveTagsFromResource", **place, TagKeys=[key])
+
+    def _exists(self, name: str) -> bool:
+        return bool(self.api.call("ssm", "GetParameters", Names=[name])["Parameters"])
