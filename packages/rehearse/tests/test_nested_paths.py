@@ -6,6 +6,7 @@ from pathlib import Path
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
@@ -38,3 +39,39 @@ def test_steps_of_nested_stacks_have_the_paths_of_their_own_constructs(tmp_path:
     found = rehearse(old, new, failures="none", orders=1)
     topics = [each.place for each in found.steps if each.type == "AWS::SNS::Topic"]
     assert sorted(map(found.named, topics)) == ["North/Harbor/Topic", "North/Topic", "South/Topic"]
+
+
+def test_lost_data_of_a_nested_stack_is_named_by_its_own_path(tmp_path: Path) -> None:
+    """Of two nested stacks with the same logical IDs, the one whose data is lost is named, and its
+    name acknowledges the problem.
+    """
+
+    def version(folder: str, name: str) -> Path:
+        app = cdk.App(outdir=str(tmp_path / folder), builtin_cloud_formation_validation=False)
+        stack = cdk.Stack(app, "Shops")
+        for name_of_stack, table_name in (("North", name), ("South", "south-orders")):
+            attribute = dynamodb.Attribute(name="id", type=dynamodb.AttributeType.STRING)
+            dynamodb.Table(
+                cdk.NestedStack(stack, name_of_stack),
+                "Orders",
+                partition_key=attribute,
+                table_name=table_name,
+                removal_policy=cdk.RemovalPolicy.DESTROY,
+            )
+        app.synth()
+        return tmp_path / folder
+
+    old, new = version("old", "north-orders"), version("new", "north-orders-2")
+    found = rehearse(old, new, failures="none", orders=1)
+    (error,) = [each for each in found.errors if each.code == "rehearse-data-lost"]
+    assert found.named(found.place_of(error)) == "North/Orders"
+    assert error.construct == "Shops/North/Orders/Resource"
+    known = rehearse(
+        old,
+        new,
+        failures="none",
+        orders=1,
+        acknowledge=["rehearse-data-lost@North/Orders"],
+    )
+    assert error.code in {each.code for each in known.acknowledged}
+    assert [known.named(each.place) for each in known.steps if "Stack" in each.type] == ["North"]

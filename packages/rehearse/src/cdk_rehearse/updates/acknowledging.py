@@ -51,7 +51,7 @@ def acknowledged(found: Rehearsal, acknowledgements: tuple[str, ...]) -> Rehears
 def _fits(found: Rehearsal, problem: Problem, acknowledgement: str) -> bool:
     code, _, place = acknowledgement.partition("@")
     wanted = re.escape(GENERATED.sub("", place))
-    inner = [problem.path, found.named(problem.path)]
+    inner = [problem.path, found.named(problem.path), found.named(found.place_of(problem))]
     outer = [f"{problem.stack}/{each}" for each in inner] if problem.stack else []
     places = [GENERATED.sub("", each) for each in (*inner, *outer)]
     pattern = rf"(endpoint |inference component )?{wanted}($|[/,]| \()" if place else ""

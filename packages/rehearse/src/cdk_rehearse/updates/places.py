@@ -62,7 +62,8 @@ class _Places:
         """The name of the stack, without those nested in it, and the logical ID."""
         place = _ENVIRONMENT.sub("", problem.path)
         if problem.stack:
-            return _ENVIRONMENT.sub("", problem.stack).partition("/")[0], place
+            stack, _, nested = _ENVIRONMENT.sub("", problem.stack).partition("/")
+            return stack, f"{nested}/{place}" if nested else place
         match = _OF_ENDPOINT.match(place)
         name = place if match is None else match["name"]
         if name in self._endpoints:

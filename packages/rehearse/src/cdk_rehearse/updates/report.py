@@ -16,6 +16,9 @@ _LOGICAL_ID = re.compile(
 no part of an ARN.
 """
 
+_PLACE = re.compile(r"(?<![\w:/.-])[A-Za-z0-9]+(?:/[A-Za-z0-9]+)+(?![\w/-])")
+"""Words that may be logical IDs, the last one in a nested stack."""
+
 GENERATED = re.compile(r"-[A-Z0-9]{12}(?![\w-])")
 """The end of a name that CloudFormation generates, which is another one after each deployment."""
 
@@ -263,10 +266,13 @@ class Rehearsal:
             problem: A problem of the rehearsal.
         """
         stacks = {*self.status, *(each.stack.partition("/")[0] for each in self.problems)} - {""}
-        stack = problem.stack.partition("/")[0]
-        if len(stacks) < 2 or not stack or problem.path in (stack, problem.stack):
+        stack, _, nested = problem.stack.partition("/")
+        if problem.path in (stack, problem.stack):
             return problem.path
-        return f"{stack}/{self.named(problem.path)}"
+        path = f"{nested}/{problem.path}" if nested else problem.path
+        if len(stacks) < 2 or not stack:
+            return path
+        return f"{stack}/{self.named(path)}"
 
     def named(self, text: str) -> str:
         """Write the paths of constructs in place of logical IDs.
@@ -275,8 +281,7 @@ class Rehearsal:
             text: A text of the rehearsal.
         """
         paths = self.construct_paths
-        if text in paths:
-            return paths[text]
+        text = _PLACE.sub(lambda match: paths.get(match[0], match[0]), text)
         return _LOGICAL_ID.sub(
             lambda match: paths.get(match["generated"] or match[0], match[0]), text
         )

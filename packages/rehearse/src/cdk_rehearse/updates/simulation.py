@@ -101,7 +101,9 @@ def _compared_only(request: Request) -> Rehearsal:
 
 def _may_be_replaced(found: DataChanges) -> Iterator[str]:
     for stack, logical_id, causes in found.may_be_replaced:
-        yield f"{logical_id} in {stack}, because of {' and '.join(causes)}"
+        root, _, nested = stack.partition("/")
+        place = f"{nested}/{logical_id}" if nested else logical_id
+        yield f"{place} in {root}, because of {' and '.join(causes)}"
 
 
 def _with_subjects(parts: dict[str, Request]) -> dict[str, Request]:

@@ -22,8 +22,8 @@ _ACKNOWLEDGE = re.compile(r" \[ack: (?P<id>[^\]\s]+)\]$")
 
 def synthesis_warnings(
     metadata: Mapping[str, Sequence[Mapping[str, Any]]],
-) -> Iterator[str]:
-    """Yield the warnings of a stack, each with the path of its construct.
+) -> Iterator[tuple[str, str]]:
+    """Yield the warnings of a stack: the path of the construct, and the text with its ID.
 
     Args:
         metadata: What the CDK writes of the constructs of the stack, by their paths.
@@ -32,11 +32,15 @@ def synthesis_warnings(
         for entry in entries:
             if entry["type"] == _WARNING:
                 text = _ACKNOWLEDGE.sub(r" (\g<id>)", str(entry.get("data", "")))
-                yield f"{path.removeprefix('/')}: {text}"
+                yield path.removeprefix("/"), text
 
 
 def added_warnings(old: Version, new: Version) -> tuple[str, ...]:
-    """Return the warnings of NEW that OLD does not have, once each."""
-    known = {text for stack in old.stacks for text in stack.warnings}
-    found = [text for stack in new.stacks for text in stack.warnings if text not in known]
-    return tuple(dict.fromkeys(found))
+    """Return the warnings of NEW that OLD does not have, each text once with all its places."""
+    known = {warning for stack in old.stacks for warning in stack.warnings}
+    places: dict[str, list[str]] = {}
+    for stack in new.stacks:
+        for path, text in stack.warnings:
+            if (path, text) not in known:
+                places.setdefault(text, []).append(path)
+    return tuple(f"{', '.join(dict.fromkeys(paths))}: {text}" for text, paths in places.items())

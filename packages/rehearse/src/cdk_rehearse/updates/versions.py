@@ -40,6 +40,7 @@ Failures = Literal["each", "none"]
 _UNKNOWN = ("", "unknown-account", "unknown-region")
 _PATH = "aws:cdk:path"
 _ENDING = re.compile(r"(?:/(?:Resource|Default))+$")
+_NESTED_STACK = re.compile(r"([^/]+)\.NestedStack/\1\.NestedStackResource$")
 _HINT = "pass a folder that `npx cdk synth` wrote, a template in JSON or YAML, or `none`"
 
 
@@ -60,7 +61,7 @@ class StackVersion:
         needs: Environments of the stacks that it depends on.
         file: The file with the template. Default: it was not read from a file.
         sources: Where the app creates each construct, by its path. Default: not known.
-        warnings: The warnings that the synthesis wrote, each with the path of its construct.
+        warnings: The warnings that the synthesis wrote: path of the construct, and text.
     """
 
     name: str
@@ -74,7 +75,7 @@ class StackVersion:
     needs: frozenset[str] = frozenset()
     file: Path | None = None
     sources: Mapping[str, Frame] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[tuple[str, str], ...] = ()
 
     @property
     def environment(self) -> str:
@@ -261,8 +262,8 @@ def _paths_in_template(stack: StackVersion) -> dict[str, str]:
 
 def _below(stack: StackVersion, path: str) -> str:
     """The path without that of the stack and without the last construct,
-    which the CDK adds to each.
+    which the CDK adds to each; of a nested stack that of its own construct.
     """
     known = sorted((name for name in stack.names if path.startswith(f"{name}/")), key=len)
     inner = path.removeprefix(f"{known[-1]}/") if known else path.partition("/")[2] or path
-    return _ENDING.sub("", inner)
+    return _NESTED_STACK.sub(r"\1", _ENDING.sub("", inner))
