@@ -39,6 +39,8 @@ def resolve(value: Any, names: Mapping[str, str]) -> Any:
             resolved = separator.join(str(resolve(part, names)) for part in parts)
         case {"Fn::Select": [1, {"Fn::Split": ["inference-component/", arn]}]}:
             resolved = str(resolve(arn, names)).rpartition("inference-component/")[2]
+        case {"Fn::Select": [0, [first, *_]]}:
+            resolved = resolve(first, names)
         case dict():
             resolved = {key: resolve(each, names) for key, each in value.items()}
         case list():

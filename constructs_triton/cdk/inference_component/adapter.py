@@ -10,15 +10,19 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import NoReturn
 
-from aws_cdk import Fn, Stack
+from aws_cdk import Stack
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
 
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import host_of
+from constructs_triton.cdk.inference_component.component_names import generated_name, referring_name
 from constructs_triton.cdk.inference_component.created_component import (
     CreatedInferenceComponent,
     fixed_name,
 )
+from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_regions
 from constructs_triton.cdk.permissions.places import check_places
 from constructs_triton.cdk.permissions.role_permissions import removed_after_error
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements, in_own_account
@@ -28,10 +32,11 @@ from constructs_triton.cdk.repository.asset_bucket_key import asset_keys
 from constructs_triton.cdk.repository.loaded_models import UncompressedModels
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.repository.model_source import ModelSource, stored_models
-from constructs_triton.cdk.validation.property_types import check_type, shown
+from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type, shown
 from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
+from constructs_triton_core.findings import Finding
 from constructs_triton_core.limit_checks import check_name
 from constructs_triton_core.tokens import is_token
 from constructs_triton_core.untrusted.regular_files import read_json
@@ -62,6 +67,7 @@ class LoraAdapter(InferenceComponentBase):
         source: AdapterSource,
         environment: Mapping[str, str],
         inference_component_name: str | None,
+        asset_encryption_key: kms.IKey | None,
     ) -> None:
         if source is None:
             raise InvalidValueError(
@@ -83,10 +89,11 @@ class LoraAdapter(InferenceComponentBase):
         _check(f"{base.node.path}/{id}", source, environment)
         stored = stored_models(source) if isinstance(source, ModelSource) else None
         findings = [] if stored is None else check_places(base, stored.places("source"))
+        findings += _check_key(base, source, asset_encryption_key)
         super().__init__(base, id)
         self._base, self._endpoint = base, base.endpoint
         with removed_after_error(self):
-            url, statements = self._place(source)
+            url, statements = self._place(source, asset_encryption_key)
             permissions = host_of(base.endpoint).role.permit(base, statements)
         component = sagemaker.CfnInferenceComponent
         # Without a variant and requirements, which are those of the base. A new base needs a new
@@ -96,7 +103,9 @@ class LoraAdapter(InferenceComponentBase):
         self._component = component(
             self,
             f"Adapter{hashlib.sha256(base_id.encode()).hexdigest()[:8]}",
-            inference_component_name=inference_component_name,
+            inference_component_name=generated_name(self, base_id)
+            if inference_component_name is None
+            else inference_component_name,
             endpoint_name=base.endpoint.endpoint_name,
             specification=component.InferenceComponentSpecificationProperty(
                 base_inference_component_name=base.inference_component_name,
@@ -109,7 +118,7 @@ class LoraAdapter(InferenceComponentBase):
         if permissions is not None:
             self._component.node.add_dependency(permissions)
         arn = self._inference_component_arn = self._component.attr_inference_component_arn
-        self._inference_component_name = Fn.select(1, Fn.split("inference-component/", arn))
+        self._inference_component_name = referring_name(inference_component_name, arn)
         if inference_component_name is not None:
             findings.append(fixed_name(inference_component_name))
         annotate(self, findings)
@@ -140,7 +149,9 @@ class LoraAdapter(InferenceComponentBase):
             f"auto_scale_copy_count of {self._base.node.path}"
         )
 
-    def _place(self, source: AdapterSource) -> tuple[str, Sequence[Statement]]:
+    def _place(
+        self, source: AdapterSource, asset_key: kms.IKey | None
+    ) -> tuple[str, Sequence[Statement]]:
         """Return the address of the archive, and the permissions to read it."""
         if isinstance(source, ModelSource):
             stored = stored_models(source)
@@ -152,11 +163,27 @@ class LoraAdapter(InferenceComponentBase):
             pack_folder(Path(fspath(source)), assets.directory), (self.node.id,)
         )
         conditions = in_own_account(self, asset.bucket_name)
-        keys = asset_keys(self, asset.bucket_name, [])
+        keys = asset_keys(self, asset.bucket_name, [asset_key])
         return asset.model_data_url, [
             allow("LoadModel", ["s3:GetObject"], [asset.object_arn], conditions),
             *decrypt_statements("DecryptModel", *keys),
         ]
+
+
+def _check_key(
+    base: Construct, source: AdapterSource, asset_encryption_key: kms.IKey | None
+) -> list[Finding]:
+    """Check the key of the asset bucket, in which only a folder of this machine is placed."""
+    check_has("asset_encryption_key", asset_encryption_key, *KEY)
+    if asset_encryption_key is None:
+        return []
+    if isinstance(source, ModelSource):
+        raise InvalidValueError(
+            "asset_encryption_key: has no effect, because the adapter is in your own bucket; "
+            "remove it, and give the bucket its encryption_key"
+        )
+    uploaded = DataUnderKeys("uploaded archives", [("asset_encryption_key", asset_encryption_key)])
+    return check_regions(base, [uploaded])
 
 
 def _check(path: str, source: AdapterSource, environment: Mapping[str, str]) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Required, Unpack
 
 from aws_cdk import Aws, Duration, SecretValue
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
@@ -233,7 +234,12 @@ class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
         self.cfn_model.add_metadata(NOT_TRITON, value=True)
 
     def add_adapter(
-        self, id: str, *, source: AdapterSource, inference_component_name: str | None = None
+        self,
+        id: str,
+        *,
+        source: AdapterSource,
+        inference_component_name: str | None = None,
+        asset_encryption_key: kms.IKey | None = None,
     ) -> LoraAdapter:
         """Add a LoRA adapter, which requests name in place of this component.
 
@@ -241,18 +247,20 @@ class ContainerInferenceComponent(_OpenAiAccess, CreatedInferenceComponent):
             id: Construct id of the adapter.
             source: Folder that PEFT's ``save_pretrained`` wrote, or ``ModelSource.from_bucket`` of
                 a ``.tar.gz`` with such files at its root, which is not read at synth.
-            inference_component_name: Name of the adapter. Default: a name that CloudFormation
-                generates.
+            inference_component_name: Name of the adapter. Default: a generated one.
+            asset_encryption_key: Your own KMS key of the CDK's asset bucket (``cdk bootstrap
+                --bootstrap-kms-key-id``), which the role needs to load a folder that is uploaded.
 
         Raises:
             InvalidValueError: the containers do not load adapters, or not this one.
         """
-        environment, name = (
-            _variables(self._options_of_container),
-            inference_component_name,
-        )
         return LoraAdapter(
-            self, id, source=source, environment=environment, inference_component_name=name
+            self,
+            id,
+            source=source,
+            environment=_variables(self._options_of_container),
+            inference_component_name=inference_component_name,
+            asset_encryption_key=asset_encryption_key,
         )
 
     @classmethod

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from aws_cdk import Fn, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
@@ -29,6 +29,7 @@ from constructs_triton.cdk.inference_component.component_endpoint_base import (
     host_of,
 )
 from constructs_triton.cdk.inference_component.component_host import ComponentHost, PlacedComponent
+from constructs_triton.cdk.inference_component.component_names import generated_name, referring_name
 from constructs_triton.cdk.inference_component.component_pools import render_specifications
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
 from constructs_triton.cdk.inference_component.host_instances import ComponentCopies
@@ -246,10 +247,11 @@ class CreatedInferenceComponent(InferenceComponentBase):
 
     def _make_component(self) -> sagemaker.CfnInferenceComponent:
         options, endpoint = self._options, self._endpoint
+        given, identity = options["inference_component_name"], self._identity()
         component = _Component(
             self,
-            f"Component{self._identity()}",
-            inference_component_name=options["inference_component_name"],
+            f"Component{identity}",
+            inference_component_name=generated_name(self, identity) if given is None else given,
             endpoint_name=endpoint.endpoint_name,
             variant_name=endpoint.variant_name,
             specification=None if self._pool_models else self._specification(),
@@ -265,10 +267,8 @@ class CreatedInferenceComponent(InferenceComponentBase):
         )
         self.node.default_child = component
         self._inference_component_arn = component.attr_inference_component_arn
-        # CloudFormation has no attribute for the name. Taken from the ARN, it refers to the
-        # resource, so what uses it is created later.
-        self._inference_component_name = Fn.select(
-            1, Fn.split("inference-component/", component.attr_inference_component_arn)
+        self._inference_component_name = referring_name(
+            given, component.attr_inference_component_arn
         )
         return component
 

@@ -76,7 +76,7 @@ class CopyOptions(TypedDict, total=False):
         Value(
             "Name of the component, unique in the account and Region.",
             default_text=(
-                "a name that CloudFormation generates, so that the component can be replaced"
+                "a generated name in lower case, so that the component can be replaced"
             ),
             limit=limits.INFERENCE_COMPONENT_NAME,
         ),

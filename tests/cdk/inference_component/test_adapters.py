@@ -10,6 +10,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from cdk_apps import flat, make_app, resources, statement_list, synthesize
@@ -290,3 +291,19 @@ def test_components_of_triton_take_no_adapters(stack: cdk.Stack, tmp_path: Path)
     component = add_component(add_endpoint(stack), tmp_path / "models")
     with pytest.raises(InvalidValueError, match=r"do not load adapters .* ContainerInferenceComp"):
         component.add_adapter("German", source="adapters/german")
+
+
+def test_role_may_use_the_key_of_the_asset_bucket(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The bucket of ``cdk bootstrap`` may be under a key of the user, which nothing in the app
+    names; an adapter in a bucket of the user has the key of that bucket.
+    """
+    arn = "arn:aws:kms:eu-west-1:123456789012:key/of-the-asset-bucket"
+    key = kms.Key.from_key_arn(stack, "Key", arn)
+    base = add_base(stack)
+    base.add_adapter("German", source=write_adapter(tmp_path / "german"), asset_encryption_key=key)
+    found = [each for each in statement_list(synthesize(stack)) if each["Resource"] == arn]
+    assert [each["Action"] for each in found] == ["kms:Decrypt"]
+    bucket = s3.Bucket.from_bucket_name(stack, "Bucket", "adapters")
+    source = ModelSource.from_bucket(bucket, "french.tar.gz")
+    with pytest.raises(InvalidValueError, match="asset_encryption_key: has no effect"):
+        base.add_adapter("French", source=source, asset_encryption_key=key)

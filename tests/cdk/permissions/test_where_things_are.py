@@ -216,6 +216,26 @@ DIRECT: dict[Any, Callable[[cdk.Stack, Path, dict[str, Any]], object]] = {
 """How each construct is created with one property."""
 
 
+def base_of_adapters(stack: cdk.Stack) -> ContainerInferenceComponent:
+    """A component that loads adapters."""
+    return ContainerInferenceComponent(
+        stack,
+        "Base",
+        endpoint=host(stack),
+        image=ServingImage.from_registry(VLLM, cuda_version="12.4"),
+        environment={"SM_VLLM_ENABLE_LORA": "true", "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "true"},
+        **COMPONENT,
+    )
+
+
+def with_adapter(stack: cdk.Stack, path: Path, given: dict[str, Any]) -> None:
+    """An adapter of a folder."""
+    path.mkdir(parents=True)
+    (path / "adapter_config.json").write_text('{"peft_type": "LORA", "r": 8}')
+    (path / "adapter_model.safetensors").write_bytes(b"weights")
+    base_of_adapters(stack).add_adapter("Adapter", source=path, **given)
+
+
 def of_source(source: ModelSource, function: str) -> list[Use]:
     """Each construct that loads models from a source in S3."""
 
@@ -223,18 +243,7 @@ def of_source(source: ModelSource, function: str) -> list[Use]:
         return TritonModelRepository(stack, "Models", source=source)
 
     def adapter(stack: cdk.Stack, _: Path) -> object:
-        base = ContainerInferenceComponent(
-            stack,
-            "Base",
-            endpoint=host(stack),
-            image=ServingImage.from_registry(VLLM, cuda_version="12.4"),
-            environment={
-                "SM_VLLM_ENABLE_LORA": "true",
-                "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "true",
-            },
-            **COMPONENT,
-        )
-        return base.add_adapter("Adapter", source=source)
+        return base_of_adapters(stack).add_adapter("Adapter", source=source)
 
     many: Use = lambda stack, _: TritonMultiModelEndpoint(  # noqa: E731
         stack, "E", model_repository=repository(stack), instance_type=GPU
@@ -389,6 +398,8 @@ def uses_of(owner: Any, function: str, name: str, thing: Any, stack: cdk.Stack) 
         return of_image(getattr(owner, function)(thing, "1", **versions))
     if owner in DEPLOYMENTS:
         return of_deployment(deployment_of(owner, function, thing))
+    if function == "add_adapter":
+        return [lambda stack, path: with_adapter(stack, path, {name: thing})]
     if owner is DeployTimeFunctions:
         needed = {} if name == "vpc" else {"vpc": good_vpc(stack)}
         given = {**needed, name: [thing] if name == "security_groups" else thing}

@@ -43,6 +43,8 @@ _NAME_PROPERTIES = {
 #: attribute.
 _COMPONENT = "AWS::SageMaker::InferenceComponent"
 _COMPONENT_NAME_LIMIT = 63
+#: Stands for the ID of a stack at the end of its ARN.
+_NO_STACK = "local"
 #: The hashes at the end of a logical ID: that of this package's components, and that of the CDK.
 _HASHES = re.compile(r"(?<=[A-Za-z])([0-9a-f]{8})?[0-9A-F]{8}$")
 _LISTS = ("CommaDelimitedList", "List<")
@@ -128,13 +130,16 @@ class Placeholders:
         resource = self.template.resources[logical_id]
         given = resource.properties.get(_NAME_PROPERTIES.get(resource.type, ""))
         name = self.evaluator.evaluate_known(given)
-        if name is not None and not isinstance(name, dict):
+        # A name of the constructs ends with the ID of the stack, which a local run does not have.
+        is_generated = self._is_component(logical_id) and str(name).endswith(f"-{_NO_STACK}")
+        if name is not None and not isinstance(name, dict) and not is_generated:
             return str(name)
         return self._short_name(logical_id) if self._is_component(logical_id) else logical_id
 
     def _pseudo_parameters(self) -> dict[str, str]:
         china = self.region.startswith("cn-")
-        arn = f"arn:aws:cloudformation:{self.region}:{self.account}:stack/{self.stack_name}/local"
+        stack = f"stack/{self.stack_name}/{_NO_STACK}"
+        arn = f"arn:aws:cloudformation:{self.region}:{self.account}:{stack}"
         return {
             "AWS::AccountId": self.account,
             "AWS::Partition": "aws-cn" if china else "aws",
