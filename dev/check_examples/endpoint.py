@@ -44,6 +44,11 @@ EXAMPLES: dict[str, Example] = {
         one(HEAD),
         Target(),
     ),
+    "sagemaker-target-model": Example(
+        {name.replace("m/", "größe/", 1): text for name, text in one(HEAD).items()},
+        one(HEAD),
+        MULTI,
+    ),
     "sagemaker-archive-order": Example(
         ensemble(ONE_STEP.replace("platform:", "platform :")), ensemble(ONE_STEP), MULTI
     ),

@@ -21,6 +21,14 @@ from check_examples.repositories import (
     step,
 )
 
+ROWS = IO.replace("[ 4 ]", "[ -1, 4 ]")
+WRITES_ROWS = f'backend: "python"\n{IO.partition("output")[0]}output{ROWS.partition("output")[2]}'
+ANY_ROWS = pipe(
+    step("a", "X", "t"),
+    step("b", "t", "Y"),
+    io=WRITES_ROWS.partition("\n")[2],
+    batch=0,
+)
 TWO_OUT = 'output [ { name: "Z" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
 
 EXAMPLES: dict[str, Example] = {
@@ -101,6 +109,10 @@ EXAMPLES: dict[str, Example] = {
     "ensemble-batch-axis": Example(
         ensemble(ONE_STEP, a=f'backend: "python"\n{IO}'),
         ensemble(ONE_STEP, a='backend: "python"\n' + IO.replace("[ 4 ]", "[ -1, 4 ]")),
+    ),
+    "ensemble-batch-exceeded": Example(
+        ensemble(ANY_ROWS, a=WRITES_ROWS, b=HEAD),
+        ensemble(ANY_ROWS, a=WRITES_ROWS, b=f'backend: "python"\n{ROWS}'),
     ),
     "ensemble-decoupled-branches: outputs": Example(
         ensemble(

@@ -214,6 +214,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     "sagemaker-default-model": (endpoint(default_model="m"),),
     "sagemaker-default-model-absent": (endpoint(default_model="m"),),
     "sagemaker-name-blank": (move("my model", "mymodel"),),
+    "sagemaker-target-model": (move("größe", "groesse"),),
     "sagemaker-archive-order": (ensemble("platform :", "platform:"),),
     "sagemaker-archive-order: nested ensembles": (
         endpoint(platform="sagemaker", default_model="pipe"),

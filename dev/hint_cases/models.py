@@ -67,6 +67,11 @@ CASES: dict[str, tuple[Step, ...]] = {
     ),
     "ensemble-data-type": (ensemble("TYPE_FP16", "TYPE_FP32"),),
     "ensemble-shape": (ensemble("[ 5 ]", "[ 4 ]"),),
+    "ensemble-batch-exceeded": (
+        file("b/config.pbtxt", "max_batch_size: 8", "max_batch_size: 0"),
+        file("b/config.pbtxt", "[ 4 ]", "[ -1, 4 ]"),
+        file("b/config.pbtxt", "[ 4 ]", "[ -1, 4 ]"),
+    ),
     "ensemble-batch-axis": (file("a/config.pbtxt", "input [", "max_batch_size: 8\ninput ["),),
     "python-model-file": (move("m/1/models.py", "m/1/model.py"),),
     "python-syntax": (file("m/1/model.py", "def\n", ""),),

@@ -144,6 +144,7 @@ PROVED_OTHERWISE = {
     "python-environment-numpy": "an environment with NumPy 2",
     "sagemaker-decoupled": "SageMaker's front end",
     "sagemaker-decoupled: step": "SageMaker's front end",
+    "sagemaker-target-model": "SageMaker's front end",
     "sagemaker-archive-order": "a multi-model endpoint",
     "sagemaker-archive-order: nested ensembles": "a multi-model endpoint",
     "sagemaker-archive-order: another ensemble": "a multi-model endpoint",

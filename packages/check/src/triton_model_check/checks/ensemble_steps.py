@@ -16,6 +16,7 @@ from triton_model_check.model_config.schema import data_type_name
 
 _DEPENDENCIES = "triton core ConnectDependencyGraph"
 _MAPPING = "triton core ValidateTensorMapping"
+_NORMALIZE = "triton core InferenceRequest::Normalize"
 _CONSISTENCY = "triton core ValidateTensorConsistency"
 
 
@@ -304,6 +305,46 @@ def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
                 f'tensor "{tensor}" has a batch axis only in one of {one.owner} and {other.owner}'
             )
             yield Problem(message, other.place)
+
+
+@warning("ensemble-batch-exceeded", "ensemble", source=_NORMALIZE)
+def batch_exceeded(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A model that batches gets no more rows than its ``max_batch_size`` from a model that does
+    not.
+
+    Between a decoder that writes any number of frames and a detector, for example, the first dim of
+    the decoder becomes the batch of the detector. Triton refuses a request with more rows. In an
+    ensemble that batches itself, its own ``max_batch_size`` limits them.
+    """
+    if model.config.max_batch_size > 0:
+        return
+    writers = _writers_of_any_number(model)
+    for step, step_model in steps(model):
+        size = step_model.final_config.max_batch_size
+        for tensor in step_model.final_config.input if size else ():
+            name = step.input_map.get(tensor.name)
+            writer = writers.get(name)
+            if writer is not None and len(writer.dims) == len(tensor.dims) + 1:
+                message = (
+                    f'tensor "{name}": {writer.owner} writes any number of rows, and model '
+                    f'"{step.model_name}" takes at most {size} of them in a request'
+                )
+                hint = (
+                    f'write max_batch_size: 0 in model "{step.model_name}" and -1 as the first dim '
+                    "of its tensors, so that it takes any number of rows"
+                )
+                yield Problem(message, (*STEPS, step.index, "input_map", tensor.name), hint)
+
+
+def _writers_of_any_number(model: ModelUnderCheck) -> dict[str, Declaration]:
+    """Return the outputs of models without batching whose first dim is -1, by the tensor."""
+    found: dict[str, Declaration] = {}
+    for tensor, declaration in declarations(model):
+        is_output = declaration.place[:1] == STEPS[:1] and "output_map" in declaration.place
+        is_unbatched = declaration.dims == declaration.full_dims
+        if is_output and is_unbatched and declaration.dims[0] == -1:
+            found[tensor] = declaration
+    return found
 
 
 @ensemble_rule(

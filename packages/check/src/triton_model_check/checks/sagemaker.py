@@ -110,6 +110,23 @@ def name_blank(model: ModelUnderCheck) -> Iterator[Problem]:
 # --- multi-model archives -------------------------------------------------------------------------
 
 
+@_multi_rule(
+    "sagemaker-target-model",
+    "model",
+    rejects=False,
+    source="botocore sagemaker-runtime service model: TargetModelHeader",
+    hint="rename the folder with ASCII characters",
+)
+def target_model_characters(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A request can name the archive of a served model: its name is of printable ASCII characters.
+
+    SageMaker refuses a ``TargetModel`` with other characters, such as umlauts.
+    """
+    if model.is_served and re.search(r"[^ -~]", model.name):
+        message = "TargetModel has printable ASCII characters only"
+        yield Problem(f'{message}, got "{model.name}"', path=model.folder.path)
+
+
 @_multi_rule("sagemaker-archive-order", "repository", rejects=False, source=_LOADER)
 def archive_order(context: RepositoryContext) -> Iterator[Problem]:
     """The model that a multi-model archive serves does not depend on the order of its folders on
