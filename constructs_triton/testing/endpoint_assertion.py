@@ -69,32 +69,51 @@ def assert_endpoint(
             wrong type, or a ``Template`` does not have what is compared.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    _check_version(image_version)
-    _check_variants(variants)
     check_name("name", name, "digits")
-    check_names("instance_types", instance_types, "ml.g5.xlarge")
-    check_names("variants", variants, "AllTraffic")
-    check_names("models", models, "digits")
-    check_by_name("environment", environment, "SAGEMAKER_TRITON_LOG_VERBOSE", "true")
-    check_numbers_by_name("initial_variant_weights", initial_variant_weights, "AllTraffic")
-    check_numbers_by_name("initial_instance_counts", initial_instance_counts, "AllTraffic")
+    expected = _expected(
+        image_version=image_version,
+        instance_types=instance_types,
+        environment=environment,
+        variants=variants,
+        weights=initial_variant_weights,
+        counts=initial_instance_counts,
+        models=models,
+    )
     source = synthesized_source(stack)
     endpoints = _endpoints_called(name, source.name, source.all_stacks())
-    expected = _Expected(
-        image_version,
-        _names(instance_types),
-        environment,
-        _names(variants),
-        {
-            "initial_variant_weights": initial_variant_weights or {},
-            "initial_instance_counts": initial_instance_counts or {},
-        },
-        _names(models),
-    )
     nearest, differences = expected.nearest(endpoints)
     if differences:
         lines = "\n".join(f"  {each}" for each in differences)
         raise AssertionError(f'{source.name}: endpoint "{nearest.name}" differs\n{lines}')
+
+
+def _expected(
+    *,
+    image_version: str | None,
+    instance_types: str | Collection[str] | None,
+    environment: Mapping[str, object] | None,
+    variants: str | Collection[str] | None,
+    weights: Mapping[str, float] | None,
+    counts: Mapping[str, int] | None,
+    models: str | Collection[str] | None,
+) -> _Expected:
+    """Check the types of what a test expects, and return it."""
+    _check_version(image_version)
+    _check_variants(variants)
+    check_names("instance_types", instance_types, "ml.g5.xlarge")
+    check_names("variants", variants, "AllTraffic")
+    check_names("models", models, "digits")
+    check_by_name("environment", environment, "SAGEMAKER_TRITON_LOG_VERBOSE", "true")
+    check_numbers_by_name("initial_variant_weights", weights, "AllTraffic")
+    check_numbers_by_name("initial_instance_counts", counts, "AllTraffic")
+    return _Expected(
+        image_version,
+        _names(instance_types),
+        environment,
+        _names(variants),
+        {"initial_variant_weights": weights or {}, "initial_instance_counts": counts or {}},
+        _names(models),
+    )
 
 
 @dataclass(frozen=True)
@@ -123,11 +142,15 @@ def _endpoints_called(
         for stack in stacks
         for declared in declared_endpoints(stack, is_complete=False)
     ]
+    if not endpoints:
+        raise AssertionError(
+            f"{source}: has no endpoint; pass a stack with an endpoint, its app, or the path of a "
+            "template that `npx cdk synth` wrote"
+        )
     chosen = [each for each in endpoints if name is None or _is_called(name, each.declared)]
     if not chosen:
-        wanted = "no endpoint" if name is None else f'no endpoint "{name}"'
         known = listed([each.name for each in endpoints])
-        raise AssertionError(f"{source}: has {wanted}; its endpoints are: {known}")
+        raise AssertionError(f'{source}: has no endpoint "{name}"; its endpoints are: {known}')
     return chosen
 
 

@@ -75,9 +75,7 @@ class CopyOptions(TypedDict, total=False):
         str | None,
         Value(
             "Name of the component, unique in the account and Region.",
-            default_text=(
-                "a generated name in lower case, so that the component can be replaced"
-            ),
+            default_text=("a generated name in lower case, so that the component can be replaced"),
             limit=limits.INFERENCE_COMPONENT_NAME,
         ),
     ]

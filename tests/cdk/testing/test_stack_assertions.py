@@ -381,3 +381,8 @@ def test_stack_outside_an_app_and_unreadable_template(tmp_path: Path) -> None:
         stable_template(tmp_path / "list.template.json")
     with pytest.raises(InvalidValueError, match="does not exist; pass a template that `npx cdk"):
         stable_template(tmp_path / "none.template.json")
+
+
+def test_app_without_an_endpoint_says_what_to_pass() -> None:
+    """A test of an app without stacks fails with what it must be given."""
+    assert "pass a stack with an endpoint, its app" in failure(assert_endpoint, cdk.App())
