@@ -109,6 +109,19 @@ def test_github_has_annotations_and_the_report(
     assert not any(line.startswith("::") for line in report)
 
 
+def test_app_without_lines_is_told_once_how_to_get_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One notice, for all problems, says how the CDK writes the lines; with lines there is none."""
+    found = _found(folder, "rehearse-data-lost", "rehearse-data-unprotected")
+    print_rehearsal(found, "github")
+    assert "JSII_HOST_STACK_TRACES" not in capsys.readouterr().out
+
+    problems = tuple(replace(each, place=None) for each in found.problems)
+    print_rehearsal(replace(found, problems=problems), "github")
+    assert capsys.readouterr().out.count("JSII_HOST_STACK_TRACES=1") == 1
+
+
 def test_removed_construct_is_shown_where_its_stack_is_created(folder: Path) -> None:
     """NEW has no line for it, and OLD may be the checkout of another branch."""
     old = read_version(_assembly(folder, "base.out", "Table"))

@@ -49,7 +49,7 @@ def _print_json(found: Rehearsal) -> None:
 def _print_github(found: Rehearsal) -> None:
     """Print a command for each problem, how much is simulated, and the text for the log."""
     print_commands(map(github_command, _rows(found)))
-    print_commands([github_notice(coverage_sentence(found))])
+    print_commands(map(github_notice, [coverage_sentence(found), *_way_to_lines(found)]))
     _print_text(found)
 
 
@@ -57,7 +57,8 @@ def _print_sarif(found: Rehearsal) -> None:
     rows = _rows(found)
     driver = {"name": "cdk-rehearse", "version": version("cdk-rehearse")}
     rules = {row.code: _rule(row.code) for row in rows}
-    notes = [coverage_sentence(found), *(f"not simulated: {each}" for each in _notes(found))]
+    opaque = (f"not simulated: {each}" for each in _notes(found))
+    notes = [coverage_sentence(found), *_way_to_lines(found), *opaque]
     properties = {"stacks": dict(found.status)}
     print_json(sarif(driver, rules, rows, notes, properties))
 
@@ -73,6 +74,15 @@ FORMATS: Mapping[str, Callable[[Rehearsal], None]] = {
 
 def _notes(found: Rehearsal) -> Iterator[str]:
     yield from map(found.named, shortened_notes(found.not_simulated))
+
+
+def _way_to_lines(found: Rehearsal) -> Iterator[str]:
+    """How to get the lines of the app, if the assembly has none; said once."""
+    if found.lacks_lines:
+        yield (
+            "the problems are shown in the template, because the assembly has no lines of the app; "
+            "run `JSII_HOST_STACK_TRACES=1 npx cdk synth`, and rehearse again"
+        )
 
 
 def _rows(found: Rehearsal) -> list[Row]:

@@ -287,6 +287,15 @@ class Rehearsal:
         )
 
     @property
+    def lacks_lines(self) -> bool:
+        """Whether the CDK wrote the problems' constructs and no line of the app.
+
+        An app in TypeScript has the lines without a setting.
+        """
+        constructs = [each for each in self.problems if each.construct]
+        return bool(constructs) and not any(each.place for each in constructs)
+
+    @property
     def point_of_no_return(self) -> int | None:
         """Number of the first step that CloudFormation does not undo; ``None`` if there is none."""
         return next((step.number for step in self.steps if step.is_cleanup), None)
