@@ -22,6 +22,7 @@ from constructs_triton.cdk.endpoint.resource_arn import (
 )
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
+from constructs_triton.cdk.permissions.caller_routes import warn_without_route
 from constructs_triton.cdk.permissions.grantees import grantee_findings
 from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.repository.model_repository import annotate
@@ -111,6 +112,7 @@ class SageMakerEndpoint(VariantMetrics, Resource):
             conditions=conditions,
         )
         annotate(self, grantee_findings(grantee, grant, self.env.account, "grantee"))
+        warn_without_route(self, grantee, actions)
         return grant
 
     def _more_operating_statements(self) -> Iterable[Statement]:

@@ -20,6 +20,7 @@ from constructs_triton.cdk.monitoring.component_alarms import (
     TritonComponentAlarms,
 )
 from constructs_triton.cdk.monitoring.dashboard import TritonComponentDashboard
+from constructs_triton.cdk.permissions.caller_routes import warn_without_route
 from constructs_triton.cdk.permissions.grantees import grantee_findings
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
@@ -225,6 +226,7 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             grantee=grantee, actions=list(actions), resource_arns=arns
         )
         annotate(self, grantee_findings(grantee, grant, self.env.account, "grantee"))
+        warn_without_route(self, grantee, actions)
         return grant
 
     def _metric_component_name(self) -> str:
