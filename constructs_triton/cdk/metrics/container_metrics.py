@@ -10,8 +10,8 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.metrics.metric_values import ExpressionValue, MetricValue
-from constructs_triton.cdk.repository.looked_up_models import LOOKED_UP_LATER
 from constructs_triton.cdk.validation.arguments import (
+    LOOKED_UP_LATER,
     check_known_string,
     check_period,
     check_string,

@@ -17,6 +17,7 @@ from constructs import Construct
 from constructs_triton.cdk.permissions.places import Place
 from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton.cdk.validation.arguments import (
+    LOOKED_UP_LATER,
     check_known_path,
     check_known_string,
     check_string,
@@ -159,7 +160,7 @@ class TritonImage(ABC):
         triton_version = _known_version(triton_version)
         check_known_path("directory", directory, "image")
         if is_looked_up_path(directory):
-            return TritonImage.from_registry("looked-up-later", triton_version=triton_version)
+            return TritonImage.from_registry(LOOKED_UP_LATER, triton_version=triton_version)
         if not Path(directory, "Dockerfile").is_file():
             raise InvalidValueError(
                 "image: must be a folder with a Dockerfile, "

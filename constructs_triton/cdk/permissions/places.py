@@ -58,31 +58,8 @@ def region_rules() -> Mapping[Kind, Rule]:
     There is none for copied models: Amazon S3 copies objects from any Region (Amazon S3 API
     reference, CopyObject).
     """
-    network = Rule(
-        Severity.ERROR,
-        "network interfaces are created only in a VPC of the Region of the construct",
-        "use a VPC in {here} with its subnets and security groups",
-        'Amazon VPC user guide: "A VPC spans all of the Availability Zones in a Region"; SageMaker '
-        "API reference: VpcConfig has only IDs",
-    )
     return {
-        "VPC": network,
-        "subnet": network,
-        "security group": network,
-        "alarm": Rule(
-            Severity.ERROR,
-            "SageMaker finds a rollback alarm by its name, in the Region of the endpoint",
-            "create the alarm in {here}",
-            "SageMaker API reference: Alarm has only a name; CloudWatch user guide: alarms are in "
-            "the Region of their metric",
-        ),
-        "alarm action": Rule(
-            Severity.ERROR,
-            "CloudWatch refuses an action that is in another Region than its alarm",
-            "use a topic, or another action, in {here}",
-            'cds-snc/notification-terraform pull request 128: "Invalid region ca-central-1 '
-            'specified. Only us-west-2 is supported."',
-        ),
+        **_region_rules_by_id(),
         "models": Rule(
             Severity.ERROR,
             "SageMaker loads models only from a bucket in the Region of the endpoint",
@@ -118,6 +95,36 @@ def region_rules() -> Mapping[Kind, Rule]:
             "tested it",
             'aws/amazon-sagemaker-examples issue 1438: DescribeModelPackage answers "ARN should be '
             'scoped to correct region"',
+        ),
+    }
+
+
+def _region_rules_by_id() -> Mapping[Kind, Rule]:
+    """Return what AWS does with things of another Region that it is given by ID or name."""
+    network = Rule(
+        Severity.ERROR,
+        "network interfaces are created only in a VPC of the Region of the construct",
+        "use a VPC in {here} with its subnets and security groups",
+        'Amazon VPC user guide: "A VPC spans all of the Availability Zones in a Region"; SageMaker '
+        "API reference: VpcConfig has only IDs",
+    )
+    return {
+        "VPC": network,
+        "subnet": network,
+        "security group": network,
+        "alarm": Rule(
+            Severity.ERROR,
+            "SageMaker finds a rollback alarm by its name, in the Region of the endpoint",
+            "create the alarm in {here}",
+            "SageMaker API reference: Alarm has only a name; CloudWatch user guide: alarms are in "
+            "the Region of their metric",
+        ),
+        "alarm action": Rule(
+            Severity.ERROR,
+            "CloudWatch refuses an action that is in another Region than its alarm",
+            "use a topic, or another action, in {here}",
+            'cds-snc/notification-terraform pull request 128: "Invalid region ca-central-1 '
+            'specified. Only us-west-2 is supported."',
         ),
     }
 

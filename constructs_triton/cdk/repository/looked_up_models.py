@@ -10,13 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from constructs_triton.cdk.repository.loaded_models import PackedModels
+from constructs_triton.cdk.validation.arguments import LOOKED_UP_LATER
 from triton_model_check.checks.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.temporary_folders import scratch_directory
 
-LOOKED_UP_LATER = "looked-up-later"
-"""The name of the model that takes the place of all."""
 _CONFIG = f"""name: "{LOOKED_UP_LATER}"
 backend: "python"
 input {{ name: "input" data_type: TYPE_FP32 dims: [ 1 ] }}

@@ -14,7 +14,8 @@ from constructs_triton.cdk.repository.loaded_models import (
     UncompressedModels,
     UploadedArchive,
 )
-from constructs_triton.cdk.repository.looked_up_models import LOOKED_UP_LATER, LookedUpModels
+from constructs_triton.cdk.repository.looked_up_models import LookedUpModels
+from constructs_triton.cdk.validation.arguments import LOOKED_UP_LATER
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.model_repository.s3_keys import check_model_name

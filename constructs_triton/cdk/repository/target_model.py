@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from constructs_triton.cdk.repository.properties import TargetModelNaming
+from constructs_triton.cdk.validation.arguments import LOOKED_UP_LATER
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.model_index import some_of
 from constructs_triton_core.spelling import did_you_mean, quoted
@@ -48,7 +49,7 @@ class TargetModels(dict[str, TargetModel]):
         """Return a stand-in for the name of a model that is not known yet."""
         if self._are_known and not is_lookup_dummy(name):
             raise KeyError(name)
-        return TargetModel("looked-up-later.tar.gz", model_name=name)
+        return TargetModel(f"{LOOKED_UP_LATER}.tar.gz", model_name=name)
 
 
 def archive_name(naming: TargetModelNaming, name: str, content_digest: str) -> TargetModel:

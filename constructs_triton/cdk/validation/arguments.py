@@ -17,6 +17,10 @@ from constructs_triton_core.tokens import is_lookup_dummy, is_token
 _SHORT_PERIODS = (1, 5, 10, 30)
 
 
+LOOKED_UP_LATER = "looked-up-later"
+"""Stands in the first synthesis for a name that the CDK looks up for the next one."""
+
+
 def check_string(argument: str, value: object) -> None:
     """Check that an argument is a string, which may be known only at deployment.
 

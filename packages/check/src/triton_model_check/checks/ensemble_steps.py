@@ -322,8 +322,8 @@ def batch_exceeded(model: ModelUnderCheck) -> Iterator[Problem]:
     for step, step_model in steps(model):
         size = step_model.final_config.max_batch_size
         for tensor in step_model.final_config.input if size else ():
-            name = step.input_map.get(tensor.name)
-            writer = None if name is None else writers.get(name)
+            name = step.input_map.get(tensor.name, "")
+            writer = writers.get(name)
             if writer is not None and len(writer.dims) == len(tensor.dims) + 1:
                 message = (
                     f'tensor "{name}": {writer.owner} writes any number of rows, and model '
