@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -161,12 +164,8 @@ def test_table_shows_least_most_and_first(
     assert "Not counted: storage" in printed
 
 
-def test_app_of_two_regions_names_the_stack_of_each_endpoint(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The rows of two stages differ in their stack and Region, and one price is said to be one;
-    hours in which a schedule turns a stack off are said to count.
-    """
+def write_two_regions(folder: Path) -> None:
+    """Write an app with the same endpoint in two Regions, which a schedule turns off."""
     template = _template(_variant("Main", InstanceType="ml.g5.xlarge"))
     call = "arn:${AWS::Partition}:scheduler:::aws-sdk:cloudformation:updateStack"
     target = {"Arn": {"Fn::Sub": call}}
@@ -174,14 +173,23 @@ def test_app_of_two_regions_names_the_stack_of_each_endpoint(
     template["Resources"]["Evening"] = schedule
     artifacts = {}
     for name, region in (("Dev-Vision", "us-east-1"), ("Prod-Vision", "eu-west-1")):
-        (tmp_path / f"{name}.template.json").write_text(json.dumps(template))
+        (folder / f"{name}.template.json").write_text(json.dumps(template))
         artifacts[name] = {
             "type": "aws:cloudformation:stack",
             "environment": f"aws://111122223333/{region}",
             "properties": {"templateFile": f"{name}.template.json", "stackName": name},
         }
     manifest = {"version": "36.0.0", "artifacts": artifacts}
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_app_of_two_regions_names_the_stack_of_each_endpoint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rows of two stages differ in their stack and Region, and one price is said to be one;
+    hours in which a schedule turns a stack off are said to count.
+    """
+    write_two_regions(tmp_path)
     assert main(["cost", str(tmp_path), *PRICES]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "Dev-Vision (us-east-1)" in printed
@@ -190,3 +198,68 @@ def test_app_of_two_regions_names_the_stack_of_each_endpoint(
     assert 'also those in which a schedule turns "Dev-Vision" and "Prod-Vision" off' in printed
     assert main(["cost", str(tmp_path), *PRICES, "--stack", "Dev-Vision"]) == 0
     assert "us-east-1" not in capsys.readouterr().out
+
+
+LISTED = {"us-east-1": "1.5", "eu-west-1": "2"}
+
+
+class PriceList(BaseHTTPRequestHandler):
+    """Answers as the AWS Price List API does: another price in each Region."""
+
+    def do_POST(self) -> None:
+        """Answer GetProducts."""
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        filters = {each["Field"]: each["Value"] for each in asked["Filters"]}
+        name, price = filters["instanceName"], LISTED[filters["regionCode"]]
+        terms = {"A": {"priceDimensions": {"B": {"unit": "Hrs", "pricePerUnit": {"USD": price}}}}}
+        product = {
+            "product": {"attributes": {"usagetype": f"XX-Host:{name}"}},
+            "terms": {"OnDemand": terms},
+        }
+        body = json.dumps({"PriceList": [json.dumps(product)]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def price_list(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A price list on the loopback, and a Region of the user that no stack has."""
+    server = HTTPServer(("127.0.0.1", 0), PriceList)
+    Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    yield
+    server.shutdown()
+    server.server_close()
+
+
+def test_each_region_has_its_own_prices(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], price_list: None
+) -> None:
+    """AWS's price list is read for the Region of each stack, or for ``--region``, and named."""
+    write_two_regions(tmp_path)
+
+    def found(*options: str) -> tuple[list[float], str]:
+        assert main(["cost", str(tmp_path), "--json", *options]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        costs = [each["cost_per_hour"]["least"] for each in answer["variants"]]
+        return costs, " ".join(answer["notes"])
+
+    costs, notes = found()
+    assert costs == [3, 4]
+    assert "price list for eu-west-1 and us-east-1" in notes
+    assert "count for all stacks" not in notes
+    costs, notes = found("--region", "eu-west-1")
+    assert costs == [4, 4]
+    assert "price list for eu-west-1." in notes
+    assert "count for all stacks" in notes
+    costs, notes = found("--stack", "Dev-Vision")
+    assert (costs, "price list for us-east-1." in notes) == ([3], True)

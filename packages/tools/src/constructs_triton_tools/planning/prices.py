@@ -45,11 +45,15 @@ _USD = "USD"
 
 
 class Prices(dict[str, Decimal]):
-    """Prices of an instance hour by instance type; ``currency`` is empty if it is not known."""
+    """Prices of an instance hour by instance type.
 
-    def __init__(self, prices: Mapping[str, Decimal], currency: str = "") -> None:
+    ``currency`` is empty if it is not known, and ``region`` if the user has given the prices.
+    """
+
+    def __init__(self, prices: Mapping[str, Decimal], currency: str = "", region: str = "") -> None:
         super().__init__(prices)
         self.currency = currency
+        self.region = region
 
     @property
     def unit(self) -> str:
@@ -140,10 +144,8 @@ def fetch_known_prices(session: boto3.Session, types: Iterable[str], not_read: l
             not_read.append(f"prices: {error}, or use --prices")
             break
         except InvalidValueError:
-            not_read.append(
-                f"price of {name}: the price list has none for this Region; use --prices"
-            )
-    return Prices(found, _USD)
+            not_read.append(f"price of {name}: the price list has none for {region}; use --prices")
+    return Prices(found, _USD, region)
 
 
 def cost_per_hour(session: boto3.Session, instances: Mapping[str, int]) -> str:

@@ -134,13 +134,19 @@ class _Costs:
     """The fleets, their costs where known, and what could not be calculated."""
 
     fleets: Sequence[VariantFleet]
-    prices: Prices
+    prices_of: Mapping[str, Prices]
+    """The prices of each Region of the fleets; they have one currency."""
     rates: Rates
     unknown: Sequence[str]
     notes: Sequence[str] = ()
 
     def cost(self, fleet: VariantFleet) -> CostRange | None:
-        return fleet.cost_per_hour(self.prices)
+        return fleet.cost_per_hour(self.prices_of[fleet.region])
+
+    @property
+    def prices(self) -> Prices:
+        """Any prices, for their currency."""
+        return next(iter(self.prices_of.values()))
 
     @property
     def priced(self) -> int:
@@ -168,13 +174,15 @@ def run(arguments: argparse.Namespace) -> int:
             f"{arguments.template}: no endpoint in the stacks {names}; choose other stacks"
         )
     rates = _rates(arguments.requests_per_second, fleets)
-    prices, unknown = _prices(arguments, fleets)
+    unknown: list[str] = []
+    prices_of = _prices(arguments, fleets, unknown)
     unknown += [
         f"{each.endpoint}/{each.variant}: only the deployment knows the number of instances"
         for each in fleets
         if each.instance_types and None in (each.least, each.initial, each.most)
     ]
-    costs = _Costs(fleets, prices, rates, unknown, [*_notes(stacks, fleets)])
+    notes = [*_notes_of_prices(prices_of), *_notes(stacks)]
+    costs = _Costs(fleets, prices_of, rates, unknown, notes)
     if not costs.priced:
         raise InvalidValueError(
             "\n".join([f"{arguments.template}: no cost can be calculated", *unknown])
@@ -202,14 +210,21 @@ def _places(fleets: Sequence[VariantFleet]) -> dict[str, list[str]]:
     }
 
 
-def _notes(stacks: Sequence[SynthesizedStack], fleets: Sequence[VariantFleet]) -> Iterator[str]:
-    """Yield what the sums do not say of an app with several Regions, or that is off at times."""
-    regions = sorted({fleet.region for fleet in fleets})
-    if len(regions) > 1:
+def _notes_of_prices(prices_of: Mapping[str, Prices]) -> Iterator[str]:
+    """Yield of which Region the prices are; of given ones, only the user knows it."""
+    regions = sorted(prices_of)
+    listed = sorted({prices.region for prices in prices_of.values() if prices.region})
+    if listed:
+        yield f"The prices are those of AWS's price list for {' and '.join(listed)}."
+    if len(regions) > 1 and len(listed) < 2:
         yield (
             f"The prices of one Region count for all stacks, which are in {' and '.join(regions)}; "
             "for other prices, run it for each with --stack and --region or --price."
         )
+
+
+def _notes(stacks: Sequence[SynthesizedStack]) -> Iterator[str]:
+    """Yield what the sums do not say of an app that is off at times."""
     switched = [stack.name for stack in stacks if _is_switched(stack)]
     if switched:
         yield (
@@ -297,15 +312,17 @@ def _rates(given: Sequence[tuple[str, str]], fleets: Sequence[VariantFleet]) -> 
 
 
 def _prices(
-    arguments: argparse.Namespace, fleets: Sequence[VariantFleet]
-) -> tuple[Prices, list[str]]:
-    """Return the prices and what has none. AWS is asked only if no price was given."""
-    prices, unknown = given_prices(arguments.price, arguments.prices), list[str]()
+    arguments: argparse.Namespace, fleets: Sequence[VariantFleet], unknown: list[str]
+) -> Mapping[str, Prices]:
+    """Return the prices of each Region, and add to ``unknown`` what has none.
+
+    AWS is asked only if no price was given.
+    """
+    prices = given_prices(arguments.price, arguments.prices)
     types = {name for each in fleets for name in each.instance_types}
     if not prices:
         try:
-            session = make_session(arguments.region, arguments.profile)
-            return fetch_known_prices(session, sorted(types), unknown), unknown
+            return _listed_prices(arguments, fleets, unknown)
         except AwsError as error:
             example = f"--price {min(types, default='TYPE')}=PRICE"
             raise InvalidValueError(f"{error}, or give prices, such as {example}") from None
@@ -313,7 +330,27 @@ def _prices(
         f"{name}: no price was given; add --price {name}=PRICE"
         for name in sorted(types - prices.keys())
     ]
-    return prices, unknown
+    return dict.fromkeys((fleet.region for fleet in fleets), prices)
+
+
+def _listed_prices(
+    arguments: argparse.Namespace, fleets: Sequence[VariantFleet], unknown: list[str]
+) -> Mapping[str, Prices]:
+    """Return AWS's prices: of the Region of each stack, if there are several, else of the session.
+
+    A stack without a Region of its own has a stand-in, so one Region alone says nothing.
+    """
+    types_of: dict[str, set[str]] = {}
+    for fleet in fleets:
+        types_of.setdefault(fleet.region, set()).update(fleet.instance_types)
+    if arguments.region is not None or len(types_of) == 1:
+        session = make_session(arguments.region, arguments.profile)
+        every_type = sorted(set().union(*types_of.values()))
+        return dict.fromkeys(types_of, fetch_known_prices(session, every_type, unknown))
+    return {
+        region: fetch_known_prices(make_session(region, arguments.profile), sorted(types), unknown)
+        for region, types in sorted(types_of.items())
+    }
 
 
 def _row(fleet: VariantFleet, cost: CostRange | None) -> list[str]:
