@@ -277,6 +277,19 @@ def test_second_fleet_needs_quota(tmp_path: Path) -> None:
     assert codes(found) == {"rehearse-fleet-shrinks"}
 
 
+def test_fleet_that_another_stack_scales_is_kept_as_the_hint_says(tmp_path: Path) -> None:
+    """The template of the endpoint does not know this scaling, so its update must keep the count.
+
+    A construct that imports the endpoint registers such scaling.
+    """
+    new = endpoint(archive="two.tar.gz")
+    (problem,) = rehearsal(tmp_path, OLD, new, digits=3).problems
+    assert "call retain_instance_counts() on it (RetainAllVariantProperties)" in problem.hint
+    new["Endpoint"]["Properties"]["RetainAllVariantProperties"] = True
+    found = rehearsal(tmp_path, OLD, new, digits=3)
+    assert (codes(found), [each.after for each in found.instances]) == (set(), [3])
+
+
 def test_instance_of_any_pool_needs_quota(tmp_path: Path) -> None:
     """Which type starts is not known, so each needs the quota for all instances."""
     resources = endpoint(archive="two.tar.gz")

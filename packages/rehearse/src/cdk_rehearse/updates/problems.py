@@ -93,17 +93,23 @@ def _shrinking(sequence: Sequence, fleets: Container[str]) -> Iterator[Problem]:
     after_types = {name: kind for (_, name), (kind, _) in sequence.outcome.after.resources.items()}
     for before, after in sequence.drops():
         is_scaling = after_types.get(after.moment.subject) in _TARGETS
-        keep = (
-            "max_capacity (MaxCapacity of the scalable target)"
-            if is_scaling
-            else "initial_instance_count"
-        )
+        if is_scaling:
+            fix = (
+                f"set max_capacity (MaxCapacity of the scalable target)={before.count} in this "
+                "deployment"
+            )
+        else:
+            fix = (
+                f"set initial_instance_count={before.count} in this deployment; if another stack "
+                "scales the endpoint, call retain_instance_counts() on it "
+                "(RetainAllVariantProperties), so that each update keeps the count"
+            )
         found = problem(
             "rehearse-fleet-shrinks",
             f"endpoint {after.endpoint}",
             f"{after.moment}: variant {after.variant} gets {after.count} instances, it has "
             f"{before.count}; the others stop while they are needed",
-            f"set {keep}={before.count} in this deployment",
+            fix,
         )
         is_assumed = not any(name in fleets for name in _names_of(sequence, after.endpoint))
         yield replace(found, severity=Severity.WARNING) if is_scaling and is_assumed else found
