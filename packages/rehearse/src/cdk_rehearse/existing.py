@@ -17,6 +17,7 @@ from typing import Any
 
 from .construct_libraries import construct_libraries
 from .errors import NotSimulatedError
+from .moto_account.backends import add_bucket, add_role
 from .services.service_api import ServiceApi
 from .values.stand_ins import is_opaque
 
@@ -105,12 +106,12 @@ def assume_role(api: ServiceApi, role: str) -> None:
     """Create a role that exists outside the stacks, with every permission,
     unless it was created before.
     """
-    name, backend = role.rpartition("/")[2], api.backend("iam")
-    exists = any(each.name == name for each in backend.roles.values())
+    name = role.rpartition("/")[2]
+    iam = api.backend("iam")
+    exists = any(known.name == name for known in iam.roles.values())
     if not exists and is_assumed_role(api, role):
         api.assumed.add(("role", name))
-        backend.create_role(name, json.dumps(_FACTS["any service"]), "/", None, "", [], "3600")
-        backend.put_role_policy(name, "assumed", json.dumps(_FACTS["everything"]))
+        add_role(iam, name, json.dumps(_FACTS["any service"]), json.dumps(_FACTS["everything"]))
 
 
 def assume_sources(api: ServiceApi, resource_type: str, properties: Mapping[str, Any]) -> None:
@@ -149,7 +150,7 @@ def assumed_maxima(api: ServiceApi, resource_id: str) -> Iterator[int]:
 def _assume_bucket(api: ServiceApi, name: str) -> None:
     if name not in api.backend("s3").buckets and is_assumed_bucket(api, name):
         api.assumed.add(("bucket", name))
-        api.backend("s3").create_bucket(name, api.region)
+        add_bucket(api.backend("s3"), name, api.region)
 
 
 def _read(api: ServiceApi, bucket: str, key: str) -> bytes | None:

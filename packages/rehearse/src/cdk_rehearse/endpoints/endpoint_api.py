@@ -24,6 +24,7 @@ from typing import Any
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
 from ..moto_account import ec2, sagemaker
+from ..moto_account.backends import variants_started
 from ..moto_account.calls import Call, now
 from ..moto_account.differences import Replacement
 from ..moto_account.refusals import DependencyViolationError, ValidationError
@@ -115,7 +116,7 @@ def _update(fleets: Fleets, components: InferenceComponents, call: Call) -> Mapp
         fleets.expect_alarms(deployment, fleets.roles_of(fleets.models_of(new)))
         fleets.update(name, old, new)
 
-    variants = _next_variants(store, endpoint, config, call.members)
+    variants = _next_variants(endpoint, config, call.members)
     outcome = _outcome(fleets, name)
     # After a failed update, the return to the old configuration succeeds.
     if old != new:
@@ -162,11 +163,9 @@ def _expect_found(wanted: Mapping[str, Any], endpoint: Any, config: Any) -> None
         )
 
 
-def _next_variants(
-    store: Any, endpoint: Any, config: Any, wanted: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+def _next_variants(endpoint: Any, config: Any, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The variants of the new configuration, with the properties that the update retains."""
-    variants: list[dict[str, Any]] = store.variants_started(endpoint, config.production_variants)
+    variants = variants_started(endpoint, config.production_variants)
     if wanted.get("RetainAllVariantProperties"):
         excluded = {
             each["VariantPropertyType"]

@@ -15,6 +15,7 @@ from typing import Any
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 
+from ..moto_account.backends import add_log_group
 from ..moto_account.refusals import ValidationError
 from ..permissions.execution_role import ExecutionRoleCheck
 from ..services.service_api import ServiceApi
@@ -120,7 +121,7 @@ class Fleets:
         group = f"/aws/sagemaker/{place.replace('endpoint ', 'Endpoints/')}"
         logs = self.api.backend("logs")
         if group not in logs.groups and self._may_create(group, [model]):
-            logs.create_log_group(group, {})
+            add_log_group(logs, group)
 
     def _read(self, moment: Step, endpoint: str, config: str, model: str) -> None:
         try:

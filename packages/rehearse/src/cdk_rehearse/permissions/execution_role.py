@@ -14,6 +14,7 @@ from constructs_triton_core.facts.execution_role import NETWORK_ACTIONS, PULL_AC
 
 from ..errors import StackError
 from ..existing import is_assumed_bucket, is_assumed_role, is_deleted_repository, is_placed
+from ..moto_account.backends import vpcs_of_groups, vpcs_of_subnets
 from ..moto_account.refusals import NoSuchRoleError
 from ..services.service_api import ServiceApi
 from .access import Access
@@ -138,11 +139,11 @@ class ExecutionRoleCheck:
                 ("ec2:CreateNetworkInterface", f"{prefix}{kind}/{each}") for each in network[member]
             ]
         ec2 = self.api.backend("ec2")
-        vpcs = {each.vpc_id for each in ec2.describe_subnets() if each.id in network["Subnets"]}
-        for group in filter(None, map(ec2.get_security_group_from_id, network["SecurityGroupIds"])):
-            if vpcs and group.vpc_id not in vpcs:
+        vpcs = vpcs_of_subnets(ec2, network["Subnets"])
+        for group, vpc in vpcs_of_groups(ec2, network["SecurityGroupIds"]).items():
+            if vpcs and vpc not in vpcs:
                 raise PermissionError(
-                    f"Security group {group.id} and the subnets are of different VPCs"
+                    f"Security group {group} and the subnets are of different VPCs"
                 )
         for action, resource in needs:
             if not self.access.allows(role, action, resource, {}):

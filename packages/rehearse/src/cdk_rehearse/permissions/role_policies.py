@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..moto_account.backends import role_named
 from ..moto_account.refusals import NoSuchRoleError
 from ..services.service_api import ServiceApi
 from .policy import parse_policy
@@ -80,7 +81,7 @@ class RolePolicies:
         return {**role.policies, **managed}
 
     def _role(self, role_arn: str) -> Any:
-        return self.api.backend("iam").get_role(role_arn.rpartition("/")[2])
+        return role_named(self.api.backend("iam"), role_arn.rpartition("/")[2])
 
 
 def _default_document(policy: Any) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+from ..moto_account.backends import tags_of
 from ..moto_account.requests import SignedRequest
 from ..services.service_api import ServiceApi
 
@@ -75,7 +76,7 @@ class S3Needs:
         yield "s3:GetObject", arn, {}
         yield from self._of_key("kms:Decrypt", self.key_of(arn))
         found = self.object(arn.partition("?")[0])
-        tags = found and self.api.backend("s3").tagger.get_tag_dict_for_resource(found.arn)
+        tags = {} if found is None else tags_of(self.api.backend("s3"), found)
         is_whole = "uploadId" not in request.query
         if is_whole and request.headers.get("x-amz-tagging-directive") != "REPLACE" and tags:
             yield "s3:GetObjectTagging", arn, {}
