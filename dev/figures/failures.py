@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 
 from failure_texts import table
+from failure_texts.public_messages import public_messages
 
 from constructs_triton_core.facts.failures import known_failures
 from figures.table import Row, at_least, at_most
@@ -29,3 +31,11 @@ def failures() -> Iterator[Row]:
     yield Row("of these with a cause and a step", explained, at_least(round(0.95 * total)), PLACE)
     yield Row("of these that say only that something failed", counts[_NOTHING_SAID], "", PLACE)
     yield Row("of these without an entry", counts.get("", 0), at_most(5), PLACE)
+    verdicts = Counter(row.first_verdict for row in public_messages())
+    posted = sum(verdicts.values())
+    yield Row("messages that people posted", posted, "", PLACE)
+    # Goals, because these were tried before the kinds that they showed were fixed.
+    what = "public messages, explained at the first try"
+    yield Row(what, verdicts["right"], at_least(round(posted * 2 / 3)), PLACE, is_goal=True)
+    what = "public messages, with a wrong cause at the first try"
+    yield Row(what, verdicts["wrong"], at_most(round(posted * 0.02)), PLACE, is_goal=True)

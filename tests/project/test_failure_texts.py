@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from failure_texts import cpp_texts, python_texts
 from failure_texts.__main__ import print_difference
 from failure_texts.collecting import Text, collect
+from failure_texts.public_messages import public_messages
 from failure_texts.table import TABLE, entry_of, read_table
+from figures.failures import failures
+
+from constructs_triton_tools.operations.diagnosis import Message, recognize
 
 CPP = """
 // return Status(Status::Code::INTERNAL, "only a comment, not a text");
@@ -95,3 +100,23 @@ def test_table_is_what_the_program_writes() -> None:
     assert len(rows) > 1500
     wrong = {text: entry for text, entry in rows.items() if entry_of(text) != entry}
     assert wrong == {}, f"run `python -m failure_texts` in dev; {TABLE} is older than the catalogue"
+
+
+def test_public_messages_have_the_entry_that_their_threads_found() -> None:
+    """Each message that people posted has the cause of its thread; the few without an entry have
+    none.
+    """
+    rows = public_messages()
+    assert len(rows) > 80
+    for row in rows:
+        found = recognize(Message(row.message, row.thread))
+        assert (found.id if found else "") == row.entry, row.thread
+
+
+def test_first_verdicts_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """The figures count how many messages were explained before the catalogue knew them."""
+    counts = Counter(row.first_verdict for row in public_messages())
+    figures = {row.what: row.value for row in failures()}
+    assert set(counts) == {"right", "unknown", "wrong"}
+    assert figures["public messages, explained at the first try"] == counts["right"]
+    assert figures["public messages, with a wrong cause at the first try"] == counts["wrong"]

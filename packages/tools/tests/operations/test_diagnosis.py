@@ -258,3 +258,21 @@ def test_text_of_the_sources_is_found_inside_a_line_that_wraps_it() -> None:
     assert found.id == "py-auto-complete"
     assert "Triton's python_backend, triton_python_backend_utils.py (since 22." in found.writer
     assert f"\n  written by {found.writer}\n" in format_diagnoses([found])
+
+
+LOADING = 'I1121 17:53:13.1 1 model_lifecycle.cc:472] "loading: /opt/ml/model::{}:1"'
+LOADED = "I1121 17:53:14.1 1 model_lifecycle.cc:839] \"successfully loaded '{}' version 1\""
+
+
+def test_model_whose_load_has_no_end_is_named() -> None:
+    """Triton writes nothing about a model that hangs; the log has its begin and no end."""
+    ended = LOADED.format("/opt/ml/model::quick")
+    log = "\n".join([BANNER, LOADING.format("quick"), LOADING.format("stuck"), ended])
+    (found,) = diagnose_log(log, "server.log")
+    assert found.id == "model-still-loading"
+    assert found.cause.startswith("stuck began to load and neither loaded nor failed")
+    assert found.line == "loading: stuck:1"
+    for end in ("version 1", ""):
+        assert ids(log + "\n" + ended.replace("quick", "stuck").replace("version 1", end)) == []
+    assert ids(log + "\n" + MISSING) == ["py-module-missing"]
+    assert ids(f"{log}\n{BANNER}\n{READY}") == []

@@ -25,6 +25,14 @@ _READY = re.compile(r"Started (?:Sage[mM]aker )?HTTPService at")
 _TRITON_LINE = re.compile(r"(?:^|\s)([IWEF])\d{4} \d\d:\d\d:\d\d|^\d{4}-\d\d-\d\dT\S+ ([IWEF]) ")
 #: A line of the tables that the server prints at each start: backends, models and options.
 _TABLE = re.compile(r"\s*(?:\+-[-+]*\+|\| .* \|)\s*$")
+#: A version of a model that begins to load, and one whose load has ended in either way. On
+#: SageMaker, the path of the repository and two colons are before the name.
+_LOADING = re.compile(r"\bloading: (?:\S*::)?(?P<model>[^:\s\"]+):(?P<version>\d+)\"?$")
+#: The version stands there in some releases only.
+_LOAD_ENDED = re.compile(
+    r"(?:successfully loaded|failed to load) '(?:[^']*::)?(?P<model>[^']+)'"
+    r"(?: version (?P<version>\d+))?"
+)
 #: The level that Python's ``logging`` writes.
 _PYTHON_LEVEL = re.compile(r"^(?:\S+ ){0,3}\W?(?:DEBUG|INFO|WARNING)\b")
 
@@ -44,6 +52,25 @@ def release(log: str) -> str | None:
     """
     found = _RELEASE.findall(log)
     return found[-1] if found else None
+
+
+def still_loading(log: str) -> list[tuple[str, str]]:
+    """Return the models with their versions that began to load in the last start of the container,
+    and neither loaded nor failed.
+    """
+    loading: set[tuple[str, str]] = set()
+    for line in _split(log.splitlines()[-_LAST_LINES:])[-1]:
+        begins = _LOADING.search(line[:_LINE_CHARACTERS].rstrip())
+        if begins is not None:
+            loading.add((begins["model"], begins["version"]))
+        ends = _LOAD_ENDED.search(line[:_LINE_CHARACTERS])
+        if ends is not None:
+            loading -= {
+                (model, version)
+                for model, version in loading
+                if model == ends["model"] and ends["version"] in (None, version)
+            }
+    return sorted(loading)
 
 
 def can_explain(line: str) -> bool:

@@ -13,7 +13,12 @@ from dataclasses import asdict, dataclass
 
 from constructs_triton_core.facts.failure_texts import SourceText, find_texts
 from constructs_triton_core.facts.failures import Failure, Rank, known_failures
-from constructs_triton_tools.operations.container_log import is_informational, release, starts
+from constructs_triton_tools.operations.container_log import (
+    is_informational,
+    release,
+    starts,
+    still_loading,
+)
 from triton_model_check.facts.images import image_version
 
 #: Where an entry's message occurs, if a container's log can contain it.
@@ -111,7 +116,17 @@ def diagnose_log(
         diagnose(Message(line, source, is_log, triton_version=version) for line in lines)
         for lines in starts(log)
     )
-    return next(filter(None, found), [])
+    return next(filter(None, found), []) or _of_loading_models(log, source)
+
+
+def _of_loading_models(log: str, source: str) -> list[Diagnosis]:
+    """Return the diagnosis of the first model whose load has no end; Triton writes nothing then."""
+    for model, version in still_loading(log):
+        text = f"model {model}, version {version}, is still loading"
+        found = recognize(Message(text, source, shown=f"loading: {model}:{version}"))
+        if found is not None:
+            return [found]
+    return []
 
 
 def recognize(message: Message) -> Diagnosis | None:
