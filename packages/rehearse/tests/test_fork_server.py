@@ -64,3 +64,28 @@ def test_server_that_was_killed_is_started_again(server: ForkServer) -> None:
     server._server.kill()
     os.waitid(os.P_PID, server._server.pid, os.WEXITED | os.WNOWAIT)
     assert server.call(b"", seconds=5, memory_bytes=MEMORY) is not None
+
+
+def test_copy_of_the_process_starts_a_killed_server_again(server: ForkServer) -> None:
+    """A copy shares the server, and starts one of its own when that has ended."""
+    server.call(b"", seconds=5, memory_bytes=MEMORY)
+    assert server._server is not None
+    shared = server._server
+    reader, writer = os.pipe()
+    copy = os.fork()
+    if copy == 0:
+        try:
+            answer = server.call(b"", seconds=5, memory_bytes=MEMORY)
+            shared.kill()
+            os.write(writer, b"first " if answer else b"none ")
+            while server.call(b"", seconds=5, memory_bytes=MEMORY) is None:
+                pass
+            os.write(writer, b"second")
+            server.close()
+        finally:
+            os._exit(0)
+    os.waitpid(copy, 0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answers:
+        assert answers.read() == b"first second"
+    assert server.call(b"", seconds=5, memory_bytes=MEMORY) is not None

@@ -64,7 +64,11 @@ class ForkServer:
         """
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            socket.send_fds(self._started(), [b"\0"], [theirs.fileno()])
+            try:
+                socket.send_fds(self._started(), [b"\0"], [theirs.fileno()])
+            except OSError:  # a copy of the process does not know that the server was killed
+                self.close()
+                socket.send_fds(self._started(), [b"\0"], [theirs.fileno()])
             theirs.close()
             answers = ours.makefile("rb")
             with answers, suppress(EOFError, OSError):
