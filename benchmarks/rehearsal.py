@@ -1,9 +1,10 @@
 """The time of failures in a rehearsal: `python benchmarks/rehearsal.py [--resources N ...]`.
 
 Prints, for the first deployment of stacks of 40, 80 and 160 resources, the seconds of CPU without
-failures and with a failure at each step, and the milliseconds of each failure. A failure takes as
-long as its rollback, so twice the resources may take four times as long in all, and not more:
-``growth`` is the time of all failures, times that of half the resources.
+failures and with a failure at each step. A failure undoes all steps before it, so twice the
+resources are four times the undone steps: ``growth`` is the time of an undone step, times that of
+half the resources, and must not be more than one. The last line has the memory of the process and
+of the largest copy.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import argparse
 import resource
 
 from cdk_rehearse.updates.simulation import simulate
-from cdk_rehearse.updates.versions import NONE, Request, Version, read_version
+from cdk_rehearse.updates.versions import NONE, Failures, Request, Version, read_version
 from constructs_triton_core.cloud_assembly.template import Template
 
 
@@ -26,13 +27,15 @@ def main() -> None:
         new = stack(count)
         calm = seconds(new, "none")
         failures = seconds(new, "each") - calm
-        growth = f"; growth {failures / former:.2f}" if former else ""
+        undone = count * (count + 1) / 2
+        each = failures / undone * 1000
+        growth = f"; growth {each / former:.2f}" if former else ""
         print(
             f"{count:4} resources: {calm:6.2f} s without failures, {failures:6.2f} s for failures, "
-            f"{failures / count * 1000:5.0f} ms each{growth}",
+            f"{failures / count * 1000:5.0f} ms each, {each:5.2f} ms for an undone step{growth}",
             flush=True,
         )
-        former = failures
+        former = each
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"memory: {own:.0f} MB, largest copy {largest:.0f} MB, most of it shared")
@@ -47,16 +50,20 @@ def stack(count: int) -> Version:
     return read_version(Template({"Resources": resources}))
 
 
-def seconds(new: Version, failures: str) -> float:
+def seconds(new: Version, failures: Failures) -> float:
     """The seconds of CPU of a rehearsal, with those of the copies of this process."""
     start = cpu()
-    simulate(Request(NONE, new, failures="each" if failures == "each" else "none"))
+    simulate(Request(NONE, new, failures=failures))
     return cpu() - start
 
 
 def cpu() -> float:
-    both = (resource.getrusage(each) for each in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(each.ru_utime + each.ru_stime for each in both)
+    """The seconds of CPU of this process and of all that it has started."""
+    used = 0.0
+    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+        usage = resource.getrusage(who)
+        used += usage.ru_utime + usage.ru_stime
+    return used
 
 
 if __name__ == "__main__":
