@@ -39,6 +39,8 @@ CHANGING = re.compile(
 )
 #: The language of a shown file, by the ending of its name.
 LANGUAGES = {".py": "python", ".json": "json", ".mjs": "javascript", ".sh": "bash"}
+#: What a long rehearsal writes to a log, depending on the time.
+_PROGRESS = re.compile(r"(deploying|deleting|letting) .* \.\.\.$")
 _COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _START_SECONDS = 90
 #: The consoles of all pages. The threads of a simulated account keep the process running until it
@@ -166,7 +168,7 @@ class Console:
 
     def _print(self, command: str, output: str, keep: str) -> None:
         text = _COLORS.sub("", output).replace(str(self.folder), "~/digits").rstrip()
-        lines = [line.rstrip() for line in text.splitlines()]
+        lines = [line.rstrip() for line in text.splitlines() if not _PROGRESS.match(line)]
         kept = [
             part for line in lines if re.search(keep, line) for part in folded(line, self._width)
         ]

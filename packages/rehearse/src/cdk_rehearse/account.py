@@ -14,7 +14,7 @@ from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.processes.children import STDOUT, Finished, run_child
 
 from .behaviour import Behaviour
-from .copies import Copy, Original
+from .copies import Copy, Original, Threads
 from .custom_resources.functions import Answers, Functions
 from .endpoints import endpoint_api, observations
 from .endpoints.components import CopyScaling, InferenceComponents, Runtime
@@ -70,9 +70,10 @@ class SimulatedAccount:
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
         with ExitStack() as cleanup:
             cleanup.enter_context(process.begun(self._account))
-            self._server = server.LoopbackServer(process.APPLICATION)
-            cleanup.callback(self._server.stop)
-            url = self._server.url
+            self.server = server.LoopbackServer(process.APPLICATION)
+            cleanup.callback(self.server.stop)
+            self.threads = Threads()
+            url = self.server.url
             self.api = ServiceApi(url, self._account, self._region, process.APPLICATION)
             self.api.runs_all_functions = self._runs == "python"
             self._assemble()
@@ -144,20 +145,6 @@ class SimulatedAccount:
         }
         physical_ids = [event.physical_id for stack in self.stacks.all for event in stack.events]
         return {**outside(self.api.mentioned, physical_ids), **found}
-
-    def copy(self, copy_process: Callable[[], Copy | Original]) -> Copy | Original:
-        """Copy this process with the account, when no function is running.
-
-        The account of the copy has its own URL and its own functions. What changes in it does not
-        change this one.
-        """
-        self.functions.wait()
-        side = copy_process()
-        if isinstance(side, Original):
-            self._server.start_in_copy()
-            self.api.endpoint_url = self.answers.base_url = self._server.url
-            self.functions.forget_clients()
-        return side
 
     @property
     def endpoint_url(self) -> str:
@@ -296,3 +283,26 @@ class SimulatedAccount:
         return run_child(
             [cdk, *arguments], seconds=300, cwd=cwd, environment=self.environment(), stderr=STDOUT
         )
+
+
+def copy_account(
+    account: SimulatedAccount, copy_process: Callable[[], Copy | Original]
+) -> Copy | Original:
+    """Copy this process with the account, when no function is running.
+
+    The account of the copy has its own URL and its own functions. What changes in it does not
+    change this one.
+
+    Args:
+        account: The account.
+        copy_process: Copies the process, and returns the other side.
+    """
+    account.functions.wait()
+    account.threads.wait_for_others()
+    side = copy_process()
+    if isinstance(side, Original):
+        account.server.start_in_copy()
+        account.threads = Threads()
+        account.api.endpoint_url = account.answers.base_url = account.server.url
+        account.functions.forget_clients()
+    return side

@@ -9,15 +9,18 @@ from __future__ import annotations
 import gc
 import os
 import pickle
-import select
+import selectors
 import signal
 import socket
 import struct
 import sys
 import tempfile
+import threading
+import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -27,10 +30,54 @@ from constructs_triton_core.processes.children import fork_process
 from .errors import StackError
 
 _LENGTH = struct.Struct(">Q")
-_MOST_SECONDS = 900.0
-"""How long a copy may be silent. A rollback takes seconds, on a busy machine minutes."""
+_MOST_SECONDS = 1200.0
+"""How long a copy may be silent. A function may run for a quarter of an hour, the other changes of
+a resource take seconds."""
+_MORE_SECONDS = 60.0
+"""How much longer the copy may be silent that has copies, since their errors name the step."""
+_ALIVE_SECONDS = 1.0
 _END_SECONDS = 10.0
+_THREADS_SECONDS = 5.0
 _HINT = "run it again, with --failures none if it stops again"
+
+
+@dataclass(frozen=True)
+class Alive:
+    """The other process has no answer yet, but still works."""
+
+
+class Threads:
+    """The threads that this process has now and keeps, beside those of single requests.
+
+    A copy of the process has only the thread that forks. A lock that another one holds at this
+    moment stays locked in the copy for ever. Python's own locks are made anew, those of libraries
+    are not: OpenSSL takes one when a thread ends (``OPENSSL_thread_stop``), after Python has
+    forgotten the thread.
+    """
+
+    def __init__(self) -> None:
+        self._kept = set(threading.enumerate())
+        self._of_libraries = max(0, _running_threads() - len(self._kept))
+
+    def wait_for_others(self) -> None:
+        """Wait until all other threads have ended, at most five seconds."""
+        deadline = time.monotonic() + _THREADS_SECONDS
+        while self._has_others() and time.monotonic() < deadline:
+            time.sleep(0.001)
+
+    def _has_others(self) -> bool:
+        known = threading.enumerate()
+        if not self._kept.issuperset(known):
+            return True
+        return _running_threads() > len(known) + self._of_libraries
+
+
+def _running_threads() -> int:
+    """The number of threads as the system counts them, with those that end just now."""
+    try:
+        return len(os.listdir("/proc/self/task"))  # noqa: PTH208 - no path of them is needed
+    except OSError:  # macOS
+        return threading.active_count()
 
 
 class _Channel:
@@ -68,13 +115,29 @@ class _Channel:
 class Copy(_Channel):
     """A copy of this process, as the original sees it."""
 
-    def __init__(self, pid: int, connection: socket.socket, work: str) -> None:
+    def __init__(
+        self, pid: int, connection: socket.socket, work: str, silent_seconds: float
+    ) -> None:
         super().__init__(connection)
         self.pid = pid
+        self.silent_seconds = silent_seconds
         self._work = work
+        self.heard = time.monotonic()
+
+    def send(self, value: object) -> None:
+        """Send a value to the copy, which may have waited for it for a long time.
+
+        Raises:
+            ConstructsTritonError: the copy has ended.
+        """
+        self.heard = time.monotonic()
+        try:
+            super().send(value)
+        except OSError:
+            raise self._ended() from None
 
     def receive(self) -> Any:
-        """Return the next value; raise the error of the copy.
+        """Return the next value, or :class:`Alive`; raise the error of the copy.
 
         Raises:
             ConstructsTritonError: the copy ended without an answer, or took too long.
@@ -83,10 +146,8 @@ class Copy(_Channel):
         try:
             answer = super().receive()
         except (EOFError, OSError):
-            how = self._how_it_ended()
-            raise ConstructsTritonError(
-                f"the rehearsal stopped: {self._work}, its process ended with {how}; {_HINT}"
-            ) from None
+            raise self._ended() from None
+        self.heard = time.monotonic()
         if isinstance(answer, BaseException):
             raise answer
         return answer
@@ -95,7 +156,7 @@ class Copy(_Channel):
         """Return the error of a copy that takes too long."""
         return ConstructsTritonError(
             f"the rehearsal stopped: {self._work}, its process did not answer for "
-            f"{_MOST_SECONDS:.0f} s; {_HINT}"
+            f"{self.silent_seconds:.0f} s; {_HINT}"
         )
 
     def end(self) -> None:
@@ -123,8 +184,14 @@ class Copy(_Channel):
             if pid:
                 self.pid = 0
                 return os.waitstatus_to_exitcode(status)
-            select.select([], [], [], pause)
+            time.sleep(pause)
         return None
+
+    def _ended(self) -> ConstructsTritonError:
+        how = self._how_it_ended()
+        return ConstructsTritonError(
+            f"the rehearsal stopped: {self._work}, its process ended with {how}; {_HINT}"
+        )
 
     def _how_it_ended(self) -> str:
         code = self._wait(_END_SECONDS)
@@ -141,6 +208,16 @@ class Original(_Channel):
     A context manager: at its end the process ends too, after an error with this error as its
     answer.
     """
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__(connection)
+        self._told = time.monotonic()
+
+    def tell_alive(self) -> None:
+        """Tell the original that this process still works, at most once in a second."""
+        if time.monotonic() - self._told >= _ALIVE_SECONDS:
+            self._told = time.monotonic()
+            self.send(Alive())
 
     def __enter__(self) -> Original:
         return self
@@ -166,28 +243,35 @@ def expect_answer(copies: Sequence[Copy]) -> list[Copy]:
     """Wait until copies have sent something, and return these.
 
     Raises:
-        ConstructsTritonError: none of them has sent anything for a quarter of an hour.
+        ConstructsTritonError: one of them has sent nothing for twenty minutes.
     """
-    ready, _, _ = select.select(copies, [], [], _MOST_SECONDS)
+    longest = min(copies, key=lambda copy: copy.heard + copy.silent_seconds)
+    seconds = max(0.0, longest.heard + longest.silent_seconds - time.monotonic())
+    with selectors.DefaultSelector() as selector:
+        for copy in copies:
+            selector.register(copy, selectors.EVENT_READ, copy)
+        ready = [key.data for key, _ in selector.select(seconds)]
     if not ready:
-        raise copies[0].silent()
+        raise longest.silent()
     return ready
 
 
-def copy_process(work: str, folder: str) -> Copy | Original:
+def copy_process(work: str, folder: str, *, has_copies: bool = False) -> Copy | Original:
     """Fork this process; return the copy in the original, and the original in the copy.
 
     Args:
         work: What the copy does, for messages.
         folder: Where the copy puts temporary files, which the original deletes.
+        has_copies: Whether the copy makes further copies and waits for them.
     """
     ours, theirs = socket.socketpair()
     seconds, _ = signal.getitimer(signal.ITIMER_PROF)
-    # The threads of the simulated account wait for requests, which only functions send.
+    # The other threads wait for requests, which only functions send: see ``Threads``.
     pid = fork_process()
     if pid:
         theirs.close()
-        return Copy(pid, ours, work)
+        more_seconds = _MORE_SECONDS if has_copies else 0.0
+        return Copy(pid, ours, work, _MOST_SECONDS + more_seconds)
 
     ours.close()
     # What exists is never searched for garbage again, which would copy all of its memory.
@@ -203,4 +287,6 @@ def _answerable(error: Exception) -> Exception:
     """An error that can be pickled; the traceback of one that is a bug."""
     if isinstance(error, ConstructsTritonError | StackError):
         return error
+    if isinstance(error, MemoryError):
+        return MemoryError()
     return RuntimeError("".join(traceback.format_exception(error)))

@@ -13,13 +13,17 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
-from typing import Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from constructs_triton_core.visible_text import visible
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 __all__ = [
     "WIDE",
     "Line",
+    "Work",
     "clear_line",
     "print_error",
     "print_json",
@@ -167,14 +171,42 @@ def _line(line: Line, has_colours: bool) -> str:
 _CLEAR = "\r\x1b[2K"
 
 
+class Work:
+    """The line of :func:`show_work`; without a terminal it shows nothing."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self._progress = progress
+
+    def describe(self, description: str) -> None:
+        """Show another description.
+
+        Args:
+            description: What is done now.
+        """
+        if self._progress is not None:
+            self._progress.update(self._progress.task_ids[0], description=visible(description))
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Remove the line while the block prints."""
+        if self._progress is None:
+            yield
+            return
+        self._progress.stop()
+        try:
+            yield
+        finally:
+            self._progress.start()
+
+
 @contextmanager
-def show_work(description: str) -> Iterator[None]:
+def show_work(description: str) -> Iterator[Work]:
     """Show what is done and the elapsed time on standard error, if it is a terminal.
 
     The line disappears.
     """
     if not sys.stderr.isatty():
-        yield
+        yield Work()
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -186,7 +218,7 @@ def show_work(description: str) -> Iterator[None]:
         *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
     ) as work:
         work.add_task(visible(description))
-        yield
+        yield Work(work)
 
 
 def show_line(line: str) -> None:

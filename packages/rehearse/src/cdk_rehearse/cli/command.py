@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from cdk_rehearse.cli.deployed import read_deployed
 from cdk_rehearse.cli.formats import FORMATS, print_rehearsal
+from cdk_rehearse.cli.progress import ShownProgress
 from cdk_rehearse.cli.serve import serve
+from cdk_rehearse.cli.text import failure_lines
 from cdk_rehearse.updates.event_kinds import KINDS
 from constructs_triton_core.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
@@ -15,7 +17,7 @@ from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, pair_argument, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.output_formats import add_format
-from constructs_triton_core.untrusted.terminal import show_work
+from constructs_triton_core.untrusted.terminal import print_lines, show_work
 
 if TYPE_CHECKING:
     from cdk_rehearse.updates.versions import Version
@@ -134,7 +136,9 @@ def run(arguments: argparse.Namespace) -> int:
             raise InvalidValueError("--serve: rehearses nothing; remove OLD, NEW and their options")
         serve(as_json=arguments.output_format == "json", region=arguments.region)
     old, new = _versions(arguments)
-    with show_work("deploying to a simulated account"):
+    is_shown = arguments.output_format == "text" and arguments.output_file is None
+    with show_work("deploying to a simulated account") as work:
+        progress = ShownProgress(work, prints_calm=is_shown)
         found = rehearse(
             old,
             new,
@@ -145,8 +149,12 @@ def run(arguments: argparse.Namespace) -> int:
             parameters=dict(arguments.parameters),
             meanwhile=arguments.meanwhile,
             acknowledge=arguments.acknowledge,
+            progress=progress,
         )
-    print_rehearsal(found, arguments.output_format, arguments.output_file)
+    if progress.is_printed and progress.calm is not None:
+        print_lines(*failure_lines(found, progress.calm))
+    else:
+        print_rehearsal(found, arguments.output_format, arguments.output_file, calm=progress.calm)
     return EXIT_WRONG if found.errors else EXIT_SUCCESS
 
 

@@ -30,30 +30,43 @@ __all__ = ["FORMATS", "print_rehearsal"]
 _MOST_BYTES = 10_000_000
 
 
-def print_rehearsal(found: Rehearsal, output_format: str, output_file: str | None = None) -> None:
-    """Print a rehearsal in a format, or write it to a file."""
-    print_or_write(partial(FORMATS[output_format], found), output_file)
+def print_rehearsal(
+    found: Rehearsal,
+    output_format: str,
+    output_file: str | None = None,
+    *,
+    calm: Rehearsal | None = None,
+) -> None:
+    """Print a rehearsal in a format, or write it to a file.
+
+    Args:
+        found: The rehearsal.
+        output_format: The format.
+        output_file: Where to write it. Default: standard output.
+        calm: What was known of it before steps failed, which a text has first. Default: everything.
+    """
+    print_or_write(partial(FORMATS[output_format], found, calm), output_file)
 
 
-def _print_text(found: Rehearsal) -> None:
-    print_lines(*report_lines(found))
+def _print_text(found: Rehearsal, calm: Rehearsal | None) -> None:
+    print_lines(*report_lines(found, calm))
 
 
-def _print_json(found: Rehearsal) -> None:
+def _print_json(found: Rehearsal, _: Rehearsal | None) -> None:
     document = asdict(found)
     document["problems"] = [each.to_dict() for each in found.problems]
     document["acknowledged"] = [each.to_dict() for each in found.acknowledged]
     print_json(document)
 
 
-def _print_github(found: Rehearsal) -> None:
+def _print_github(found: Rehearsal, calm: Rehearsal | None) -> None:
     """Print a command for each problem, how much is simulated, and the text for the log."""
     print_commands(map(github_command, _rows(found)))
     print_commands(map(github_notice, [coverage_sentence(found), *_way_to_lines(found)]))
-    _print_text(found)
+    _print_text(found, calm)
 
 
-def _print_sarif(found: Rehearsal) -> None:
+def _print_sarif(found: Rehearsal, _: Rehearsal | None) -> None:
     rows = _rows(found)
     driver = {"name": "cdk-rehearse", "version": version("cdk-rehearse")}
     rules = {row.code: _rule(row.code) for row in rows}
@@ -63,7 +76,7 @@ def _print_sarif(found: Rehearsal) -> None:
     print_json(sarif(driver, rules, rows, notes, properties))
 
 
-FORMATS: Mapping[str, Callable[[Rehearsal], None]] = {
+FORMATS: Mapping[str, Callable[[Rehearsal, Rehearsal | None], None]] = {
     "text": _print_text,
     "json": _print_json,
     "sarif": _print_sarif,

@@ -29,8 +29,21 @@ Named = Callable[[str], str]
 """Writes the paths of constructs in place of logical IDs."""
 
 
-def report_lines(found: Rehearsal) -> Iterator[str]:
-    """Yield the lines of a rehearsal: first what it knows, then what becomes of data."""
+def report_lines(found: Rehearsal, calm: Rehearsal | None = None) -> Iterator[str]:
+    """Yield the lines of a rehearsal: first those without failures, then those of failures.
+
+    Args:
+        found: The rehearsal.
+        calm: What was known of it before steps failed. Default: everything.
+    """
+    yield from calm_lines(calm or found)
+    yield from failure_lines(found, calm or found)
+
+
+def calm_lines(found: Rehearsal) -> Iterator[str]:
+    """Yield the lines of what happens without failures: first what the rehearsal knows, then what
+    becomes of data.
+    """
     named = found.named
     yield from _coverage(found)
     yield from _summary(found, named)
@@ -40,11 +53,27 @@ def report_lines(found: Rehearsal) -> Iterator[str]:
         yield ""
         yield from _steps(found, named)
     yield from _problems(found, [each for each in found.problems if each.code not in DATA_CODES])
-    if found.failures:
-        yield ""
-        yield from _failures(found.failures, named)
     yield ""
     yield from _facts(found, named)
+
+
+def failure_lines(found: Rehearsal, calm: Rehearsal) -> Iterator[str]:
+    """Yield the lines that follow those of ``calm``: what happens if a step fails, what depends on
+    AWS, and how many problems there are.
+    """
+    if found.failures:
+        yield ""
+        yield from _failures(found.failures, found.named)
+    printed = {(each.code, each.stack, each.path) for each in calm.problems}
+    added = [each for each in found.problems if (each.code, each.stack, each.path) not in printed]
+    yield from _problems(found, added)
+
+    facts = list(_facts_of_failures(found, calm))
+    if facts and (found.failures or added):
+        yield ""
+    yield from facts
+    if found.failures or added:
+        yield ""
     warnings = len(found.problems) - len(found.errors)
     known = f", {len(found.acknowledged)} acknowledged" if found.acknowledged else ""
     yield f"{_counted(len(found.errors), 'error')}, {_counted(warnings, 'warning')}{known}."
@@ -177,13 +206,20 @@ def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
     yield from _listed("left behind", [_list_of(found.leftovers, named)] if found.leftovers else [])
     yield from _listed("instances", map(named, _instances(found)))
     yield from _listed("way back", _operations(found, named))
-    yield from _listed("depends on AWS", map(named, found.depends_on_aws))
     yield from _listed("not simulated", map(named, shortened_notes(found.not_simulated)))
+    yield from _listed("synth warns", found.synthesis_warnings)
+
+
+def _facts_of_failures(found: Rehearsal, calm: Rehearsal) -> Iterator[str]:
+    """What is known only after the failures."""
+    named = found.named
+    yield from _listed("depends on AWS", map(named, found.depends_on_aws))
+    missed = [each for each in found.not_simulated if each not in calm.not_simulated]
+    yield from _listed("not simulated", map(named, shortened_notes(missed)))
     known = (
         f"{found.place_of(each)} ({each.severity}[{each.code}])" for each in found.acknowledged
     )
     unused = (f"{each} matches no problem; remove it" for each in found.unused_acknowledgements)
-    yield from _listed("synth warns", found.synthesis_warnings)
     yield from _listed("acknowledged", [*map(named, known), *unused])
 
 

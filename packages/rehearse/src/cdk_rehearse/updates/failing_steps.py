@@ -8,12 +8,13 @@ up to their step, and none of them sees what another one left.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from ..copies import Copy, Original, copy_process, expect_answer
+from ..account import copy_account
+from ..copies import Alive, Copy, Original, copy_process, expect_answer
 from ..steps import When
 from .report import GENERATED, FailureEvent, RehearsedStep
 from .trial import Trial
@@ -25,7 +26,7 @@ BOTH = "v1, v2"
 
 
 @dataclass(frozen=True)
-class Event:
+class StepEvent:
     """What can happen in place of the success of a step; ``index`` is its place in the results."""
 
     index: int
@@ -41,18 +42,17 @@ class FailingSteps:
         trial: The account before the deployment.
         events: What can happen.
         folder: Where copies put temporary files.
-        report: Called with the index of each event and the answer of its copy, when it is known.
-        event: What happens in this process; ``None`` unless it is such a copy.
-        original: The process that waits for the answer of this one, if it is such a copy.
+        original: The process that waits for the answer of this one. It gets the index of each event
+            with the answer of its copy, when it is known.
+        event: What happens in this process; ``None`` unless it is the copy of an event.
     """
 
     trial: Trial
-    events: Sequence[Event]
+    events: Sequence[StepEvent]
     folder: str
-    report: Callable[[int, Any], None]
-    event: Event | None = None
-    original: Original | None = None
-    _copies: dict[Copy, Event] = field(default_factory=dict)
+    original: Original
+    event: StepEvent | None = None
+    _copies: dict[Copy, StepEvent] = field(default_factory=dict)
     _waiting: dict[str, list[RehearsedStep]] = field(default_factory=dict)
     _reverted: dict[int, list[str]] = field(default_factory=dict)
 
@@ -65,6 +65,7 @@ class FailingSteps:
             if event.kind == "reverts":
                 self._reverted[event.index] = _changed_endpoints(self.trial, event.step)
 
+        self.trial.watch = lambda _: self.original.tell_alive()
         deployer = self.trial.account.deployer
         deployer.before_change = self._before_change
         deployer.after_change = self._after_change
@@ -77,7 +78,7 @@ class FailingSteps:
         where: TracebackType | None,
     ) -> None:
         """Wait for all answers; end this process if it is a copy, or all copies after an error."""
-        if self.original is not None:
+        if self.event is not None:
             self.original.__exit__(kind, error, where)
         try:
             while self._copies and error is None:
@@ -88,13 +89,13 @@ class FailingSteps:
 
     def answer(self, value: object) -> NoReturn:
         """Send the result of the event of this copy, and end its process."""
-        assert self.original is not None
         with self.original:
             self.original.send(value)
         raise AssertionError("a copy ends with its answer")
 
     def _before_change(self, place: str) -> None:
         """Let SageMaker revert the update of an endpoint that is about to begin."""
+        self.original.tell_alive()
         for event in self._events_at(place):
             if event.kind == "reverts" and self._is_copied(event):
                 account = self.trial.account
@@ -116,25 +117,28 @@ class FailingSteps:
                 return "answers FAILED" if event.kind == "answers FAILED" else "after"
         return None
 
-    def _events_at(self, place: str) -> Iterator[Event]:
+    def _events_at(self, place: str) -> Iterator[StepEvent]:
         """What can happen at the step that is carried out; nothing more in a copy."""
         steps = self._waiting.get(place)
         for event in self.events:
             if steps and event.step == steps[0] and self.event is None:
                 yield event
 
-    def _is_copied(self, event: Event) -> bool:
+    def _is_copied(self, event: StepEvent) -> bool:
         """Copy the process for an event; return whether this is the copy."""
         while len(self._copies) >= _most_copies():
             self._take_answers()
 
         work = f"with step {event.step.number}, {event.step.place}, that {_HAPPENS[event.kind]}"
-        side = self.trial.account.copy(lambda: copy_process(work, self.folder))
+        side = copy_account(self.trial.account, lambda: copy_process(work, self.folder))
         if isinstance(side, Copy):
             self._copies[side] = event
             return False
 
-        # The other copies belong to the original, which ends them.
+        # Nobody else may hold these connections: their end shows that a process has ended.
+        self.original.close()
+        for other in self._copies:
+            other.close()
         self._copies.clear()
         self.event = event
         self.original = side
@@ -143,9 +147,12 @@ class FailingSteps:
     def _take_answers(self) -> None:
         for copy in expect_answer(list(self._copies)):
             answer = copy.receive()
+            if isinstance(answer, Alive):
+                self.original.tell_alive()
+                continue
             event = self._copies.pop(copy)
             copy.forget()
-            self.report(event.index, answer)
+            self.original.send((event.index, answer))
 
 
 _HAPPENS = {

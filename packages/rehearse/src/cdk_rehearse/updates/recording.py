@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ..account import SimulatedAccount
@@ -13,6 +13,7 @@ from ..stacks.stack import Event, Stack
 from ..steps import Step
 from .report import Leftover
 
+_OF_RESOURCES = ("create", "update", "replace", "restore", "delete")
 _REMAINS = ("DELETE_SKIPPED", "DELETE_FAILED")
 
 
@@ -59,19 +60,27 @@ class Recorder:
     account: SimulatedAccount
     stack: str = ""
     moments: list[Moment] = field(default_factory=list)
+    watch: Callable[[str], None] = lambda _: None
+    """Called with the place of a resource, ``STACK/ID``, before and after its change."""
     _is_cleanup: bool = False
 
     def attach(self) -> None:
         """Look at the account after each step from now on."""
         deployer = self.account.deployer
         deployer.inspect, deployer.begin_cleanup = self.inspect, self._begin_cleanup
+        deployer.before_change = self._before_change
 
     def begin(self, stack: str) -> None:
         """Begin an operation on a stack."""
         self.stack, self._is_cleanup = stack, False
 
+    def _before_change(self, place: str) -> None:
+        self.watch(place)
+
     def inspect(self, step: Step) -> None:
         """Record the account as it is after a step."""
+        if step.action in _OF_RESOURCES:
+            self.watch(f"{self.stack}/{step.subject}")
         fleets = self.account.fleets
         readings, counts = len(fleets.readings), len(fleets.counts)
         fleets.inspect(step)

@@ -21,13 +21,16 @@ from .event_kinds import counted, parsed
 from .lookups import expect_looked_up
 from .lost_data import lost_data_problems
 from .places import with_places
+from .progress import Calm, Notify, Progress, Stepping, ignore
 from .report import Rehearsal
 from .synthesis_warnings import added_warnings
 from .template_errors import template_errors
 from .versions import NONE, Failures, Request, Version, construct_paths, read_version
 
-_PROCESS = BoundedProcess("cdk_rehearse.updates.worker:answer")
+_PROCESS = BoundedProcess("cdk_rehearse.updates.worker:answer", has_parts=True)
 _MOST_SECONDS, _MOST_BYTES = 3600.0, 8 * 2**30
+_MOST_SILENT_SECONDS = 1300.0
+"""More than a copy of the process may be silent, since its error names the step."""
 
 
 def rehearse(
@@ -41,6 +44,7 @@ def rehearse(
     parameters: Mapping[str, str] | None = None,
     meanwhile: Iterable[str] = (),
     acknowledge: Iterable[str] = (),
+    progress: Notify = ignore,
 ) -> Rehearsal:
     """Rehearse an update in a simulated account.
 
@@ -61,6 +65,9 @@ def rehearse(
             the kinds.
         acknowledge: Problems that do not count, each as ``CODE`` or ``CODE@PLACE`` with the
             construct path, logical ID, stack or endpoint that the report prints. Default: none.
+        progress: Called with what is known before the rehearsal has ended: each change, then the
+            rehearsal without failures, then each failure. :mod:`cdk_rehearse.updates.progress` has
+            the classes. Default: nothing is called.
 
     Raises:
         TemplateError: a version cannot be read, OLD cannot be deployed, or the update fails on a
@@ -80,17 +87,25 @@ def rehearse(
     events = tuple(meanwhile)
     scaled = [counted(subject) for kind, subject in map(parsed, events) if kind == "fleet"]
     request = Request(before, after, {**(fleets or {}), **dict(scaled)}, failures, orders, events)
+
+    warnings = added_warnings(before, after)
+
+    def reported(found: Rehearsal) -> Rehearsal:
+        found = replace(found, synthesis_warnings=warnings)
+        return acknowledged(with_places(found, before, after), known)
+
+    def notify(each: Progress) -> None:
+        if isinstance(each, Calm):
+            expect_looked_up(each.rehearsal.reason, after)
+            each = replace(each, rehearsal=reported(each.rehearsal))
+        progress(each)
+
     try:
         with template_errors(old, new) as errors:
-            found = _looked_up(request)
+            found = _looked_up(request, notify)
     except TemplateError as error:
         raise _with_lost_data(error, before, after) from None
-    found = replace(
-        found,
-        problems=(*found.problems, *errors.found),
-        synthesis_warnings=added_warnings(before, after),
-    )
-    return acknowledged(with_places(found, before, after), known)
+    return reported(replace(found, problems=(*found.problems, *errors.found)))
 
 
 def _with_lost_data(error: TemplateError, old: Version, new: Version) -> TemplateError:
@@ -167,10 +182,10 @@ def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Ve
     return alone.named(chosen.stacks[0].name), chosen
 
 
-def _looked_up(request: Request) -> Rehearsal:
+def _looked_up(request: Request, notify: Notify) -> Rehearsal:
     """Rehearse; a value that was not looked up in AWS makes the result unknown, not a failure."""
     try:
-        found = _asked(request)
+        found = _asked(request, notify)
     except TemplateError as error:
         expect_looked_up(str(error), request.old)
         raise
@@ -178,14 +193,32 @@ def _looked_up(request: Request) -> Rehearsal:
     return found
 
 
-def _asked(request: Request) -> Rehearsal:
+def _asked(request: Request, notify: Notify) -> Rehearsal:
+    """Rehearse in another process, and hand on what it reports."""
     construct_libraries()  # an imported package of this project may be in the current folder
+    where = ""
+
+    def receive(part: bytes) -> None:
+        nonlocal where
+        each = pickle.loads(part)
+        if isinstance(each, Stepping):
+            where = f"{each.work}, at {each.place}, "
+        if isinstance(each, Calm):
+            where = ""
+        notify(each)
+
     try:
-        data = _PROCESS.call(pickle.dumps(request), seconds=_MOST_SECONDS, memory_bytes=_MOST_BYTES)
+        data = _PROCESS.call(
+            pickle.dumps(request),
+            seconds=_MOST_SECONDS,
+            memory_bytes=_MOST_BYTES,
+            silent_seconds=_MOST_SILENT_SECONDS,
+            receive_part=receive,
+        )
         answer = pickle.loads(data)
     except OverBudgetError as error:
         raise ConstructsTritonError(
-            f"the rehearsal stopped: {error}; rehearse fewer stacks"
+            f"the rehearsal stopped: {where}{error}; rehearse fewer stacks"
         ) from None
     if isinstance(answer, BaseException):
         raise answer

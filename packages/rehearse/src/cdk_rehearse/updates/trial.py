@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
@@ -124,9 +124,13 @@ class Trial:
         return Outcome(status, reason, moments_seen, before, after, tuple(remaining), late)
 
     @property
-    def stack(self) -> str:
-        """The name of the stack that is being deployed or deleted."""
-        return self._recorder.stack
+    def watch(self) -> Callable[[str], None]:
+        """Called with the place of a resource, ``STACK/ID``, before and after its change."""
+        return self._recorder.watch
+
+    @watch.setter
+    def watch(self, watch: Callable[[str], None]) -> None:
+        self._recorder.watch = watch
 
     def _stack(self, name: str) -> Stack:
         """The stack; one whose creation was rolled back is deleted first, as the CDK does."""

@@ -10,6 +10,7 @@ import pickle
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from importlib import import_module
 
 import cdk_rehearse
@@ -18,17 +19,22 @@ from constructs_triton_core.errors import ConstructsTritonError
 from ..errors import StackError
 
 
-def answer(request: bytes) -> bytes:
-    """Return the rehearsal of a ``Request``, or the error that is to be raised."""
+def answer(request: bytes, send: Callable[[bytes], None] = lambda _: None) -> bytes:
+    """Return the rehearsal of a ``Request``, or the error that is to be raised.
+
+    Args:
+        request: The pickled request.
+        send: Called before with each pickled ``Progress``.
+    """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that temporary files are deleted
-    return pickle.dumps(_answer(pickle.loads(request)))
+    return pickle.dumps(_answer(pickle.loads(request), lambda each: send(pickle.dumps(each))))
 
 
-def _answer(request: object) -> object:
+def _answer(request: object, notify: Callable[[object], None]) -> object:
     try:
         _ = cdk_rehearse.SimulatedAccount  # raises MissingDependencyError without moto
         import_module("cdk_rehearse.services.service_api").share_service_models()
-        return import_module("cdk_rehearse.updates.simulation").simulate(request)
+        return import_module("cdk_rehearse.updates.simulation").simulate(request, notify)
     except ConstructsTritonError as error:
         return error
     except StackError as error:

@@ -1,0 +1,328 @@
+"""One pass of a rehearsal, under one behaviour of AWS: the update without failures, the way back,
+the deletion, and then a failure at each step.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
+from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
+from constructs_triton_core.cloud_assembly.template import Resource
+from constructs_triton_core.errors import TemplateError
+
+from ..account import copy_account
+from ..behaviour import CALM, Behaviour
+from ..copies import Alive, Copy, Original, copy_process
+from ..providers import is_custom
+from .analysis import Sequence
+from .callers import caller_problems, calls
+from .coverage import coverage
+from .data_change import DataChanges
+from .data_changes import data_changes
+from .failing_steps import BOTH, FailingSteps, StepEvent
+from .lost_data import lost_data_problems
+from .meanwhile import Meanwhile
+from .possible_refusals import possible_refusals
+from .problems import deletion_problems, failure_problems, revert_problems, update_problems
+from .progress import Attempted, Notify, Stepping, ignore
+from .recording import Moment
+from .report import Failure, FailureEvent, Operation, Problem, Rehearsal, RehearsedStep
+from .scaling_problems import scaling_unknowns
+from .trial import Trial, opened
+from .versions import NONE, Request, Version, construct_paths
+
+Result = tuple[Failure, list[Problem]]
+"""The end of a failure, and its problems."""
+
+
+@dataclass
+class Pass:
+    """A rehearsal under one behaviour of AWS; a context manager that ends what it started.
+
+    After :meth:`begin`, ``calm`` is the rehearsal without failures and ``events`` is what can fail.
+    ``first`` has the problems of ``calm`` that come before those of failures, ``last`` the others.
+    """
+
+    request: Request
+    behaviour: Behaviour
+    notify: Notify = ignore
+    calm: Rehearsal = field(default_factory=lambda: Rehearsal({}))
+    first: tuple[Problem, ...] = ()
+    last: tuple[Problem, ...] = ()
+    events: tuple[StepEvent, ...] = ()
+    _is_begun: bool = False
+    _saved: Copy | None = None
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> Pass:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._saved is not None:
+            self._saved.end()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def begin(self) -> None:
+        """Deploy NEW without failures, OLD again, NEW again, and delete it."""
+        old, new = self.request.old, self.request.new
+        with prepared(self.request, self.behaviour, self.notify) as meanwhile:
+            # The copy waits until it is known what can fail. Before a first deployment there is
+            # nothing to keep, and a later copy has read the service models that NEW needs.
+            if self.request.failures == "each" and old != NONE:
+                self._save(meanwhile)
+            trial = meanwhile.trial
+            known = calls(trial.account)
+            trial.watch = self._watch("deploying NEW")
+            outcome = trial.deploy(new, old)
+            noticed = tuple(caller_problems(known, calls(trial.account)))
+            moments = (*meanwhile.moments, *outcome.moments)
+            calm = Sequence(replace(outcome, moments=moments), meanwhile.before)
+            steps = self._typed(calm.steps())
+            way_back, deletion = self._afterwards(trial, calm)
+            opaque = [
+                f"{what} {', '.join(map(_without_stack, names))}"
+                for what, names in trial.account.not_simulated.items()
+            ]
+        changes = data_changes(old, new)
+        resources, simulated = coverage(old if new == NONE else new, trial.account.not_simulated)
+        declared = {name for _, name in (*declared_resources(old), *declared_resources(new))}
+        self.first = _unique(
+            *lost_data_problems(changes),
+            *update_problems(calm, declared, is_deletion=new == NONE, fleets=self.request.fleets),
+            *possible_refusals(old, new),
+            *(each for each in noticed if each.path),
+        )
+        self.last = () if deletion is None else tuple(deletion_problems(deletion, declared))
+        self.calm = Rehearsal(
+            status=calm.outcome.status,
+            reason=calm.outcome.reason,
+            steps=steps,
+            replaced=calm.replaced(),
+            may_be_replaced=tuple(may_be_replaced(changes)),
+            instances=calm.instances(),
+            callers=tuple(each.message for each in noticed),
+            leftovers=calm.outcome.leftovers,
+            way_back=_operation(way_back),
+            deletion=_operation(deletion),
+            not_simulated=(
+                *opaque,
+                *scaling_unknowns(calm.outcome),
+                *_not_simulated(self.request, calm),
+            ),
+            problems=_unique(*self.first, *self.last),
+            resources=resources,
+            simulated=simulated,
+            construct_paths=construct_paths(old, new),
+            meanwhile=tuple(each.step.subject for each in meanwhile.moments),
+        )
+        if self.request.failures == "each":
+            self.events = tuple(_events(steps, answers=self.behaviour == CALM))
+        self._is_begun = True
+
+    def run(self) -> Rehearsal:
+        """Let each step fail too, and return the rehearsal."""
+        if not self._is_begun:
+            self.begin()
+        results: dict[int, Result] = {}
+        if self.events:
+            for index, result in self._results():
+                results[index] = result
+                self.notify(Attempted())
+        found = [results[event.index] for event in self.events if event.index in results]
+        failures = sorted((each for each, _ in found), key=lambda each: (each.step, each.event))
+        problems = chain.from_iterable(each for _, each in found)
+        missed = [
+            f"the failure of step {event.step.number}, {event.step.logical_id}, which a second "
+            "deployment did not reach"
+            for event in self.events
+            if event.index not in results
+        ]
+        return replace(
+            self.calm,
+            failures=tuple(failures),
+            not_simulated=(*missed, *self.calm.not_simulated),
+            problems=_unique(*self.first, *problems, *self.last),
+        )
+
+    def _typed(self, steps: tuple[RehearsedStep, ...]) -> tuple[RehearsedStep, ...]:
+        """Add the types of resources that a rollback has deleted, from the templates."""
+        declared = {**declared_resources(self.request.old), **declared_resources(self.request.new)}
+        return tuple(
+            replace(
+                each,
+                type=each.type or getattr(declared.get((each.stack, each.logical_id)), "type", ""),
+            )
+            for each in steps
+        )
+
+    def _afterwards(self, trial: Trial, calm: Sequence) -> tuple[Sequence | None, Sequence | None]:
+        """Deploy OLD again, then NEW, and delete it."""
+        old, new = self.request.old, self.request.new
+        if new == NONE or not calm.outcome.is_complete:
+            return None, None
+        way_back = None
+        if old != NONE:
+            trial.watch = self._watch("deploying OLD again")
+            way_back = Sequence(trial.deploy(old, new), _last(calm))
+            trial.watch = self._watch("deploying NEW again")
+            if not (way_back.outcome.is_complete and trial.deploy(new, old).is_complete):
+                return way_back, None
+        trial.watch = self._watch("deleting NEW")
+        return way_back, Sequence(trial.deploy(NONE, new), _last(calm))
+
+    def _watch(self, work: str) -> Callable[[str], None]:
+        return lambda place: self.notify(Stepping(work, place))
+
+    def _save(self, meanwhile: Meanwhile) -> Copy:
+        """Keep the account as it is in a copy of this process, which waits for events."""
+        self._folder = tempfile.TemporaryDirectory(prefix="rehearsal-")
+        folder = self._folder.name
+        side = copy_account(
+            meanwhile.trial.account,
+            lambda: copy_process("while steps fail", folder, has_copies=True),
+        )
+        if isinstance(side, Original):
+            with side:
+                self._let_fail(meanwhile, side, folder)
+        assert isinstance(side, Copy)  # a copy has ended
+        self._saved = side
+        return side
+
+    def _results(self) -> Iterator[tuple[int, Result]]:
+        """Let the copy of OLD deploy NEW, and yield the result of each event."""
+        saved = self._saved
+        if saved is None:
+            with prepared(self.request, self.behaviour, self.notify) as meanwhile:
+                saved = self._save(meanwhile)
+        saved.send(self.events)
+        while (answer := saved.receive()) is not None:
+            if isinstance(answer, Alive):
+                self.notify(answer)
+            else:
+                yield answer
+
+    def _let_fail(self, meanwhile: Meanwhile, original: Original, folder: str) -> None:
+        """Wait for the events, deploy NEW, and send the result of each; the last answer is
+        ``None``.
+        """
+        trial = meanwhile.trial
+        events = original.receive()
+        trial.set_fleets(self.request.fleets)
+        with FailingSteps(trial, events, folder, original) as failing:
+            outcome = trial.deploy(self.request.new, self.request.old)
+            if failing.event is not None:
+                failing.answer(_result(Sequence(outcome, meanwhile.last), failing.event))
+        original.send(None)
+
+
+@contextmanager
+def prepared(
+    request: Request, behaviour: Behaviour, notify: Notify = ignore
+) -> Iterator[Meanwhile]:
+    """Open a trial in which OLD is deployed, the fleets have their sizes and the events have
+    happened.
+    """
+    with opened([request.old, request.new], behaviour) as trial:
+        trial.watch = lambda place: notify(Stepping("deploying OLD", place))
+        outcome = trial.deploy(request.old, NONE)
+        if not outcome.is_complete:
+            raise TemplateError(
+                f"OLD cannot be deployed in the simulated account: {outcome.reason}"
+            )
+        trial.set_fleets(request.fleets)
+        yield Meanwhile(trial, request)
+
+
+def _result(sequence: Sequence, event: StepEvent) -> Result:
+    find = revert_problems if event.kind == "reverts" else failure_problems
+    problems = list(find(sequence, event.step.place, event.step.stack))
+    return _failure(event.step, sequence, event.kind), problems
+
+
+def _events(steps: tuple[RehearsedStep, ...], *, answers: bool) -> Iterator[StepEvent]:
+    """Each step that can fail, then what can happen in place of a failure.
+
+    With ``answers``, a new custom resource also answers FAILED. After an update its physical ID
+    stays the same, whether the response is lost or says FAILED.
+    """
+    changing = [each for each in steps if not each.is_cleanup]
+    created = [each for each in changing if each.action == "create" and answers]
+    custom = [each for each in created if is_custom(each.type)]
+    places: list[tuple[RehearsedStep, FailureEvent]] = [
+        *((each, "fails") for each in changing),
+        *((each, "answers FAILED") for each in custom),
+        *((each, "reverts") for each in changing if _is_update(each)),
+    ]
+    for index, (step, kind) in enumerate(places):
+        yield StepEvent(index, step, kind)
+
+
+def _is_update(step: RehearsedStep) -> bool:
+    """Whether a step gives an endpoint another configuration,
+    as the creation of an adopted one does too.
+    """
+    is_update = step.action == "update" or step.type == ADOPTED_TYPE
+    return is_update and step.type in ENDPOINT_TYPES and BOTH in step.serving.values()
+
+
+def _last(sequence: Sequence) -> Moment | None:
+    return sequence.outcome.moments[-1] if sequence.outcome.moments else sequence.before
+
+
+def _operation(sequence: Sequence | None) -> Operation | None:
+    if sequence is None:
+        return None
+    return Operation(
+        sequence.outcome.last_status, sequence.outcome.reason, sequence.outcome.leftovers
+    )
+
+
+def _failure(step: RehearsedStep, sequence: Sequence, event: FailureEvent) -> Failure:
+    outcome = sequence.outcome
+    serving = sequence.serving(_last(sequence))
+    end = outcome.last_status, outcome.reason, serving, outcome.leftovers
+    return Failure(step.number, step.logical_id, event, *end, place=step.place)
+
+
+def _without_stack(name: str) -> str:
+    """The logical ID of ``<stack>/<logical ID>``; a sentence stays as it is."""
+    return name if " " in name else name.rpartition("/")[2]
+
+
+def _not_simulated(request: Request, calm: Sequence) -> Iterator[str]:
+    """What no rehearsal simulates; of endpoints only if there are any."""
+    has_endpoints = any(each and each.serving for each in (calm.before, *calm.outcome.moments))
+    if not (request.old.has_assets and request.new.has_assets):
+        what = "functions and models" if has_endpoints else "functions"
+        yield f"{what}, which a template alone does not contain; who may read what"
+    of_endpoints = "the start of Triton, the capacity of instance types, " if has_endpoints else ""
+    yield f"{of_endpoints}the time that steps take"
+
+
+def _unique(*problems: Problem) -> tuple[Problem, ...]:
+    """One problem for each code and place."""
+    found: dict[tuple[str, str, str], Problem] = {}
+    for each in problems:
+        found.setdefault((each.code, each.stack, each.path), each)
+    return tuple(found.values())
+
+
+def may_be_replaced(found: DataChanges) -> Iterator[str]:
+    for stack, logical_id, causes in found.may_be_replaced:
+        root, _, nested = stack.partition("/")
+        place = f"{nested}/{logical_id}" if nested else logical_id
+        yield f"{place} in {root}, because of {' and '.join(causes)}"
+
+
+def declared_resources(version: Version) -> dict[tuple[str, str], Resource]:
+    """The resources of all stacks, by stack and logical ID."""
+    stacks = ((stack.name, stack.template.resources.items()) for stack in version.stacks)
+    return {
+        (stack, logical_id): each for stack, resources in stacks for logical_id, each in resources
+    }
