@@ -33,7 +33,7 @@ FIRST_PAGES: Mapping[str, str] = {
 UNLISTED = ("examples/apps/", "source/")
 #: A link to what is read in the repository. The site shows its text, without a page for it.
 IN_REPOSITORY = re.compile(
-    r"\[(?P<text>[^]]+)\]\((?:\.\./)*(?:dev/project/|packages/check/tests/)[^)]*\)"
+    r"\[(?P<text>[^]]+)\]\((?:\.\./)*(?:dev/project/|packages/check/tests/|src/)[^)]*\)"
 )
 #: What a person did not write as a page: texts of the code, outputs, and files of the project.
 GENERATED = (

@@ -120,7 +120,7 @@ def _dependencies_in_a_circle(body: Body) -> bool:
 
 
 def _referenced_resource_removed(body: Body) -> bool:
-    """A resource is gone to which another one still refers."""
+    """The template lacks a resource to which another one still refers."""
     resources = body["Resources"]
     for name in resources:
         others = [each.get("Properties") for key, each in resources.items() if key != name]

@@ -1,4 +1,4 @@
-"""Files are written by one module, or in folders in which nobody else can have put a name."""
+"""Files are written by one module, or in folders in which no other user can have put a name."""
 
 from __future__ import annotations
 
@@ -75,6 +75,7 @@ REASONS: Mapping[str, str] = {
     "tools/operations/adopting/models.py": OWN_FOLDER,
     "tools/operations/adopting/reading.py": OWN_FOLDER,
     "cdk/repository/loaded_models.py": f"{OWN_FOLDER}; {DRAFT}",
+    "cdk/repository/looked_up_models.py": OWN_FOLDER,
     "cdk/repository/model_of_file.py": f"{OWN_FOLDER}: links to files of the user",
     "cdk/repository/several_gpus.py": OWN_FOLDER,
     "cdk/repository/staged_files.py": f"{OWN_FOLDER}; {DRAFT}",

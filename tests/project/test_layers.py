@@ -36,9 +36,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "constructs_triton_core.cloud_assembly": (
         "shapes",
         "evaluation_budget",
+        "unknown_values",
         "loops",
         "template",
-        "unknown_values",
         "address_blocks",
         "intrinsics",
         "placeholders",

@@ -15,7 +15,6 @@ import aws_cdk as cdk
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
-from constructs_triton.cdk.scaling.switched_elements import SwitchedElements
 from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_lookup_dummy
@@ -49,6 +48,9 @@ class OffSwitch(Construct):
             InvalidValueError: the stack would lose the value of the parameter, or the id is not one
                 for a parameter.
         """
+        # It reads templates, and all endpoints know this class.
+        from constructs_triton.cdk.scaling.switched_elements import SwitchedElements  # noqa: PLC0415
+
         stack = cdk.Stack.of(scope)
         _check_stack(stack)
         _check_id(stack, id)

@@ -11,7 +11,7 @@ from cdk_rehearse.existing import mentions
     ("text", "found"),
     [
         ("arn:aws:kms:us-east-1:123456789012:key/0a1b", [("KMS key", "0a1b")]),
-        # The policies of `cdk bootstrap` name this in place of a key of one's own.
+        # The policies of `cdk bootstrap` name this in place of a key of your own.
         ("arn:aws:kms:us-east-1:123456789012:key/AWS_MANAGED_KEY", []),
         ("arn:aws:s3:::cdk-hnb659fds-assets-123456789012-us-east-1", []),
         ("arn:aws:s3:::weights", [("bucket", "weights")]),

@@ -33,13 +33,13 @@ def versions(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_calm_result_comes_before_the_failures(versions: tuple[Path, Path]) -> None:
     """Each change is reported, then the rehearsal without failures, then each failure."""
-    told: list[Progress] = []
-    whole = rehearsing.rehearse(*versions, orders=1, progress=told.append)
-    (calm,) = [each for each in told if isinstance(each, Calm)]
-    place = told.index(calm)
+    reported: list[Progress] = []
+    whole = rehearsing.rehearse(*versions, orders=1, progress=reported.append)
+    (calm,) = [each for each in reported if isinstance(each, Calm)]
+    place = reported.index(calm)
     assert calm.rehearsal == rehearsing.rehearse(*versions, orders=1, failures="none")
-    assert calm.failures == len(whole.failures) == told[place:].count(Attempted()) == 2
-    stepping = [each for each in told[:place] if isinstance(each, Stepping)]
+    assert calm.failures == len(whole.failures) == reported[place:].count(Attempted()) == 2
+    stepping = [each for each in reported[:place] if isinstance(each, Stepping)]
     assert next(each.work for each in stepping if each.place == "S/T2") == "deploying NEW"
     assert stepping[-1].work == "deleting NEW"
 

@@ -50,8 +50,8 @@ class Threads:
     """The threads that this process has now and keeps, beside those of single requests.
 
     A copy of the process has only the thread that forks. A lock that another one holds at this
-    moment stays locked in the copy for ever. Python's own locks are made anew, those of libraries
-    are not: OpenSSL takes one when a thread ends (``OPENSSL_thread_stop``), after Python has
+    moment stays locked in the copy for ever. Python makes its own locks anew, but not those of
+    libraries: OpenSSL takes one when a thread ends (``OPENSSL_thread_stop``), after Python has
     forgotten the thread.
     """
 

@@ -14,6 +14,8 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean, quoted
 from constructs_triton_core.untrusted.regular_files import read_regular
 
+__all__ = ["TomlFile"]
+
 _MAX_BYTES = 64 << 10
 #: Python's reader takes quadratic time for the parts of a key: half a second for as many.
 _MOST_SIGNS = 5_000

@@ -1,7 +1,7 @@
 """Writes files, in the only way in which this project writes where other people may have written.
 
 A repository that was cloned can contain any name as a link, and an archive that was unpacked any
-name as a named pipe. So a file is written under a new name that nobody can know before, which is
+name as a named pipe. So a file is written under a new name that no program can guess, which is
 opened exclusively and never through a link. When it is complete, it is renamed. Renaming replaces
 a link instead of following it, and it is refused here for everything but a regular file: what the
 user would lose, or what the file would become, is better said than guessed.
@@ -81,7 +81,7 @@ def written_whole(
 
     mode = _mode_of_file(path)
     draft = path.parent / f"{DRAFT_PREFIX}{secrets.token_hex(8)}"
-    # Nobody else may read it while it has not the mode of the file that it replaces.
+    # No other user may read it while it has not the mode of the file that it replaces.
     first_mode = 0o666 if mode is None and not is_private else 0o600
     try:
         descriptor = os.open(draft, _COMMON | os.O_CREAT | os.O_EXCL, first_mode)

@@ -135,7 +135,7 @@ class FailingSteps:
             self._copies[side] = event
             return False
 
-        # Nobody else may hold these connections: their end shows that a process has ended.
+        # No other process may hold these connections: their end shows that a process has ended.
         self.original.close()
         for other in self._copies:
             other.close()

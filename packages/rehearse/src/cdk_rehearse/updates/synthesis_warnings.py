@@ -1,7 +1,7 @@
 """The warnings of a synthesis, which ``cdk synth`` prints only for the stacks that it selects.
 
 `cdk synth --quiet` and `cdk deploy` of one stack leave out those of the others, also of all stacks
-in a stage. Whoever only rehearses an assembly would not see them.
+in a stage. Without them here, a person who only rehearses an assembly would not see them.
 """
 
 from __future__ import annotations
