@@ -344,6 +344,12 @@ MISTAKES: dict[str, Mistake] = {
         '"M" + _',
     ),
     "second endpoint": mistake(f'for _ in "ab": {ENSEMBLE}', '"E"', '"E" + _'),
+    "string in place of a list": mistake(
+        ENSEMBLE,
+        '"SUCCESS_NOTIFICATION_TOPIC"',
+        more='async_inference=AsyncInferenceConfig(bucket=s3.Bucket(self, "B"), success_topic='
+        'sns.Topic(self, "T"), include_inference_response_in="SUCCESS_NOTIFICATION_TOPIC")',
+    ),
     "role as in CloudFormation": mistake(
         ENSEMBLE,
         'execution_role_arn="arn:aws:iam::123456789012:role/r"',

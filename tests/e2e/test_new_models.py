@@ -44,15 +44,17 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(["model", "new", "--backend", "ensemble", "both", *steps, *repository]) == 0
     plain = ["--input", "text:BYTES:1", "--input", "n:INT32:1", "--output", "score:FP32:1"]
     assert main([*python, "plain", *plain, *repository]) == 0
+    row = ["--input", "x:FP32:8", "--output", "y:FP32:1", "--max-batch-size", "4"]
+    assert main([*python, "rows", *row, *repository]) == 0
     return folder
 
 
 @pytest.fixture(scope="module")
 def local(models: Path) -> Iterator[LocalEndpoint]:
-    """An endpoint of the ensemble, and one of the plain model."""
+    """An endpoint of the ensemble, and one of each plain model."""
     repository = ModelRepository.from_directory(models)
     builder = AssemblyBuilder(models.parent / "cdk.out")
-    for name in ("both", "plain"):
+    for name in ("both", "plain", "rows"):
         builder.serve_packed(repository, name)
     with LocalEndpoint.from_assembly(builder.write()) as local:
         yield local
@@ -125,3 +127,15 @@ def test_invoke_names_the_tensors_of_the_repository(
         assert expected.format(models / "plain") in capsys.readouterr().err
     assert main([*invoke, *other, *n, "--repository", str(tmp_path)]) == 1
     assert "unexpected inference input 'txet' for model 'plain'" in capsys.readouterr().err
+
+
+def test_hint_about_a_batch_axis_is_followed(
+    local: LocalEndpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A single row looks like more rows than a batch may have. The option of the hint sends it."""
+    row = ",".join(["1"] * 8)
+    request = ["invoke", "rows", "--endpoint-url", local.endpoint_url, "--input", f"x={row}:FP32"]
+    assert main(request) == 1
+    hint = capsys.readouterr().err.strip().rpartition("; add ")[2]
+    assert hint == "--batch"
+    assert main([*request, hint]) == 0

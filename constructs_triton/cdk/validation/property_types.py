@@ -33,9 +33,11 @@ def check_names(property: str, values: object) -> None:
     """
     if isinstance(values, list | tuple) and not is_token(values):
         return
+    fix = 'write for example ["..."]'
+    if isinstance(values, str) and not is_token(values):
+        fix = f'write ["{values}"]'
     raise InvalidValueError(
-        f"{property}: must be a list that is known at synth, got {shown(values)}; "
-        'write for example ["..."]'
+        f"{property}: must be a list that is known at synth, got {shown(values)}; {fix}"
     )
 
 

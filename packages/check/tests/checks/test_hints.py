@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,12 @@ _UTILS = "import triton_python_backend_utils as pb_utils\n"
 
 def _findings(files: Files, directory: Path, target: Target | None = None) -> dict[str, Finding]:
     """The findings of a repository by code, of several with one code the first."""
-    repository = ModelRepository.from_directory(write(files, directory / "models"))
-    found = repository.check(target, is_packed=False).findings
+    return _checked(write(files, directory / "models"), target)
+
+
+def _checked(models: Path, target: Target | None = None) -> dict[str, Finding]:
+    """The same of a folder."""
+    found = ModelRepository.from_directory(models).check(target, is_packed=False).findings
     return {finding.code: finding for finding in reversed(found)}
 
 
@@ -87,6 +92,22 @@ def test_absent_step_does_not_become_another_model(tmp_path: Path) -> None:
     found = _findings(files, tmp_path)["ensemble-unknown-model"]
     assert found.hint == "add its folder beside the folder of the ensemble"
     assert found.fix is None
+
+
+def test_archive_of_a_step_is_unpacked(tmp_path: Path) -> None:
+    """A folder that is there as an archive is no other model, and unpacking it is what the hint
+    asks for.
+    """
+    files = ensemble(pipe(step("decoder", "X", "T"), step("detector", "T", "Y")), decoder=HEAD)
+    found = _findings(files, tmp_path)["ensemble-unknown-model"]
+    assert found.hint == "add its folder beside the folder of the ensemble"
+    assert found.fix is None
+    models = tmp_path / "models"
+    shutil.copytree(models / "decoder", tmp_path / "detector")
+    archive = shutil.make_archive(str(models / "detector"), "zip", tmp_path, "detector")
+    assert "ensemble-unknown-model" in _checked(models)
+    shutil.unpack_archive(archive, models)
+    assert "ensemble-unknown-model" not in _checked(models)
 
 
 def test_misspelled_step_that_is_used_elsewhere_is_a_question(tmp_path: Path) -> None:
