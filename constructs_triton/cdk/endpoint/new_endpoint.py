@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import jsii
-from aws_cdk import RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -16,6 +15,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
+from constructs_triton.cdk.endpoint.endpoint_checks import check_endpoint
 from constructs_triton.cdk.endpoint.endpoint_config import (
     ModelContainer,
     bind_variants,
@@ -23,19 +23,10 @@ from constructs_triton.cdk.endpoint.endpoint_config import (
     make_model,
 )
 from constructs_triton.cdk.endpoint.execution_role import (
-    host_data,
     make_endpoint_role,
-    request_data,
 )
 from constructs_triton.cdk.endpoint.log_group import log_group_name, make_log_group
-from constructs_triton.cdk.endpoint.mode_limits import (
-    check_deployment,
-    check_mode,
-    check_off_switch,
-    check_weights,
-)
 from constructs_triton.cdk.endpoint.network import (
-    check_network,
     created_group,
     make_connections,
     network_ids,
@@ -43,17 +34,12 @@ from constructs_triton.cdk.endpoint.network import (
 from constructs_triton.cdk.endpoint.properties import FleetOptions, RequestOptions, UpdateOptions
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
-from constructs_triton.cdk.endpoint.served_models import ServedModels, check_kept_models
-from constructs_triton.cdk.endpoint.settled_variant import SettledVariant, settle_variants
-from constructs_triton.cdk.options.core_dump import core_dump_data
+from constructs_triton.cdk.endpoint.served_models import ServedModels
+from constructs_triton.cdk.endpoint.settled_variant import SettledVariant
 from constructs_triton.cdk.options.deployment import Deployment, render_deployment
 from constructs_triton.cdk.options.host_options import HostOptions, ResourceOptions
-from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.permissions.alarm_topics import let_alarms_publish
-from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_regions
-from constructs_triton.cdk.permissions.places import alarm_places, check_places
-from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.endpoint_variant import (
@@ -65,7 +51,7 @@ from constructs_triton.cdk.scaling.endpoint_variant import (
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
-from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
+from constructs_triton.cdk.validation.unique_names import register_name
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
@@ -99,51 +85,38 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         log_retention: logs.RetentionDays | None,
     ) -> None:
         name, policy = resource["endpoint_name"], resource["removal_policy"]
-        check_unique_name(scope, id, "endpoint_name", name)
-        check_off_switch(scope, resource, requests, update)
-        if container_metrics:
-            models = models.publish_metrics(_metrics_name(scope, id, name))
-        settled = settle_variants(
-            scope, models, fleet, is_isolated=host["enable_network_isolation"]
-        )
-        _check_kept(settled, policy)
-        check_account(scope, host["role"])
-        findings = [
-            *check_mode(scope, requests, resource["metrics_config"], settled),
-            *check_deployment(
-                update["deployment"], [each.initial_instance_count for each in settled]
-            ),
-            *check_network(scope, host),
-            *check_places(scope, alarm_places(_alarms_of(update["deployment"]))),
-            *check_weights(settled),
-        ]
-        data = [*host_data(host), *request_data(requests), *_dumped(settled)]
-        findings += check_regions(scope, data)
-        asynchronous = requests["async_inference"]
-        recorded = read_recorded(
-            update["verify_responses"], asynchronous, serves_many=models.serves_many
+        checked = check_endpoint(
+            scope,
+            id,
+            models=models,
+            fleet=fleet,
+            host=host,
+            resource=resource,
+            requests=requests,
+            update=update,
+            container_metrics=container_metrics,
         )
         super().__init__(scope, id, physical_name=name)
         self._update = update
-        self._encrypted_data = [each for each in data if each.keys]
-        self._serves_many = models.serves_many
-        self._contents = models.contents
-        self._async_inference = asynchronous
-        self._is_asynchronous = asynchronous is not None
+        self._encrypted_data = checked.encrypted_data
+        self._serves_many = checked.models.serves_many
+        self._contents = checked.models.contents
+        self._async_inference = requests["async_inference"]
+        self._is_asynchronous = self._async_inference is not None
         self._alarms: list[str] = []
         self._connections = make_connections(self, host)
-        self._bound = bind_variants(self, settled)
+        self._bound = bind_variants(self, checked.settled)
         self._execution = make_endpoint_role(
             self, self._bound, host, requests, kept_logs=None if log_retention is None else name
         )
         self._role = self._execution.role
         self._make_resources(host, requests, resource, log_retention)
-        self._make_variants(settled)
+        self._make_variants(checked.settled)
         self._set_deployment()
-        self._add_verification(recorded)
+        self._add_verification(checked.recorded)
         needed = [*self._all_models, self._cfn_endpoint_config, *self._execution.created]
         apply_removal_policy(policy, self._cfn_endpoint, needed=[*needed, *created_group(self)])
-        self._annotate([*findings, *self._execution.findings()])
+        self._annotate([*checked.findings, *self._execution.findings()])
         register_name(self, "endpoint_name", name)
 
     # Endpoints that exist already.
@@ -384,27 +357,3 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
             # A finding of several variants is annotated once, on the endpoint.
             annotate(found_in[0] if len(found_in) == 1 else self, [finding])
         annotate(self, findings)
-
-
-def _metrics_name(scope: Construct, id: str, endpoint_name: str | None) -> str:
-    """Return the endpoint's name in the metrics that its containers publish."""
-    from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
-
-    return metrics_name(scope, id, endpoint_name)
-
-
-def _check_kept(settled: Sequence[SettledVariant], policy: RemovalPolicy | None) -> None:
-    """Check that the stack does not delete models that a kept endpoint still loads."""
-    for variant in settled:
-        for container in (variant.container, *(pool.container for pool in variant.pools)):
-            check_kept_models(container.models, policy)
-
-
-def _dumped(settled: Sequence[SettledVariant]) -> list[DataUnderKeys]:
-    """Return where the containers of the variants write their core dumps."""
-    dumps = [variant.options["core_dump"] for variant in settled]
-    return [core_dump_data(dump) for dump in dumps if dump is not None]
-
-
-def _alarms_of(deployment: Deployment | None) -> Sequence[cloudwatch.IAlarm]:
-    return () if deployment is None else deployment.alarms
