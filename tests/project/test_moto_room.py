@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from workspace import PACKAGES
+from workspace import PACKAGES, imported_names
 
 REHEARSE = PACKAGES["cdk_rehearse"]
 ROOM = REHEARSE.root / "moto_account"
@@ -66,6 +66,16 @@ def _is_private(name: str) -> bool:
 def test_no_module_above_the_room_imports_or_patches_moto(path: Path) -> None:
     """Outside of the room no module of the rehearsal imports moto or names a part of it."""
     assert list(_knowledge(_parsed(path))) == []
+
+
+def test_each_replaced_member_is_declared() -> None:
+    """Only the class of the declarations replaces members, so the table has all of them."""
+    patching = [
+        str(path.relative_to(REHEARSE.root))
+        for path in REHEARSE.modules
+        if "unittest" in {name.partition(".")[0] for name in imported_names(path)}
+    ]
+    assert patching == ["moto_account/differences.py"]
 
 
 def test_no_module_above_the_room_uses_private_members_of_moto() -> None:
