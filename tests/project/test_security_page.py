@@ -49,6 +49,40 @@ TESTS: Mapping[str, Mapping[str, str]] = {
             "test_read_only_file_stops_before_anything_is_written"
         ),
     },
+    "What `check --diff` writes": {
+        "test_fixing.py": "test_diff_says_what_fix_does_with_each_kind_of_link",
+    },
+    (
+        "Files that commands write: reports (`--output-file`), recordings, configurations, plots, "
+        "lock files, saved endpoints, new projects"
+    ): {
+        "test_written_files.py": (
+            "test_only_regular_files_are_replaced test_name_of_the_draft_cannot_be_taken "
+            "test_hard_link_is_not_written_through test_devices_are_written_in_place "
+            "test_failure_leaves_the_old_file"
+        ),
+        "test_fixing.py": "test_report_is_not_written_through_a_link",
+        "test_recorded_requests.py": "test_a_recording_is_not_written_through_a_link",
+        "test_file_writers.py": "test_no_other_module_writes_files",
+    },
+    "What the GitHub Action touches": {
+        "test_automation.py": (
+            "test_action_runs_nothing_of_the_checkout test_inputs_of_the_action_are_never_code "
+            "test_jobs_and_hook_run_nothing_of_the_checkout"
+        ),
+        "test_project_command.py": "test_workflows_run_only_the_app_of_the_checkout",
+    },
+    "Settings of other programs in the folder where a command works": {
+        "test_wheel_installation.py": "test_nothing_of_the_checkout_runs",
+        "test_template_errors.py": "test_settings_of_the_current_folder_run_no_code",
+        "test_environment_safety.py": (
+            "test_setting_that_would_build_packages test_settings_of_indexes_are_used"
+        ),
+    },
+    "Logs and messages that `diagnose` reads": {
+        "test_diagnosis.py": "test_a_long_log_is_bounded",
+        "test_patterns.py": "test_catalogue_of_failures_takes_linear_time",
+    },
     "Model files of protobuf (ONNX)": {
         "test_protobuf_wire.py": (
             "test_work_is_limited test_large_fields_are_not_read "
@@ -207,6 +241,7 @@ TESTS: Mapping[str, Mapping[str, str]] = {
             "test_wildcards_of_policies_are_matched_in_linear_time"
         ),
         "test_nested_stacks.py": "test_values_that_double_fail_the_operation",
+        "test_patterns_of_aws.py": "test_pattern_that_takes_too_long_refuses_nothing",
     },
     "Nested stacks of a simulated account": {
         "test_nested_stacks.py": "test_stack_that_is_nested_in_itself_fails",

@@ -24,7 +24,7 @@ _OWNER = "constructs-triton:owner"
 _PACKS = ("HIPAA.Security", "NIST.800.53.R4", "NIST.800.53.R5", "PCI.DSS.321", "Serverless")
 
 # Statements of the same kind in one role have a number, and parts of a long one another.
-_NUMBER = re.compile(r"(\d+)?(Part\d+)?$")
+_NUMBER = re.compile(r"(?<!\d)(\d+)?(Part\d+)?$")
 _load = facts_of(__package__)
 
 

@@ -23,7 +23,7 @@ _PSEUDO_PARAMETERS = {
 # shorter, or an ARN. Source: the name limits in each service's API reference.
 _LONGEST_ARNS = {"ecr": 320, "kms": 90, "lambda": 130, "s3": 90, "sagemaker": 130, "sns": 310}
 _LONGEST_ARN = 320
-_SUBSTITUTION = re.compile(r"\$\{[^}]*\}")
+_SUBSTITUTION = re.compile(r"\$\{[^}]{0,300}\}")
 
 
 def statement_length(statement: Mapping[str, Any]) -> int:

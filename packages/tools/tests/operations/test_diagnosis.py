@@ -152,6 +152,7 @@ def test_a_long_log_is_bounded() -> None:
     assert ids(f"{MISSING}\n{noise}") == []
     assert ids(f"{noise}\n{MISSING}") == ["py-module-missing"]
     assert ids("\\n" + "x" * 100_000 + MISSING) == []
+    assert diagnose([Message("x" * 20_000 + MISSING, "message")]) == []
 
 
 def test_a_missing_package_names_the_python_of_the_image() -> None:

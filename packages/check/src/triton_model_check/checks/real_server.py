@@ -17,7 +17,7 @@ from triton_model_check.model_config.server_answer import ServerAnswer
 
 _NEEDS_GPU = re.compile(r"libcuda\.so|CUDA-capable|CUDA driver|NVIDIA driver|NVML", re.IGNORECASE)
 #: A call of a Python traceback, as the Python backend writes it.
-_PYTHON_PLACE = re.compile(r"(\S+\.py)\((\d+)\): ")
+_PYTHON_PLACE = re.compile(r"(?<!\S)(\S+\.py)\((\d+)\): ")
 _MISSING_PACKAGE = re.compile(r"No module named '(?P<package>\w+)")
 
 

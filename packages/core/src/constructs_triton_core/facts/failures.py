@@ -11,7 +11,23 @@ from typing import Any, NamedTuple
 
 from constructs_triton_core.facts import load
 
-__all__ = ["Failure", "Rank", "fix_of", "harmless_lines", "known_failures", "unknown_values"]
+__all__ = [
+    "Failure",
+    "Rank",
+    "bounded",
+    "fix_of",
+    "harmless_lines",
+    "known_failures",
+    "unknown_values",
+]
+
+
+_MOST_REPEATED = 500
+"""The most characters, or groups, that a repetition in a pattern of the catalogue matches."""
+_REPEATED = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|(?P<all>\*)|(?P<some>\+)|\{(?P<least>\d+),\}",
+    re.DOTALL,
+)
 
 
 class Rank(IntEnum):
@@ -83,10 +99,31 @@ def known_failures() -> tuple[Failure, ...]:
     return tuple(map(_failure, load("failures")["failures"]))
 
 
+def bounded(pattern: str, most: int = _MOST_REPEATED) -> str:
+    """Return a pattern in which each repetition without an end has one.
+
+    A message is foreign text, of any length. Where a repetition can begin at each character and
+    end at each later one, Python's engine needs quadratic time. With a bound it is linear. An
+    engine that always is, RE2, would be one more compiled dependency, which has no wheels for
+    musl (google-re2 1.1.20251105), and knows no look-around.
+    """
+    return _REPEATED.sub(lambda found: _with_end(found, most), pattern)
+
+
+def _with_end(found: re.Match[str], most: int) -> str:
+    if found["all"]:
+        return f"{{0,{most}}}"
+    if found["some"]:
+        return f"{{1,{most}}}"
+    if found["least"]:
+        return f"{{{found['least']},{most}}}"
+    return found[0]  # an escaped character or a set
+
+
 def _failure(row: dict[str, Any]) -> Failure:
     rank = Rank[row["rank"].upper()]
     # An entry without a pattern is a family of texts, which failure_texts.json lists.
-    pattern = re.compile(row.get("pattern") or re.escape(row["example"]))
+    pattern = re.compile(bounded(row.get("pattern") or re.escape(row["example"])))
     others = tuple(OtherText(**each) for each in row.get("other_texts", ()))
     lists = {name: tuple(row[name]) for name in ("causes", "keywords")}
     return Failure(**{**row, **lists, "rank": rank, "pattern": pattern, "other_texts": others})

@@ -262,7 +262,9 @@ def _name_option(error: errors.InvalidValueError, options: Mapping[str, str]) ->
     place, _, message = str(error).partition(": ")
     if place in options:
         message = re.sub(
-            r"[a-z]+(_[a-z]+)+", lambda keyword: options.get(keyword[0], keyword[0]), message
+            r"(?<![a-z])[a-z]+(_[a-z]+)+",
+            lambda keyword: options.get(keyword[0], keyword[0]),
+            message,
         )
         error.args = (f"{options[place]}: {message}",)
 

@@ -10,10 +10,10 @@ from functools import cache, partialmethod
 from typing import Any
 
 import botocore.session
-import regex  # type: ignore[import-untyped]
 from botocore.model import ServiceModel, Shape
 
 from ..values.stand_ins import is_opaque
+from .patterns_of_aws import PatternError, is_match
 from .policy_documents import policy_text
 
 
@@ -115,10 +115,8 @@ class _Check:
         if pattern is None:
             return
         try:
-            fits = regex.fullmatch(pattern, value, regex.DOTALL) is not None
-        except (
-            regex.error
-        ):  # a pattern that only Java reads; CloudFormation's schema has been checked before
+            fits = is_match(pattern, value, is_whole=True)
+        except PatternError:  # CloudFormation's schema has been checked before
             return
         if not fits:
             self.errors.append(f"{path}: must match {pattern}, got {value!r}")

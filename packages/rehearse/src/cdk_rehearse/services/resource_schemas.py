@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
-import regex  # type: ignore[import-untyped]  # reads \p{L}, which patterns of the schemas use
 
 from constructs_triton_core.cloud_assembly.template import value_at
 from constructs_triton_core.errors import MissingDependencyError
@@ -24,6 +23,7 @@ from constructs_triton_core.spelling import is_misspelling
 from ..errors import TemplateError
 from ..values.stand_ins import is_opaque
 from .conditional_replacements import replaces
+from .patterns_of_aws import PatternError, is_match
 
 BOOLEANS = ("true", "false", "True", "False")
 """The strings that CloudFormation accepts as booleans, as cfn-lint's rule E3012 knows them."""
@@ -243,8 +243,8 @@ def _is_integer(checker: Any, value: Any) -> bool:
 
 
 def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
-    with suppress(regex.error):  # two types of Glue have a range that only Java can read
-        if isinstance(value, str) and regex.search(pattern, value) is None:
+    with suppress(PatternError):  # two types of Glue have a range that only Java can read
+        if isinstance(value, str) and not is_match(pattern, value, is_whole=False):
             yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
 
 

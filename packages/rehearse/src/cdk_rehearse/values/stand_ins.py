@@ -26,7 +26,7 @@ _FACTS: Mapping[str, Any] = json.loads(Path(__file__).with_name("forms.json").re
 _FORMS: Mapping[str, str] = _FACTS["forms"]
 _KNOWN_FORM = re.compile(r"\{(?:account|region|name)\}")
 _MARK = "not-simulated"
-_MARKED = re.compile(rf"{_MARK}-([A-Za-z0-9-]+?)-[0-9a-f]{{6}}(?![0-9a-f])")
+_MARKED = re.compile(rf"{_MARK}-([A-Za-z0-9-]{{1,256}}?)-[0-9a-f]{{6}}(?![0-9a-f])")
 _MOST_OF_A_NAME = 30  # of 64 characters that names of roles may have
 _OF_ARN = re.compile(r"Arn[0-9A-F]{8}$")
 """The end of the name that the CDK gives to an export of an ARN."""

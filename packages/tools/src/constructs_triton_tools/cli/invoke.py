@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 #: Triton's words for an input without the batch axis of a model whose max_batch_size is above 0.
 _MISSING_BATCH_AXIS = "requires a batch dimension to be prepended"
 _TOO_MANY_ROWS = re.compile(r"batch-size must be <= \d+")
-_EXPECTED_SHAPE = re.compile(r"Expected \[([^]]*)\], got \[([^]]*)\]")
+_EXPECTED_SHAPE = re.compile(r"Expected \[([^]]{0,500})\], got \[([^]]{0,500})\]")
 # Triton names the model and at most the wrong tensors. Source: triton core, infer_request.cc.
 _WRONG_NAMES = re.compile(
-    r"(?:unexpected inference (?:in|out)put .*|expected \d+ inputs but got \d+ inputs)"
-    r" for model '([^']+)'"
+    r"(?:unexpected inference (?:in|out)put .{0,500}|expected \d+ inputs but got \d+ inputs)"
+    r" for model '([^']{1,500})'"
 )
 _SHOWN_ELEMENTS = 6
 _DIGEST = re.compile(r"-[0-9a-f]{8}$")

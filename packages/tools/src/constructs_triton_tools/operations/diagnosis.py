@@ -23,6 +23,8 @@ from triton_model_check.facts.images import image_version
 
 #: Where an entry's message occurs, if a container's log can contain it.
 _IN_LOGS = re.compile(r"log:|ModelError|container|docker")
+_MOST_CHARACTERS = 20_000
+"""What is read of one message."""
 _VALUE_CHARACTERS = 200
 _SHOWN_CHARACTERS = 300
 
@@ -134,21 +136,22 @@ def recognize(message: Message) -> Diagnosis | None:
 
     The first line counts; further lines only complete it.
     """
-    found = _by_pattern(message)
+    text = message.text[:_MOST_CHARACTERS]
+    found = _by_pattern(text, is_log=message.is_log)
     if found is not None and found[0].rank is Rank.CAUSE:
-        return _diagnosis(*found, message, find_texts(message.text))
-    texts = find_texts(message.text.partition("\n")[0])
+        return _diagnosis(*found, message, find_texts(text))
+    texts = find_texts(text.partition("\n")[0])
     return _by_text(texts, message) or (found and _diagnosis(*found, message, texts))
 
 
-def _by_pattern(message: Message) -> tuple[Failure, Mapping[str, str | None]] | None:
-    first, _, rest = message.text.partition("\n")
+def _by_pattern(text: str, *, is_log: bool) -> tuple[Failure, Mapping[str, str | None]] | None:
+    first, _, rest = text.partition("\n")
     for failure in known_failures():
-        if not _applies(failure, first, message.is_log):
+        if not _applies(failure, first, is_log):
             continue
         match = failure.pattern.search(first)
         if match is None and rest:
-            match = failure.pattern.search(message.text)
+            match = failure.pattern.search(text)
             if match is not None and (match.start() >= len(first) or match.end() <= len(first)):
                 match = None  # the other lines are messages of their own
         if match is not None:

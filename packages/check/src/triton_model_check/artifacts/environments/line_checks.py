@@ -17,9 +17,10 @@ __all__ = ["check_lines"]
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")  # a line break would begin another line
 _EDITABLE = re.compile(r"-e|--editable")
 _FILE_OPTION = re.compile(r"-[rc]|--(?:requirement|constraint)")
-_URL_WITH_PASSWORD = re.compile(r"://[^/\s@]*:[^/\s@]*[^/\s@}]@")
+_URL_WITH_PASSWORD = re.compile(r"://[^/\s@:]*:[^/\s@]+(?<!\})@")
+_USER = re.compile(r"://[^@]*@")
 _MARKER = re.compile(r"\s;|\s--hash\b")
-_NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*@\s*(.+)")
+_NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\s*+(?:\[[^\]]*\]\s*+)?@\s*+(.+)")
 
 
 def check_lines(place: str, lines: Iterable[str]) -> None:
@@ -45,7 +46,9 @@ def check_lines(place: str, lines: Iterable[str]) -> None:
                 "packages of that file into a requirements.txt"
             )
         if _URL_WITH_PASSWORD.search(line):
-            shown = re.sub(r"://[^@]*@", "://***@", line)
+            # Each "://" is followed by an "@" in this part, so the line is read once.
+            hidden, last, rest = line.rpartition("@")
+            shown = _USER.sub("://***@", hidden + last) + rest
             raise InvalidValueError(
                 f"{place}: contains a password, which the lock file and the archive would contain "
                 f"too, got {shown!r}; remove it from the URL, and put it into ~/.netrc or an "
@@ -69,4 +72,4 @@ def _source(line: str) -> str | None:
     if named is None and not re.search(r"[/\\]|\.(?:whl|zip|gz)\b", requirement.partition(";")[0]):
         return None
     source = (named[1] if named is not None else requirement).partition("#")[0].strip()
-    return re.sub(r"\[[^\]]*\]$", "", source)
+    return re.sub(r"\[[^\[\]]*\]$", "", source)

@@ -1,0 +1,162 @@
+"""Regular expressions take linear time for the text that costs them the most."""
+
+from __future__ import annotations
+
+import ast
+import re
+import time
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
+import pytest
+from pattern_attacks import attacks
+from workspace import PACKAGES, PROJECT
+
+from constructs_triton_core.facts.failures import known_failures
+
+#: In characters. The longer text costs four times as much in linear time, and 16 times in quadratic
+#: time; the bound is between.
+SHORT, LONG, BOUND = 2_000, 8_000, 8
+#: The first text is so short that exponential time shows in it, and does not stop the test.
+SHORTEST, LONGEST_SECONDS = 22, 0.05
+#: What costs less for the short text, in seconds of the processor, cannot be measured, nor hurt.
+CHEAP = 0.0005
+#: Methods that look for a match from each character on.
+SEARCHING = ("search", "findall", "finditer", "sub", "subn", "split")
+ANCHORED = ("match", "fullmatch")
+
+#: Why a pattern may take more than linear time, by its module and name.
+REASONS: Mapping[str, str] = {
+    "constructs_triton_core/cloud_assembly/template.py:_SUBSTITUTION": (
+        "it searches only up to the last closing brace, so that each beginning has an end"
+    ),
+    "triton_model_check/artifacts/environments/line_checks.py:_USER": (
+        "it searches only up to the last @, so that each beginning has an end"
+    ),
+}
+
+
+def cost(pattern: re.Pattern[str], method: str, text: str) -> float:
+    """The processor time of one search, in seconds."""
+    begun = time.process_time()
+    getattr(pattern, method)(text)
+    return time.process_time() - begun
+
+
+def slow(pattern: re.Pattern[str], method: str = "search") -> str:
+    """The beginning of a text for which a pattern takes more than linear time; ``""`` if none."""
+    for shortest in attacks(pattern, SHORTEST):
+        if cost(pattern, method, shortest) > LONGEST_SECONDS:
+            return f"exponential: {shortest!r}"
+    for short, long in zip(attacks(pattern, SHORT), attacks(pattern, LONG), strict=True):
+        before = cost(pattern, method, short)
+        if before < CHEAP:
+            continue
+        before = min(before, cost(pattern, method, short), cost(pattern, method, short))
+        after = cost(pattern, method, long)
+        if after > BOUND * before and min(after, cost(pattern, method, long)) > BOUND * before:
+            return f"{after / before:.0f} times: {long[:50]!r}"
+    return ""
+
+
+def _methods(code: str) -> Iterator[tuple[str, str]]:
+    """The names of patterns with the methods by which they are used."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Attribute) and node.attr in (*SEARCHING, *ANCHORED):
+            owner = node.value
+            if isinstance(owner, ast.Name):
+                yield owner.id, node.attr
+            elif isinstance(owner, ast.Attribute):
+                yield owner.attr, node.attr
+
+
+def _written(code: str) -> Iterator[tuple[str, str, str]]:
+    """The name or line, the method and the text of each pattern that is written as one string."""
+    tree = ast.parse(code)
+    names = {
+        node.value: node.targets[0].id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+            continue
+        owner, text = node.func.value, node.args[0]
+        is_pattern = isinstance(owner, ast.Name) and owner.id == "re"
+        if is_pattern and isinstance(text, ast.Constant) and isinstance(text.value, str):
+            yield names.get(node, str(node.lineno)), node.func.attr, text.value
+
+
+def _patterns() -> Iterator[tuple[str, str, re.Pattern[str]]]:
+    """The place, the method and the pattern of all that the packages search with."""
+    for package in PACKAGES.values():
+        for path in package.modules:
+            code = path.read_text()
+            if "re." not in code:
+                continue
+            place = path.relative_to(PROJECT).as_posix().rpartition("src/")[2]
+            used: dict[str, set[str]] = {}
+            for name, method in _methods(code):
+                used.setdefault(name, set()).add(method)
+            compiled = _compiled(place) if "re.compile" in code else {}
+            for name, pattern in compiled.items():
+                for method in _strictest(used.get(name, set())):
+                    yield f"{place}:{name}", method, pattern
+            for name, method, text in _written(code):
+                if method in (*SEARCHING, *ANCHORED):
+                    for chosen in _strictest({method}):
+                        yield f"{place}:{name}", chosen, re.compile(text)
+
+
+def _compiled(place: str) -> dict[str, re.Pattern[str]]:
+    try:
+        module = import_module(
+            place.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        )
+    except ModuleNotFoundError as error:
+        if error.name != "triton_python_backend_utils":  # only Triton's stub process has it
+            raise
+        return {}
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, re.Pattern) and isinstance(value.pattern, str)
+    }
+
+
+def _strictest(methods: set[str]) -> list[str]:
+    """One that searches stands for all; a pattern that another module uses may be searched with."""
+    if not methods or methods & {*SEARCHING}:
+        return ["search"]
+    return sorted(methods)
+
+
+def test_each_pattern_takes_linear_time() -> None:
+    """None is slow for the text that is made from it to be slow."""
+    found = {
+        f"{place} {method}": reason
+        for place, method, pattern in _patterns()
+        if (reason := slow(pattern, method)) and place not in REASONS
+    }
+    assert found == {}
+
+
+def test_catalogue_of_failures_takes_linear_time() -> None:
+    """A log of another's container, or a message, does not stop ``diagnose``."""
+    found = {each.id: reason for each in known_failures() if (reason := slow(each.pattern))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"deregister\w*auto ?scaling",
+        r"(?P<folder>\S+) does not appear to have a file",
+        r"\s*[+-]?[0-9]+",
+        r"a.*b.*c",
+        r"x(?:[a-z]+\s?)+y",
+    ],
+)
+def test_slow_patterns_are_found(pattern: str) -> None:
+    """The texts are hostile enough."""
+    assert slow(re.compile(pattern))
