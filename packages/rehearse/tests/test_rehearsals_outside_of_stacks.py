@@ -51,6 +51,31 @@ def test_existing_resources_are_assumed_and_named(tmp_path: Path) -> None:
     ]
 
 
+def uploaded(*, instances: int = 1) -> dict[str, Any]:
+    """An endpoint whose model a person uploads to a bucket of the stack."""
+    resources = endpoint()
+    resources["Models"] = {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "uploads"}}
+    statements = resources["Policy"]["Properties"]["PolicyDocument"]["Statement"]
+    statements[0]["Resource"] = "arn:aws:s3:::uploads/*"
+    container = resources["Model"]["Properties"]["PrimaryContainer"]
+    container["ModelDataUrl"] = "s3://uploads/one.tar.gz"
+    resources["Model"].setdefault("DependsOn", []).append("Models")
+    variants = resources["Config"]["Properties"]["ProductionVariants"]
+    variants[0]["InitialInstanceCount"] = instances
+    return resources
+
+
+def test_deployed_version_has_the_objects_that_it_needs(tmp_path: Path) -> None:
+    """What a person has uploaded to a bucket of OLD is there; a bucket that is new is empty."""
+    found = rehearsal(tmp_path, uploaded(), uploaded(instances=2))
+    assert codes(found) == set()
+    assert found.status == {"S": "UPDATE_COMPLETE"}
+
+    first = rehearsal(tmp_path, None, uploaded())
+    assert codes(first) == {"rehearse-update-fails"}
+    assert "Could not access model data at s3://uploads/one.tar.gz: 404" in first.reason
+
+
 def test_existing_role_makes_no_statement_about_readers(tmp_path: Path) -> None:
     """Its own policies are not known; those that the stack adds are attached and removed."""
     found = rehearsal(tmp_path, outside(role=ROLE), outside(role=ROLE, readable="nothing"))
@@ -75,9 +100,10 @@ def test_condition_that_is_not_simulated_is_named(tmp_path: Path) -> None:
 def test_deleted_bucket_is_not_assumed(tmp_path: Path) -> None:
     """A model in a bucket that the stack had and deletes cannot be read any more."""
     bucket = {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "platform"}}
-    found = rehearsal(tmp_path, {"Bucket": bucket, **endpoint()}, {"Bucket": bucket, **outside()})
-    assert found.status == {"S": "UPDATE_ROLLBACK_COMPLETE"}
-    assert "s3://platform/one.tar.gz: 404" in found.reason
+    found = rehearsal(tmp_path, {"Bucket": bucket, **outside()}, outside())
+    assert "rehearse-reader-loses-access" in codes(found)
+    (problem,) = [each for each in found.problems if each.code == "rehearse-reader-loses-access"]
+    assert "s3://platform/one.tar.gz: NoSuchBucket" in problem.message
     assert "existing bucket platform" not in found.not_simulated
 
 

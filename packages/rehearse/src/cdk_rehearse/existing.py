@@ -130,12 +130,26 @@ def assume_sources(api: ServiceApi, resource_type: str, properties: Mapping[str,
 
 def is_placed(api: ServiceApi, bucket: str, prefix: str) -> bool:
     """Return whether a library's function that does not run would place objects there."""
-    return any(
-        bucket == place and prefix.startswith(above)
-        for library in construct_libraries()
-        for each in list(api.opaque.values())
-        for place, above in library.places_of(*each)
-    )
+    return any(bucket == place and prefix.startswith(above) for place, above in _places(api))
+
+
+def _places(api: ServiceApi) -> Iterator[tuple[str, str]]:
+    """The buckets and prefixes where functions of libraries that do not run would place objects."""
+    for library in construct_libraries():
+        for resource in list(api.opaque.values()):
+            yield from library.places_of(*resource)
+
+
+def may_be_filled_outside(api: ServiceApi, bucket: str) -> bool:
+    """Return whether the objects of a bucket are not known, since the stacks have placed none.
+
+    The deployed version has what it needs, such as an object that a person has uploaded. A bucket
+    that the same deployment creates is empty.
+    """
+    found = api.backend("s3").buckets.get(bucket)
+    if found is None or found.keys or bucket in {place for place, _ in _places(api)}:
+        return False
+    return api.filled_outside is None or bucket in api.filled_outside
 
 
 def assumed_maxima(api: ServiceApi, resource_id: str) -> Iterator[int]:

@@ -13,7 +13,13 @@ from typing import Any
 from constructs_triton_core.facts.execution_role import NETWORK_ACTIONS, PULL_ACTIONS
 
 from ..errors import StackError
-from ..existing import is_assumed_bucket, is_assumed_role, is_deleted_repository, is_placed
+from ..existing import (
+    is_assumed_bucket,
+    is_assumed_role,
+    is_deleted_repository,
+    is_placed,
+    may_be_filled_outside,
+)
 from ..moto_account.backends import vpcs_of_groups, vpcs_of_subnets
 from ..moto_account.refusals import NoSuchRoleError
 from ..services.service_api import ServiceApi
@@ -171,7 +177,7 @@ class ExecutionRoleCheck:
         self._expect(role_arn, "s3:GetObject", f"{arn}/{key}", url, {})
         encryption_key = self.access.s3_needs.key_of(f"{arn}/{key}")
         if self.access.s3_needs.object(f"{arn}/{key}") is None and not is_assumed:
-            if not is_placed(self.api, bucket, key):
+            if not is_placed(self.api, bucket, key) and not may_be_filled_outside(self.api, bucket):
                 raise PermissionError(f"Could not access model data at {url}: 404")
             encryption_key = self.access.s3_needs.default_key(bucket)
         if encryption_key is not None:
@@ -190,7 +196,8 @@ class ExecutionRoleCheck:
             )
         self._expect_data(role_arn, bucket, prefix, is_prefix=True)
         keys = self._keys(bucket, prefix)
-        if not keys and is_assumed_bucket(self.api, bucket):
+        is_unknown = is_assumed_bucket(self.api, bucket) or may_be_filled_outside(self.api, bucket)
+        if not keys and is_unknown:
             return
         if not keys or any(key.endswith("/") for key in keys):
             raise PermissionError(

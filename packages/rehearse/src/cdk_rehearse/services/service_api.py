@@ -76,6 +76,10 @@ class ServiceApi:
     """Kind and name of the buckets and roles that were created because they
     exist outside the stacks.
     """
+    filled_outside: frozenset[str] | None = frozenset()
+    """Names of the buckets of the stacks that others may have filled, so that their objects are not
+    known. ``None`` while the deployed version is set up: each bucket that is empty may be one.
+    """
     mentioned: set[tuple[str, str]] = field(default_factory=set)
     """Kind and name of the buckets, roles, keys and networks that properties of resources name."""
     not_simulated: dict[str, list[str]] = field(default_factory=dict)

@@ -230,7 +230,7 @@ def prepared(
     """
     with opened([request.old, request.new], behaviour) as trial:
         trial.watch = lambda place: notify(Stepping("deploying OLD", place))
-        outcome = trial.deploy(request.old, NONE)
+        outcome = trial.set_up(request.old)
         if not outcome.is_complete:
             raise TemplateError(
                 f"OLD cannot be deployed in the simulated account: {outcome.reason}"

@@ -76,12 +76,31 @@ class Trial:
         self._recorder = Recorder(account)
         self._recorder.attach()
         self._published: set[Path] = set()
+        self._filled: set[str] = set()
         account.execution_roles.knows_models = reads
 
     def deploy(
         self, version: Version, former: Version, behaviour: Behaviour | None = None
     ) -> Outcome:
         """Deploy a version over a former one, and delete the stacks that it no longer has."""
+        self.account.api.filled_outside = frozenset(self._buckets(filled=False)) - self._filled
+        outcome = self._deploy(version, former, behaviour)
+        self._filled |= self._buckets(filled=True)
+        return outcome
+
+    def set_up(self, version: Version) -> Outcome:
+        """Deploy the version that is deployed in AWS, where others may have filled its buckets."""
+        self.account.api.filled_outside = None
+        outcome = self._deploy(version, Version(()), None)
+        self._filled |= self._buckets(filled=True)
+        return outcome
+
+    def _buckets(self, *, filled: bool) -> set[str]:
+        """The names of the buckets with objects, or of those without."""
+        found = self.account.api.backend("s3").buckets
+        return {name for name, bucket in found.items() if bool(bucket.keys) is filled}
+
+    def _deploy(self, version: Version, former: Version, behaviour: Behaviour | None) -> Outcome:
         kept = {each.name for each in version.stacks}
         removed = [each.name for each in reversed(former.stacks) if each.name not in kept]
         self.account.behaviour = behaviour or self.account.behaviour
