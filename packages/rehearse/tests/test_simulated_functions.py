@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,10 @@ from botocore.exceptions import ClientError
 from shared_endpoint import trust
 
 from cdk_rehearse import SimulatedAccount
+from cdk_rehearse.account import copy_account
 from cdk_rehearse.construct_libraries import library_handler
+from cdk_rehearse.copies import Copy, Original, copy_process
+from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_functions")]
@@ -149,3 +153,53 @@ def test_permission_that_no_table_has_refuses_nothing() -> None:
         assert aws.not_simulated["policies:"] == [
             "whether dynamodb:ListTables is allowed is not known"
         ]
+
+
+WRITER = """
+import boto3
+def handler(event, context):
+    boto3.client("s3").create_bucket(Bucket="of-the-function")
+"""
+ENDLESS = """
+def handler(event, context):
+    while True:
+        pass
+"""
+
+
+def test_function_of_a_copy_changes_the_copy(tmp_path: Path) -> None:
+    """In a copy of the account, a function calls the services of the copy."""
+    with SimulatedAccount(functions="python") as aws:
+        create(aws, zipped({"index.py": WRITER}), "index.handler")
+        policy = {
+            "Version": "2012-10-17",
+            "Statement": {"Effect": "Allow", "Action": "s3:*", "Resource": "*"},
+        }
+        aws.client("iam").put_role_policy(
+            RoleName="r", PolicyName="s3", PolicyDocument=json.dumps(policy)
+        )
+        side = copy_account(aws, lambda: copy_process("with a function", str(tmp_path)))
+        if isinstance(side, Original):
+            with side:
+                failed = "FunctionError" in invoke(aws)
+                buckets = aws.client("s3").list_buckets()["Buckets"]
+                side.send((failed, [each["Name"] for each in buckets]))
+        assert isinstance(side, Copy)
+        assert side.receive() == (False, ["of-the-function"])
+        side.forget()
+        assert aws.client("s3").list_buckets()["Buckets"] == []
+
+
+def test_function_that_never_ends_fails_its_step() -> None:
+    """Lambda ends it at its timeout, and CloudFormation waits for no other response."""
+    with SimulatedAccount(functions="python") as aws:
+        create(aws, zipped({"index.py": ENDLESS}), "index.handler")
+        functions = aws.client("lambda")
+        function = functions.update_function_configuration(FunctionName="f", Timeout=1)
+        custom = {
+            "Type": "Custom::Endless",
+            "Properties": {"ServiceToken": function["FunctionArn"]},
+        }
+        stack = aws.stacks.add("S")
+        aws.deployer.deploy(stack, Template({"Resources": {"Endless": custom}}), {})
+        assert "Endless: CloudFormation did not receive a response" in stack.reason
