@@ -9,6 +9,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,28 @@ def test_copy_that_ends_without_an_answer_is_one_error(
     side.end()
     with pytest.raises(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
+
+
+def test_copy_ends_with_its_own_copies(aws: SimulatedAccount, tmp_path: Path) -> None:
+    """A signal ends both at once, so that neither goes on behind the block of the copy."""
+    side = _copied(aws, tmp_path)
+    if isinstance(side, Original):
+        with side:
+            inner = _copied(aws, tmp_path)
+            if isinstance(inner, Copy):
+                side.send(inner.pid)
+            time.sleep(60)
+    assert isinstance(side, Copy)
+    inner_pid = side.receive()
+    started = time.monotonic()
+    side.end()
+    assert time.monotonic() - started < 8
+    with suppress(OSError):
+        while time.monotonic() - started < 30:
+            os.kill(inner_pid, 0)
+            if "Z" in Path(f"/proc/{inner_pid}/stat").read_text().split():
+                return
+        pytest.fail("the inner copy still runs")
 
 
 def test_process_is_copied_when_no_request_is_running(aws: SimulatedAccount) -> None:

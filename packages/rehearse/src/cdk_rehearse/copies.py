@@ -38,6 +38,8 @@ _MORE_SECONDS = 60.0
 _ALIVE_SECONDS = 1.0
 _END_SECONDS = 10.0
 _THREADS_SECONDS = 5.0
+_RUNNING: set[int] = set()
+"""The process IDs of the copies of this process."""
 _HINT = "run it again, with --failures none if it stops again"
 
 
@@ -120,6 +122,7 @@ class Copy(_Channel):
     ) -> None:
         super().__init__(connection)
         self.pid = pid
+        _RUNNING.add(pid)
         self.silent_seconds = silent_seconds
         self._work = work
         self.heard = time.monotonic()
@@ -182,6 +185,7 @@ class Copy(_Channel):
         for pause in [0.001] * 50 + [0.05] * int(seconds * 20):
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
+                _RUNNING.discard(pid)
                 self.pid = 0
                 return os.waitstatus_to_exitcode(status)
             time.sleep(pause)
@@ -266,9 +270,12 @@ def copy_process(work: str, folder: str, *, has_copies: bool = False) -> Copy | 
     """
     ours, theirs = socket.socketpair()
     seconds, _ = signal.getitimer(signal.ITIMER_PROF)
+    # The handler of the original must not run in the copy.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     # The other threads wait for requests, which only functions send: see ``Threads``.
     pid = fork_process()
     if pid:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         theirs.close()
         more_seconds = _MORE_SECONDS if has_copies else 0.0
         return Copy(pid, ours, work, _MOST_SECONDS + more_seconds)
@@ -279,8 +286,21 @@ def copy_process(work: str, folder: str, *, has_copies: bool = False) -> Copy | 
     tempfile.tempdir = folder
     # A forked process has no timer, so the limit on its processor time is set again.
     signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    _RUNNING.clear()
+    signal.signal(signal.SIGTERM, _end_with_copies)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     return Original(theirs)
+
+
+def _end_with_copies(*_: object) -> None:
+    """End this copy and its own copies.
+
+    An exception would leave the block of the copy, if it came at the end of this block.
+    """
+    for pid in _RUNNING:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGTERM)
+    os._exit(1)
 
 
 def _answerable(error: Exception) -> Exception:
