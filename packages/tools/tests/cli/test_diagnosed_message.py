@@ -33,8 +33,39 @@ def test_text_has_cause_and_fix(capsys: pytest.CaptureFixture[str]) -> None:
 def test_unknown_message_is_not_a_success(capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 1: the message was looked at, and no entry of the catalogue matches it."""
     assert main(["diagnose", "--message", "all is well"]) == 1
-    next_step = "give the whole message, or the log of the container with --log-file"
-    assert capsys.readouterr().out == f"no known failure found; {next_step}\n"
+    first, second, *others = capsys.readouterr().out.splitlines()
+    assert first == "cause: not known, no entry of the catalogue fits"
+    assert second.startswith("  next: give the whole message, or the log of the container")
+    assert len(others) <= 1
+
+
+@pytest.mark.parametrize(
+    ("message", "known", "step"),
+    [
+        (
+            'Traceback (most recent call last):\n  File "/models/m/1/model.py", line 9, in f\n'
+            '  File "/usr/lib/python3/dist-packages/x.py", line 3, in g\nBananaError: too ripe',
+            "Python raised BananaError: too ripe, in /models/m/1/model.py, line 9",
+            "look at /models/m/1/model.py, line 9",
+        ),
+        (
+            "E1121 17:53:13.1 1 banana.cc:12] Invalid argument: the banana is straight",
+            "Triton wrote it (banana.cc is a file of the server, not yours); its status "
+            '"Invalid argument" means that a value of the request or of the configuration is '
+            "refused",
+            "collect the log of the container from its start",
+        ),
+    ],
+)
+def test_unknown_message_says_who_wrote_it(
+    message: str, known: str, step: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a cause, the first line says what the form of a message tells, the next what to do;
+    a file of the server or of a package is not blamed on the user.
+    """
+    assert main(["diagnose", "--message", message]) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"no entry of the catalogue fits; {known} next: {step}" in printed
 
 
 def test_message_is_diagnosed_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,7 @@ from constructs_triton_tools.operations.endpoint_diagnosis import (
     EndpointDiagnosis,
     diagnose_endpoint,
 )
+from constructs_triton_tools.operations.unknown_message import Reading, read_unknown
 
 if TYPE_CHECKING:
     from constructs_triton_tools.operations.stack_endpoints import StackDiagnosis
@@ -71,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.message is not None:
         _check_alone(arguments, "--message")
         found = _in_message(arguments.message)
-        unknown = f"{_NONE}; give the whole message, or the log of the container with --log-file"
+        unknown = _unknown(read_unknown(arguments.message))
         return EXIT_SUCCESS if _show_found(arguments, found, unknown) else EXIT_WRONG
     from constructs_triton_tools.operations.stack_endpoints import NoEndpointError, diagnose_stack
 
@@ -172,10 +173,15 @@ def _in_message(text: str) -> list[Diagnosis]:
     return [whole, *(each for each in lines if each.id != whole.id)]
 
 
+def _unknown(reading: Reading) -> str:
+    known = f"; {reading.known}" if reading.known else ""
+    return f"cause: not known, no entry of the catalogue fits{known}\n  next: {reading.step}"
+
+
 def _show_found(
     arguments: argparse.Namespace, found: list[Diagnosis], unknown: str = _NONE
 ) -> list[Diagnosis]:
-    lines = format_diagnoses(found).split("\n") if found else [unknown]
+    lines = (format_diagnoses(found) if found else unknown).split("\n")
     show(arguments, {"diagnoses": [each.to_dict() for each in found]}, *lines)
     return found
 
