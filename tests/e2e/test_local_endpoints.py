@@ -18,6 +18,7 @@ from local_processes import loaded_target_models
 from triton_server import needs_server
 from tritonclient.http import InferenceServerClient, InferInput
 
+from constructs_triton.cli import main
 from constructs_triton_tools.local import LocalEndpoint
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
@@ -179,6 +180,20 @@ def test_a_multi_model_endpoint_loads_on_first_use(
         return counted[target_model] >= 1
 
     assert eventually(is_counted)  # Triton answers a request before it counts it
+
+
+def test_models_of_a_local_run_are_warmed(
+    local: LocalEndpoint, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The models are loaded without a Region and credentials; one that Triton refuses is an
+    error.
+    """
+    for name in ("AWS_DEFAULT_REGION", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    warm = ("models", "warm", "Multi", "--endpoint-url", local.endpoint_url, "--model")
+    assert main([*warm, "root.tar.gz"]) == 0
+    assert "root.tar.gz: loaded" in capsys.readouterr().out
+    assert main([*warm, "refused.tar.gz"]) != 0
 
 
 def test_gpu_instance_groups_run_on_the_cpu_and_are_reported(

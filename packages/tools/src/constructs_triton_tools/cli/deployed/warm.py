@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Annotated, TypedDict
 
-from constructs_triton_client.transports.model_names import ModelNames
+from constructs_triton_client.transports.model_names import ModelNames, find_index
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
@@ -55,16 +55,29 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidValueError(
             "--model: name the models to load, or give --all; exactly one of the two"
         )
+    if arguments.endpoint_url is not None:
+        return _warm_local_run(arguments)
     session = open_session(arguments)
     variant = _multi_model_variant(read_status(session, arguments.endpoint))
     instances = max(1, variant.current_instances or 1)
     calls = arguments.calls or calls_for_most_instances(instances)
-    transport = SageMakerTransport(
-        arguments.endpoint, session=session, endpoint_url=arguments.endpoint_url
-    )
+    transport = SageMakerTransport(arguments.endpoint, session=session)
     targets = _targets(arguments, variant, transport)
     results = [warm_model(transport, target, calls) for target in targets]
     _print(arguments, results, calls, instances)
+    return combined_code(exit_code_of(each.error) for each in results if each.error)
+
+
+def _warm_local_run(arguments: argparse.Namespace) -> int:
+    """Load models of a local run, which has one instance and needs no Region nor credentials."""
+    transport = SageMakerTransport(arguments.endpoint, endpoint_url=arguments.endpoint_url)
+    names = arguments.model
+    if arguments.all:
+        names = sorted(find_index(transport, arguments.endpoint).target_models)
+    known = ModelNames(transport)
+    calls = arguments.calls or 1
+    results = [warm_model(transport, known.archive_of(name), calls) for name in names]
+    _print(arguments, results, calls, 1)
     return combined_code(exit_code_of(each.error) for each in results if each.error)
 
 
