@@ -28,7 +28,7 @@ _TABLE = re.compile(r"\s*(?:\+-[-+]*\+|\| .* \|)\s*$")
 #: A version of a model that begins to load, and one whose load has ended in either way. On
 #: SageMaker, the path of the repository and two colons are before the name.
 _LOADING = re.compile(r"\bloading: (?:\S*::)?(?P<model>[^:\s\"]+):(?P<version>\d+)\"?$")
-#: Some releases only write the version.
+#: Only some releases write the version.
 _LOAD_ENDED = re.compile(
     r"(?:successfully loaded|failed to load) '(?:[^']*::)?(?P<model>[^']+)'"
     r"(?: version (?P<version>\d+))?"
