@@ -23,6 +23,12 @@ test("Failures are counted with the names of their models, and wrong requests ap
   assert.ok(isBad);
 });
 
+test("Calls that are all refused are no good news: nothing is known of the models.", () => {
+  const { text, isBad } = healthOf(stateOf({}, { sums: { recent_calls: 9, recent_errors: 9 } }), null);
+  assert.equal(text, "All 9 calls of the last minute were refused as wrong requests, the message is below");
+  assert.ok(isBad);
+});
+
 test("A model that is not ready yet is named, and its state says what the next call does.", () => {
   assert.deepEqual(healthOf(stateOf({ state: "starting" }), null), { text: "Not ready yet: digits", isBad: false });
   assert.equal(healthOf(stateOf({ state: "not loaded" }), null).text, "1 model is not loaded yet, until the first call");

@@ -52,11 +52,12 @@ export function healthOf(state, wait) {
   const starting = titles(({ target }) => target.state === "starting");
   const waits = wait ? `Requests wait ${milliseconds(wait.queue)} for ${wait.name}, which computes for ${milliseconds(wait.compute)}: it is overloaded` : "";
   const count = `${failures} of ${calls} calls failed in the last minute${names ? `: ${names}` : ""}`;
-  const without = names ? `The last call failed of ${names}` : calls && !waits ? `No model failed in ${calls} calls of the last minute` : "";
-  const wrong = refused ? `${refused} wrong request${refused === 1 ? " was" : "s were"} refused` : "";
+  const isAllRefused = calls > 0 && refused === calls; // then nothing is known of the models
+  const without = names ? `The last call failed of ${names}` : calls && !waits && !isAllRefused ? `No model failed in ${calls} calls of the last minute` : "";
+  const wrong = isAllRefused ? `${calls === 1 ? "The only call of the last minute was refused as a wrong request" : `All ${calls} calls of the last minute were refused as wrong requests`}, the message is below` : refused ? `${refused} wrong request${refused === 1 ? " was" : "s were"} refused` : "";
   const start = starting ? `Not ready yet: ${starting}` : "";
   const unloaded = targets.filter(({ target }) => target.state === "not loaded").length;
-  const isBad = Boolean(failures || names || waits);
+  const isBad = Boolean(failures || names || waits || isAllRefused);
   const load = unloaded && !isBad ? `${unloaded} model${unloaded === 1 ? " is" : "s are"} not loaded yet, until the first call` : "";
   return { text: [waits, failures ? count : without, start, load, wrong].filter(Boolean).join("; "), isBad };
 }
