@@ -43,7 +43,9 @@ def test_fixed_rates_are_measured_and_written(
     files = ("-o", str(tmp_path / "b.csv"), "--plot", str(tmp_path / "b.svg"))
     words = ("digits", "--endpoint-url", server.url, *INPUT, *SHORT, "--rates", "80", "100", *files)
     assert run(*words) == 0
-    out = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr()
+    assert f"constructs-triton plan {tmp_path / 'b.csv'}" in printed.err
+    out = printed.out.splitlines()
     assert out[0].split() == ["rate/s", "good/s", "p50", "ms", "p95", "ms", "p99", "ms", "result"]
     assert [line.split()[0] for line in out[1:3]] == ["80.0", "100.0"]
     assert out[3].startswith("highest rate held: at least ")
@@ -127,12 +129,17 @@ def test_a_variant_is_called_and_named(server: NullServer, tmp_path: Path) -> No
 
 
 def test_errors_are_shown_and_nothing_is_held(
-    server: NullServer, capsys: pytest.CaptureFixture[str]
+    server: NullServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first request of the trial is answered, and those of the test are not: exit code 1."""
+    """The first request of the trial is answered, and those of the test are not: exit code 1, and
+    no plan is proposed.
+    """
     server.status = lambda number: 200 if number == 1 else 503
-    assert run(server.url, *INPUT, *SHORT, "--rates", "80") == 1
-    out = capsys.readouterr().out
+    table = ("-o", str(tmp_path / "b.csv"))
+    assert run(server.url, *INPUT, *SHORT, "--rates", "80", *table) == 1
+    out, notes = capsys.readouterr()
+    assert "wrote" in notes
+    assert "constructs-triton plan" not in notes
     assert "not held:" in out
     assert "x 503: 503" in out
     assert "no rate was held" in out

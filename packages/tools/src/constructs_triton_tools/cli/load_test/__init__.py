@@ -396,7 +396,9 @@ def _write(
             arguments.output, metadata, test.steps, append=arguments.append, started=test.started
         )
         print_note(f"wrote {count} rows to {arguments.output}")
-        load = "--concurrent-streams" if arguments.stream else "--requests-per-second"
-        recommend(f"plan {arguments.output} {load} N")
+        # Without a load that was held, a plan has nothing to choose from.
+        if test.best is not None or arguments.append:
+            load = "--concurrent-streams" if arguments.stream else "--requests-per-second"
+            recommend(f"plan {arguments.output} {load} N")
     if arguments.plot and test.steps:
         plot_load_test(test.steps, arguments.plot, test.limits, title=metadata.configuration)
