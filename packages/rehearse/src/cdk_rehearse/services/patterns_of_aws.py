@@ -1,7 +1,8 @@
 """Compares values of templates with the patterns of AWS's models and schemas.
 
 Some of these patterns take exponential time for values that do not match, such as
-``https://([.\\-_a-zA-Z0-9]+/?){3,1016}``. The value of a foreign template may be such a value on purpose.
+``https://([.\\-_a-zA-Z0-9]+/?){3,1016}``. A foreign template may have
+such a value on purpose.
 """
 
 from __future__ import annotations
