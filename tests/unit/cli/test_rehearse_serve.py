@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import boto3
@@ -162,6 +163,52 @@ def test_served_account_passes_values_to_another_region(first: str) -> None:
     assert found["TopicArn"].endswith(":digits")
     assert "/cdk/exports/Users/Topic is in use by stack(s) Users" in owner["StackStatusReason"]
     assert left == []
+
+
+def role(name: str) -> dict[str, object]:
+    """A role with a name."""
+    principal = {"Service": "lambda.amazonaws.com"}
+    statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": principal}
+    document = {"Version": "2012-10-17", "Statement": statement}
+    properties = {"RoleName": name, "AssumeRolePolicyDocument": document}
+    return {"Type": "AWS::IAM::Role", "Properties": properties}
+
+
+@pytest.mark.e2e
+def test_regions_of_a_served_account_have_one_iam_and_read_each_others_outputs() -> None:
+    """A role exists in all Regions, also in one that starts later, and its name only once."""
+    output = {"StackName": "First", "OutputName": "Name", "Region": "us-east-1"}
+    bodies = {
+        ("First", "us-east-1"): {
+            "Resources": {"Role": role("shared")},
+            "Outputs": {"Name": {"Value": {"Ref": "Role"}}},
+        },
+        ("Second", "eu-west-1"): {
+            "Resources": {"Role": role("of-second")},
+            "Outputs": {"Got": {"Value": {"Fn::GetStackOutput": output}}},
+        },
+        ("Third", "us-west-2"): {"Resources": {"Role": role("of-second")}},
+    }
+    ends = {}
+    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["AWS_ENDPOINT_URL"]
+        for (name, region), body in bodies.items():
+            stacks = client("cloudformation", url, region)
+            stacks.create_stack(StackName=name, TemplateBody=json.dumps(body))
+            # The waiter returns too when a rollback has ended.
+            with suppress(WaiterError):
+                stacks.get_waiter("stack_create_complete").wait(
+                    StackName=name, WaiterConfig={"Delay": 1}
+                )
+            ends[name] = stacks.describe_stacks(StackName=name)["Stacks"][0]
+        roles = {each["RoleName"] for each in client("iam", url, "us-east-1").list_roles()["Roles"]}
+        process.terminate()
+    assert ends["Second"]["StackStatus"] == "CREATE_COMPLETE"
+    assert ends["Second"]["Outputs"][0]["OutputValue"] == "shared"
+    assert ends["Third"]["StackStatus"] == "ROLLBACK_COMPLETE"
+    assert "of-second" in ends["Third"]["StackStatusReason"]
+    assert roles >= {"shared", "of-second"}
 
 
 @pytest.mark.e2e

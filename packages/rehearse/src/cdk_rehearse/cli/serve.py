@@ -22,7 +22,7 @@ def serve(*, as_json: bool, region: str | None, first_url: str | None = None) ->
     Regions start an account there, unless ``first_url`` is that of an account that does so.
     """
     from cdk_rehearse.account import REGION, SimulatedAccount
-    from cdk_rehearse.cli.other_regions import OtherRegions
+    from cdk_rehearse.cli.other_regions import FirstRegion, OtherRegions
 
     # A shell that starts a program in the background lets it ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -30,7 +30,10 @@ def serve(*, as_json: bool, region: str | None, first_url: str | None = None) ->
         signal.signal(number, lambda *_: sys.exit())
     with SimulatedAccount(region=region or REGION) as account, OtherRegions() as others:
         others.first_url = account.endpoint_url
+        others.first_region = account.api.region
         account.cloudformation.elsewhere = None if first_url else others.answer
+        shared = FirstRegion(first_url, account.api.region) if first_url else others
+        account.cloudformation.share_iam = shared.share_iam
         account.api.all_regions_url = first_url or account.endpoint_url
         local_up = f"constructs-triton local up --aws-endpoint-url {account.endpoint_url}"
         fix = f"run `{local_up}`, and call the address that it prints"

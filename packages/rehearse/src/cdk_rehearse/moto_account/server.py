@@ -70,9 +70,12 @@ def patches() -> list[Replacement]:
 
 
 def answered_first_by(
-    reply: Callable[[dict[str, Any], Any, Callable[[], Iterable[bytes]]], Iterable[bytes]],
+    reply: Callable[[dict[str, Any], Any, Callable[[Any], Iterable[bytes]]], Iterable[bytes]],
 ) -> Replacement:
-    """Answer requests by a function of WSGI, which may ask the services instead."""
+    """Answer requests by a function of WSGI, which may ask the services instead.
+
+    It asks them with what begins a response, its own ``start_response`` or another one.
+    """
 
     def around(
         original: Callable[..., Iterable[bytes]],
@@ -80,9 +83,7 @@ def answered_first_by(
         environ: dict[str, Any],
         start_response: Any,
     ) -> Iterable[bytes]:
-        return reply(
-            environ, start_response, lambda: original(application, environ, start_response)
-        )
+        return reply(environ, start_response, lambda start: original(application, environ, start))
 
     return _ANSWERED_FIRST.wrapped_by(around)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -51,6 +51,10 @@ class CloudFormationApi:
         self.region = stacks.api.region
         self.elsewhere: Callable[[str, Request], Response] | None = None
         """Answers a request for another Region. Default: they are refused."""
+        self.share_iam: Callable[[Any, Any, Callable[[Any], Any]], Iterable[bytes]] | None = None
+        """Answers a request to IAM by asking the services, and passes a change on to the other
+        Regions. Default: this is the only Region.
+        """
         self._actions: dict[str, Callable[[_Request], _Answer]] = {
             "DescribeStacks": self._describe_stacks,
             "ListStacks": self._list_stacks,

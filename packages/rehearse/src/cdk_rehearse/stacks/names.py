@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from constructs_triton_core.cloud_assembly.intrinsics import EvaluationBudget, Evaluator
 from constructs_triton_core.cloud_assembly.template import Template
 from constructs_triton_core.cloud_assembly.unknown_values import Unknown, UnknownList
@@ -15,6 +17,7 @@ from ..errors import TemplateError
 from ..providers.opaque import other_attributes
 from ..providers.provider import Deployed
 from ..services.resource_schemas import resource_schema
+from ..services.service_api import client
 from .stack import Stack, Stacks
 
 
@@ -113,12 +116,27 @@ class Names:
             return found.output_values[name]
 
         passed = self._passed_output(f"{stack}.{name}", region or api.region)
+        if passed is None and found is None and api.all_regions_url is not None:
+            passed = self._output_in(region or api.region, stack, name)
         if passed:
             return passed
         # A stack of this account and Region has only the outputs of its template.
         if passed is None and (found is not None or not api.assumes_existing):
             raise TemplateError(f"No output named {name} found in stack {stack}")
         return self._unknown_output(f"{stack}.{name}")
+
+    def _output_in(self, region: str, stack: str, name: str) -> str | None:
+        """An output of a stack in another Region of a served account, or ``None`` without one."""
+        api = self.stacks.api
+        cloudformation = client("cloudformation", api.all_regions_url or "", region)
+        try:
+            described = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
+        except ClientError:
+            return None
+        outputs = {
+            each["OutputKey"]: str(each["OutputValue"]) for each in described.get("Outputs", ())
+        }
+        return outputs.get(name)
 
     def _passed_output(self, output: str, region: str) -> str | None:
         """What a stack of another account or Region passes; this account's comes first."""

@@ -28,7 +28,7 @@ _GLOBAL = ("cloudfront", "iam", "organizations", "route53", "sts")
 
 def patches(api: CloudFormationApi, answers: Answers) -> list[Replacement]:
     """Answer as CloudFormation while the simulated account runs."""
-    return [answered_first_by(partial(_call, partial(_reply, api, answers)))]
+    return [answered_first_by(partial(_call, api, answers))]
 
 
 class LoopbackServer:
@@ -71,16 +71,21 @@ def serving(application: Any) -> Iterator[str]:
 
 
 def _call(
-    reply: Callable[[Request], Response | None],
+    api: CloudFormationApi,
+    answers: Answers,
     environ: Any,
     start: Any,
-    ask_services: Callable[[], Iterable[bytes]],
+    ask_services: Callable[[Any], Iterable[bytes]],
 ) -> Iterable[bytes]:
     try:
-        response = reply(Request(environ))
+        response = _reply(api, answers, Request(environ))
     except ApiError as error:
         return refuse(environ, start, "400 Bad Request", error.code, str(error))
-    return ask_services() if response is None else response(environ, start)
+    if response is not None:
+        return response(environ, start)
+    if api.share_iam is not None and scope_of(environ)[1] == "iam":
+        return api.share_iam(environ, start, ask_services)
+    return ask_services(start)
 
 
 def _reply(api: CloudFormationApi, answers: Answers, request: Request) -> Response | None:
