@@ -148,3 +148,14 @@ def test_custom_resource_under_another_logical_id(
     assert [(change.kind, change.causes) for change in changes] == (
         [("moved", ("B", deletes))] if deletes else []
     )
+
+
+def test_resource_that_an_update_adds_has_no_former_properties() -> None:
+    """A new stage of an API, which nothing names by its text, is no possible refusal."""
+    topic = {"Type": "AWS::SNS::Topic", "Properties": {}}
+    stage = {
+        "Type": "AWS::ApiGateway::Stage",
+        "Properties": {"RestApiId": "a1b2c3", "StageName": "prod"},
+    }
+    old, new = _version({"Topic": topic}), _version({"Topic": topic, "Stage": stage})
+    assert list(possible_refusals(old, new)) == []

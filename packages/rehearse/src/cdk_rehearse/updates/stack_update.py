@@ -66,8 +66,10 @@ class StackUpdate:
                 yield resource, self.old_properties(name), self.new_properties(name)
 
     def old_properties(self, logical_id: str) -> Mapping[str, Any]:
-        """The known properties of a resource before the update."""
-        return {} if self.old is None else known_properties(self.old, logical_id)
+        """The known properties of a resource before the update; none of one that is new."""
+        if self.old is None or logical_id not in self.before:
+            return {}
+        return known_properties(self.old, logical_id)
 
     def new_properties(self, logical_id: str) -> Mapping[str, Any]:
         """The known properties of a resource after the update."""
