@@ -35,7 +35,7 @@ _EFFECTS = ("Allow", "Deny")
 _IGNORES_CASE = ("StringEqualsIgnoreCase", "Bool")
 _EXACT = ("StringEquals", *_IGNORES_CASE)
 _PATTERNS = ("StringLike", "ArnLike", "ArnEquals")
-_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_VARIABLE = re.compile(r"\$\{([^}]{0,500})\}")
 #: The condition keys that a request of a role or a service has or does not have, as the simulated
 #: account makes it: without a value, they are absent. Each other key may have a value in AWS.
 _KNOWN_IF_ABSENT = {

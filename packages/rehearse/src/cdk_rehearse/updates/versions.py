@@ -40,7 +40,7 @@ Failures = Literal["each", "none"]
 _UNKNOWN = ("", "unknown-account", "unknown-region")
 _PATH = "aws:cdk:path"
 _ENDING = re.compile(r"(?<!/Resource)(?<!/Default)(?:/(?:Resource|Default))+$")
-_NESTED_STACK = re.compile(r"([^/]+)\.NestedStack/\1\.NestedStackResource$")
+_NESTED_STACK = re.compile(r"(?<![^/])([^/]+)\.NestedStack/\1\.NestedStackResource$")
 _HINT = "pass a folder that `npx cdk synth` wrote, a template in JSON or YAML, or `none`"
 
 
