@@ -22,7 +22,7 @@ class SignedRequest:
     query: Mapping[str, list[str]]
     headers: Mapping[str, str]
     body: Any
-    """Bytes, or a string if the service's protocol has text."""
+    """Bytes, a string if the service's protocol has text, or what moto has read from it."""
 
     def parameter(self, name: str) -> str:
         """A parameter of the query protocol."""

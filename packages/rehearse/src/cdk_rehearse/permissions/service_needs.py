@@ -66,7 +66,7 @@ def _named(own: str, request: SignedRequest, api: ServiceApi) -> tuple[str, Mapp
         given["FunctionName"] = path.partition("/")[0].rpartition(":")[2]
     elif own == "monitoring:PutMetricData":
         given["Namespace"] = request.parameter("Namespace")
-    elif request.body[:1] == "{":
+    elif isinstance(request.body, str) and request.body[:1] == "{":
         given |= json.loads(request.body)
         given["Name"] = given.get("Name", "").lstrip("/")
         kind, _, rest = str(given.get("ResourceId", "")).partition("/")
