@@ -67,6 +67,13 @@ def shop() -> Resources:
     target = {"ContainerName": "web", "ContainerPort": 80, "TargetGroupArn": {"Ref": "Targets"}}
     network = {"AwsvpcConfiguration": {"Subnets": [{"Ref": "Subnet"}]}}
     forward = {"Type": "forward", "TargetGroupArn": {"Ref": "Targets"}}
+    # The CDK's target of a rule adds this policy to its queue.
+    send = {
+        "Effect": "Allow",
+        "Principal": {"Service": "events.amazonaws.com"},
+        "Action": "sqs:SendMessage",
+        "Resource": _arn("Jobs"),
+    }
     redrive = {"deadLetterTargetArn": _arn("Dead"), "maxReceiveCount": 3}
     empty = {"Fn::GetAtt": ["Emptier", "Arn"]}
     balancer = "ElasticLoadBalancingV2"
@@ -74,6 +81,11 @@ def shop() -> Resources:
         "Orders": _table("Retain"),
         "Dead": _resource("SQS::Queue"),
         "Jobs": _resource("SQS::Queue", RedrivePolicy=redrive),
+        "JobsPolicy": _resource(
+            "SQS::QueuePolicy",
+            Queues=[{"Ref": "Jobs"}],
+            PolicyDocument={"Version": "2012-10-17", "Statement": [send]},
+        ),
         "Role": _resource(
             "IAM::Role", AssumeRolePolicyDocument={"Version": "2012-10-17", "Statement": [trust]}
         ),
