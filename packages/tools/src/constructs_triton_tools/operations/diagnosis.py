@@ -8,8 +8,9 @@ compared with the error texts of Triton's sources. Nothing here reads a file or 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 
 from constructs_triton_core.facts.failure_texts import SourceText, find_texts
 from constructs_triton_core.facts.failures import Failure, Rank, known_failures
@@ -140,15 +141,16 @@ def recognize(message: Message) -> Diagnosis | None:
     found = _by_pattern(text, is_log=message.is_log)
     if found is not None and found[0].rank is Rank.CAUSE:
         return _diagnosis(*found, message, find_texts(text))
-    texts = find_texts(text.partition("\n")[0])
+    first = text.partition("
+")[0]
+    texts = [] if is_informational(first) else find_texts(first)
     return _by_text(texts, message) or (found and _diagnosis(*found, message, texts))
 
 
 def _by_pattern(text: str, *, is_log: bool) -> tuple[Failure, Mapping[str, str | None]] | None:
-    first, _, rest = text.partition("\n")
-    for failure in known_failures():
-        if not _applies(failure, first, is_log):
-            continue
+    first, _, rest = text.partition("
+")
+    for failure in _applying(is_log, is_informational(first)):
         match = failure.pattern.search(first)
         if match is None and rest:
             match = failure.pattern.search(text)
@@ -159,21 +161,28 @@ def _by_pattern(text: str, *, is_log: bool) -> tuple[Failure, Mapping[str, str |
     return None
 
 
-def _by_text(texts: Iterable[SourceText], message: Message) -> Diagnosis | None:
+def _by_text(texts: Sequence[SourceText], message: Message) -> Diagnosis | None:
     """Return the entry of the longest text of Triton's sources that names a cause."""
-    line = message.text.partition("\n")[0]
-    by_id = {failure.id: failure for failure in known_failures()}
+    first = message.text.partition("\n")[0]
+    if not texts:
+        return None
+    applying = {each.id: each for each in _applying(message.is_log, is_informational(first))}
     for text in texts:
-        failure = by_id[text.id]
-        if failure.rank is Rank.CAUSE and _applies(failure, line, message.is_log):
+        failure = applying.get(text.id)
+        if failure is not None and failure.rank is Rank.CAUSE:
             return _diagnosis(failure, {}, message, [text])
     return None
 
 
-def _applies(failure: Failure, line: str, is_log: bool) -> bool:
-    if is_log and not _IN_LOGS.search(failure.where):
-        return False
-    return not is_informational(line) or is_informational(failure.example)
+@cache
+def _applying(is_log: bool, is_information: bool) -> tuple[Failure, ...]:
+    """Return the entries that a line of a log, or another text, can have."""
+    return tuple(
+        failure
+        for failure in known_failures()
+        if (not is_log or _IN_LOGS.search(failure.where))
+        and (not is_information or is_informational(failure.example))
+    )
 
 
 def _diagnosis(
