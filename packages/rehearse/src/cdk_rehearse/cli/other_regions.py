@@ -4,7 +4,7 @@ The state of the simulated services belongs to a process. So the account in the 
 passes on the requests for another Region, whose account starts at the first of them.
 
 IAM has no Regions: each change of it is carried out in the accounts of all Regions. One that
-starts later gets the changes that were made before.
+starts later gets the earlier changes.
 """
 
 from __future__ import annotations
