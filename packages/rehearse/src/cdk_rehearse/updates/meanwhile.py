@@ -44,7 +44,7 @@ class Meanwhile:
 
     def __post_init__(self) -> None:
         present = self.trial.look()
-        self.before = present if present.serving else None
+        self.before = present if present.serving or present.data else None
         self._paths = construct_paths(self.request.old, self.request.new)
         for event in self.request.meanwhile:
             self.moments.append(self.trial.look(Step("meanwhile", self._happen(event))))

@@ -141,15 +141,13 @@ def recognize(message: Message) -> Diagnosis | None:
     found = _by_pattern(text, is_log=message.is_log)
     if found is not None and found[0].rank is Rank.CAUSE:
         return _diagnosis(*found, message, find_texts(text))
-    first = text.partition("
-")[0]
+    first = text.partition("\n")[0]
     texts = [] if is_informational(first) else find_texts(first)
     return _by_text(texts, message) or (found and _diagnosis(*found, message, texts))
 
 
 def _by_pattern(text: str, *, is_log: bool) -> tuple[Failure, Mapping[str, str | None]] | None:
-    first, _, rest = text.partition("
-")
+    first, _, rest = text.partition("\n")
     for failure in _applying(is_log, is_informational(first)):
         match = failure.pattern.search(first)
         if match is None and rest:
