@@ -42,7 +42,7 @@ REPLACED_WITH_ITS_STATEMENTS = (
 # A description has at most 1,000 characters; an ARN has at most 320.
 _MOST_REFERENCES = 2
 # A token in a string, as the CDK writes it there.
-_TOKEN = re.compile(r"\$\{Token\[[^\]]*\]\}")
+_TOKEN = re.compile(r"\$\{Token\[[^\]]{0,100}\]\}")
 _Json = dict[str, Any]
 # A statement with tokens, and the same one resolved.
 _Part = tuple[_Json, _Json]

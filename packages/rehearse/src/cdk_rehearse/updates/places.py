@@ -20,7 +20,7 @@ from .versions import StackVersion, Version
 __all__ = ["with_places"]
 
 _PATH = "aws:cdk:path"
-_ENVIRONMENT = re.compile(r" \(aws://[^)]*\)$")
+_ENVIRONMENT = re.compile(r" \(aws://[^)]{0,200}\)$")
 _OF_ENDPOINT = re.compile(r"(?:endpoint |inference component )?(?P<name>[^, ]+)")
 
 

@@ -51,7 +51,7 @@ _ASCII_LOCALE = "UnicodeEncodeError: 'ascii' codec"
 #: What ends the path of a request, or the line that has it.
 _IN_NO_PATH = re.compile(r"[\x00-\x20\x7f?#]")
 _CRASHES = (signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
-_IMPORT_CALL = re.compile(r" <frozen importlib[^>]*>\(\d+\): \w+")
+_IMPORT_CALL = re.compile(r" <frozen importlib[^>]{0,100}>\(\d+\): \w+")
 # Of an ensemble, the steps are unloaded too.
 _BODIES = {"load": b"{}", "unload": b'{"parameters": {"unload_dependents": true}}'}
 

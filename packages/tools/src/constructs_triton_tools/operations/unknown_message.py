@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 #: A frame of a traceback, in the form of Python and in that of the Python backend.
 _FRAME = re.compile(
-    r"File \"(?P<file>[^\"]+)\", line (?P<line>\d+)"
-    r"|(?P<stub_file>/[^\s(]+\.py)\((?P<stub_line>\d+)\): "
+    r"File \"(?P<file>[^\"]{1,500})\", line (?P<line>\d+)"
+    r"|(?P<stub_file>/[^\s(]{1,500}\.py)\((?P<stub_line>\d+)\): "
 )
 _EXCEPTION = re.compile(r"(?:^|[\s:])(?P<name>[A-Z]\w*(?:Error|Exception)): (?P<text>[^\n]{1,200})")
 #: Triton's own file and line, before a message in its log.

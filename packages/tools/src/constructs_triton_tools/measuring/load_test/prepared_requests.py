@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # What a signature consists of, and what boto3 adds for each attempt. The rest of the headers stays.
 _RENEWED = {"authorization", "x-amz-date", "x-amz-security-token"}
 _PER_ATTEMPT = {"amz-sdk-invocation-id", "amz-sdk-request", "user-agent", "content-length"}
-_SCOPE = re.compile(r"Credential=[^/]+/\d+/([^/]+)/([^/]+)/aws4_request")
+_SCOPE = re.compile(r"Credential=[^/]{1,200}/\d+/([^/]+)/([^/]+)/aws4_request")
 _SHOWN_BYTES = 300
 # SageMaker ends a response stream after 8 minutes.
 _STREAM_SECONDS = 490
