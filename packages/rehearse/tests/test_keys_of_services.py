@@ -166,3 +166,16 @@ def test_queue_outside_of_the_stacks_is_unknown(tmp_path: Path) -> None:
     arn = "arn:aws:sqs:us-east-1:123456789012:of-another-stack"
     rule = {"EventPattern": {"source": ["shop"]}, "Targets": [{"Id": "t", "Arn": arn}]}
     assert refusals(tmp_path, with_key(Rule=("AWS::Events::Rule", rule))) == []
+
+
+@pytest.mark.parametrize("source", ["shop", "warehouse"])
+def test_what_was_refused_before_is_no_finding_of_an_update(tmp_path: Path, source: str) -> None:
+    """An update is silent about a policy that its app lacked before, also without endpoints."""
+    arn = {"Fn::GetAtt": ["Place", "Arn"]}
+
+    def app(name: str) -> Resources:
+        rule = {"EventPattern": {"source": [name]}, "Targets": [{"Id": "t", "Arn": arn}]}
+        return with_key(Place=("AWS::SQS::Queue", {}), Rule=("AWS::Events::Rule", rule))
+
+    found = rehearsal(tmp_path, app("shop"), app(source)).problems
+    assert [each.code for each in found] == []
