@@ -93,7 +93,7 @@ def synthesized_source(source: Any) -> SynthesizedSource:
     constructs have no effect.
 
     Raises:
-        InvalidValueError: it is none of the sources, or is in no app.
+        InvalidValueError: it is none of the sources, is in no app, or is an app without a stack.
         TemplateError: a template cannot be read.
     """
     if isinstance(source, Stage):
@@ -158,4 +158,6 @@ def _app(directory: Path, name: str) -> SynthesizedSource:
         artifact: StackInFolder(assembly.stack(artifact), assembly.directory)
         for assembly, artifact in Assembly(directory).artifacts()
     }
+    if not stacks:
+        raise InvalidValueError(f"{name}: has no stack, so a test of it cannot fail; {_ACCEPTED}")
     return SynthesizedSource(name, stacks, is_app=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -383,6 +384,10 @@ def test_stack_outside_an_app_and_unreadable_template(tmp_path: Path) -> None:
         stable_template(tmp_path / "none.template.json")
 
 
-def test_app_without_an_endpoint_says_what_to_pass() -> None:
-    """A test of an app without stacks fails with what it must be given."""
-    assert "pass a stack with an endpoint, its app" in failure(assert_endpoint, cdk.App())
+@pytest.mark.parametrize(
+    "helper", [stable_template, lambda app: assert_no_replacement(app, app), assert_endpoint]
+)
+def test_app_without_a_stack_is_refused(helper: Callable[[cdk.App], object]) -> None:
+    """A helper that would see nothing says so, since its test could not fail."""
+    with pytest.raises(InvalidValueError, match=r"the app: has no stack, .*; pass a stack"):
+        helper(cdk.App())
