@@ -22,6 +22,7 @@ from constructs_triton.cdk.validation.read_once import (
     duration_of,
     environment_of,
     milliseconds_of,
+    place_of,
     stack_of,
 )
 from constructs_triton_core.errors import InvalidValueError
@@ -143,8 +144,8 @@ class TritonDashboard(_Dashboard):
 
 def _of_environment(scope: Construct, owner: object, row: _Row) -> _Row:
     """Return a row that shows the metrics of the Region and the account of their endpoint."""
-    there = getattr(owner, "env", None)
-    if there is None:  # an interface of the user's own may have none
+    there = place_of(owner)
+    if there is None:
         return row
     here = environment_of(stack_of(scope))
     region = None if is_token(there.region) or there.region == here.region else there.region

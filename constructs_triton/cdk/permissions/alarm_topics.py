@@ -43,6 +43,8 @@ _alarms_of: WeakKeyDictionary[Stack, list[tuple[Construct, cloudwatch.IAlarm]]] 
     WeakKeyDictionary()
 )
 
+_checked_actions: WeakKeyDictionary[Stack, list[cloudwatch.IAlarmAction]] = WeakKeyDictionary()
+
 
 class NotedAlarm(cloudwatch.Alarm):
     """An alarm that notes which kinds of actions it has, so that only these are read later.
@@ -53,6 +55,10 @@ class NotedAlarm(cloudwatch.Alarm):
     action_lists: tuple[str, ...] = ()
     """The attributes with the ARNs of the actions that were added."""
 
+    def __init__(self, scope: Construct, id: str, **properties: Any) -> None:
+        super().__init__(scope, id, **properties)
+        self._stack_of_alarm = stack_of(scope)
+
     def add_alarm_action(self, *actions: cloudwatch.IAlarmAction) -> None:
         """Add actions for the state ALARM.
 
@@ -60,7 +66,7 @@ class NotedAlarm(cloudwatch.Alarm):
             InvalidValueError: an action is in another Region.
         """
         super().add_alarm_action(*actions)
-        self._note("_alarm_action_arns")
+        self._note("_alarm_action_arns", actions)
 
     def add_ok_action(self, *actions: cloudwatch.IAlarmAction) -> None:
         """Add actions for the state OK.
@@ -69,7 +75,7 @@ class NotedAlarm(cloudwatch.Alarm):
             InvalidValueError: an action is in another Region.
         """
         super().add_ok_action(*actions)
-        self._note("_ok_action_arns")
+        self._note("_ok_action_arns", actions)
 
     def add_insufficient_data_action(self, *actions: cloudwatch.IAlarmAction) -> None:
         """Add actions for the state INSUFFICIENT_DATA.
@@ -78,13 +84,20 @@ class NotedAlarm(cloudwatch.Alarm):
             InvalidValueError: an action is in another Region.
         """
         super().add_insufficient_data_action(*actions)
-        self._note("_insufficient_data_action_arns")
+        self._note("_insufficient_data_action_arns", actions)
 
-    def _note(self, name: str) -> None:
+    def _note(self, name: str, actions: Sequence[cloudwatch.IAlarmAction]) -> None:
         if name not in self.action_lists:
             self.action_lists = (*self.action_lists, name)
-        for finding in check_places(self, action_places(getattr(self, name, None) or ())):
+        # Most alarms have the same actions, whose place is the same for all alarms of a stack.
+        checked = _checked_actions.setdefault(self._stack_of_alarm, [])
+        new = [action for action in actions if not any(action is each for each in checked)]
+        if not new:
+            return
+        places = action_places(getattr(self, name, None) or ())
+        for finding in check_places(self._stack_of_alarm, places):
             add_warning(self, finding)
+        checked += new
 
 
 def let_alarms_publish(scope: Construct, alarms: Sequence[cloudwatch.IAlarm]) -> None:

@@ -12,6 +12,8 @@ import re
 from typing import TYPE_CHECKING
 
 import aws_cdk as cdk
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.nag_findings import mark_as_own
@@ -21,8 +23,6 @@ from constructs_triton_core.tokens import is_lookup_dummy
 
 if TYPE_CHECKING:
     from aws_cdk import aws_sagemaker as sagemaker
-    from aws_cdk import aws_scheduler as scheduler
-    from aws_cdk import aws_sqs as sqs
 
     from constructs_triton.cdk.scaling.switch_schedules import SwitchSchedules
 
@@ -100,10 +100,10 @@ class OffSwitch(Construct):
             dead_letter_queue: Queue for updates that were refused until then. Default: none.
 
         Raises:
-            InvalidValueError: a time has the wrong type or form, or the key of the queue is in
+            InvalidValueError: an argument has the wrong type or form, or the key of the queue is in
                 another Region.
         """
-        # The modules of EventBridge Scheduler are large, and most stacks have no schedule.
+        # Most stacks have no schedule.
         from constructs_triton.cdk.scaling.switch_schedules import SwitchSchedules  # noqa: PLC0415
 
         if self._schedules is None:

@@ -13,7 +13,8 @@ from constructs import Construct
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys
 from constructs_triton.cdk.scaling.checks import check_expression
 from constructs_triton.cdk.scaling.switched_elements import elements_of
-from constructs_triton.cdk.validation.property_types import check_type
+from constructs_triton.cdk.validation.arguments import check_known_duration
+from constructs_triton.cdk.validation.property_types import check_has, check_type
 
 _TIME = (
     scheduler.ScheduleExpression,
@@ -41,13 +42,17 @@ class SwitchSchedules:
         """Add the schedules that turn off and on, as ``OffSwitch.add_schedule`` describes.
 
         Raises:
-            InvalidValueError: a time has the wrong type or form, or the key of the queue is in
+            InvalidValueError: an argument has the wrong type or form, or the key of the queue is in
                 another Region.
         """
         for name, time in (("off", off), ("on", on)):
             check_type(name, time, _TIME)
             if time is not None:
                 check_expression(name, time.expression_string)
+        check_known_duration("max_event_age", max_event_age, "cdk.Duration.hours(4)")
+        check_has(
+            "dead_letter_queue", dead_letter_queue, "queue_arn", 'sqs.Queue(self, "Undelivered")'
+        )
         undelivered = _undelivered(dead_letter_queue)
         undelivered.check_region(self._scope)
         role = self._role = self._role or self._make_role()

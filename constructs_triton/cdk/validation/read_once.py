@@ -8,6 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from aws_cdk import Duration, Stack
+from aws_cdk.interfaces import ResourceEnvironment
 from constructs import Construct
 
 
@@ -33,6 +34,15 @@ def environment_of(scope: Construct) -> StackEnvironment:
 @cache
 def _environment(stack: Stack) -> StackEnvironment:
     return StackEnvironment(stack.account, stack.region, stack.partition)
+
+
+@cache
+def place_of(resource: object) -> ResourceEnvironment | None:
+    """Return the account and the Region of a resource: those of its stack, or of its ARN.
+
+    ``None`` for an interface of the user's own that has no ``env``.
+    """
+    return getattr(resource, "env", None)
 
 
 @cache

@@ -98,7 +98,8 @@ def use_everything(construct: Any, caller: iam.IGrantable) -> Iterator[str]:
         except InvalidValueError as error:
             yield f"{name}: {error}"
             continue
-        if isinstance(found, cloudwatch.Metric):
+        # The CDK refuses an alarm of another Region.
+        if isinstance(found, cloudwatch.Metric) and found.region in (None, stack.region):
             cloudwatch.Alarm(
                 stack, f"AlarmOf{name}", metric=found, threshold=1, evaluation_periods=1
             )

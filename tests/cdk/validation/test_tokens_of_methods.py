@@ -18,6 +18,7 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_scheduler as scheduler
 from cdk_apps import write_model, write_repository
 from constructs import Construct
 from test_tokens_everywhere import (
@@ -44,6 +45,7 @@ from constructs_triton import (
     InstancePool,
     InstanceType,
     ModelSource,
+    OffSwitch,
     TritonComponentEndpoint,
     TritonEndpoint,
     TritonInferenceComponent,
@@ -114,6 +116,7 @@ OBJECTS: dict[type, Create] = {
     ContainerInferenceComponent: container,
     TritonComponentEndpoint: host,
     TritonModelRepository: repository,
+    OffSwitch: lambda stack: OffSwitch(stack, "Night"),
 }
 """The classes with methods, and how an object of each is created."""
 
@@ -166,6 +169,7 @@ ARGUMENTS: dict[str, Any] = {
     "fleet": lambda _: Fleet(invocations_per_minute=1000),
     "model": "other",
     "name": "Requests",
+    "off": lambda _: scheduler.ScheduleExpression.cron(hour="20"),
     "plan": lambda _: Capacity(),
     "schedule": lambda _: appscaling.Schedule.cron(hour="8"),
     "scaling_steps": steps,

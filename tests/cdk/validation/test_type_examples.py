@@ -22,10 +22,17 @@ import constructs_triton as library
 from constructs_triton.cdk.validation.written_values import with_value
 from constructs_triton_core.declared_values import declared_values
 from constructs_triton_tools import planning
+from constructs_triton_tools.planning.capacity import Plan
+from triton_model_check.model_repository.builder import ModelRepositoryBuilder
 
 EXAMPLE = re.compile(r"[\w.\[]+\(|[A-Z]\w+\.[A-Z_]+$")
 FOLDER = Path(library.__file__).parent / "cdk"
-NAMES: dict[str, Any] = {"endpoint": library.TritonEndpoint, "aws_cloudwatch_actions": actions}
+NAMES: dict[str, Any] = {
+    "endpoint": library.TritonEndpoint,
+    "aws_cloudwatch_actions": actions,
+    "plan": Plan,
+    "ModelRepositoryBuilder": ModelRepositoryBuilder,
+}
 
 
 def examples() -> Iterator[tuple[str, str]]:
@@ -59,7 +66,7 @@ def named(reference: ast.expr) -> Any:
     assert isinstance(reference, ast.Name)
     if reference.id in NAMES:
         return NAMES[reference.id]
-    if reference.id in ("cloudwatch", "ec2", "iam", "kms", "logs", "s3", "scheduler", "sns"):
+    if reference.id in ("cloudwatch", "ec2", "iam", "kms", "logs", "s3", "scheduler", "sns", "sqs"):
         return getattr(cdk, f"aws_{reference.id}")
     for module in (
         library,

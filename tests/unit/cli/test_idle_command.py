@@ -250,7 +250,7 @@ def test_unknown_price_is_unknown(account: Account, capsys: pytest.CaptureFixtur
     assert shown.count("unknown") == 2
     assert "together" not in shown
     assert (
-        "not read: price of ml.g4dn.xlarge: the price list has none for this Region; use --prices"
+        "not read: price of ml.g4dn.xlarge: the price list has none for eu-west-1; use --prices"
         in shown
     )
 

@@ -55,6 +55,7 @@ def _named(own: str, request: SignedRequest, api: ServiceApi) -> tuple[str, Mapp
     given: dict[str, Any] = {"here": f"{api.region}:{api.account}", "region": api.region}
     given |= {"account": api.account, "registryId": api.account}
     kind = ""
+    is_json = isinstance(request.body, str) and request.body[:1] == "{"
     if (
         own == "sagemaker:InvokeEndpoint"
     ):  # its body belongs to the model, and its path has the name
@@ -64,9 +65,9 @@ def _named(own: str, request: SignedRequest, api: ServiceApi) -> tuple[str, Mapp
     elif own == "lambda:Invoke":
         path = unquote(request.path).partition("/functions/")[2]
         given["FunctionName"] = path.partition("/")[0].rpartition(":")[2]
-    elif own == "monitoring:PutMetricData":
+    elif own == "monitoring:PutMetricData" and not is_json:  # of older releases of botocore
         given["Namespace"] = request.parameter("Namespace")
-    elif isinstance(request.body, str) and request.body[:1] == "{":
+    elif is_json:
         given |= json.loads(request.body)
         given["Name"] = given.get("Name", "").lstrip("/")
         kind, _, rest = str(given.get("ResourceId", "")).partition("/")
