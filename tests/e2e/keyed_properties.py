@@ -35,8 +35,9 @@ from constructs_triton_core.errors import InvalidValueError
 STACK = "Keyed"
 KEYED = ("IKey", "IBucket", "ITopic", "IQueue", "IAlarmAction", "IAlarm")
 SCHEDULE = scheduler.ScheduleExpression.cron(hour="20", minute="0")
-OF_ANOTHER_TEST = ("from_", "grant_")
-"""Methods that create nothing under a key; the Regions and keys of sources have tests of their own.
+OF_ANOTHER_TEST = ("from_", "grant_", "add_adapter")
+"""Methods that create nothing under a key; the Regions and keys of sources have tests of their own,
+and so has the key of the asset bucket, which an adapter is given.
 """
 
 
