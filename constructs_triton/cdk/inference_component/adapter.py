@@ -69,16 +69,7 @@ class LoraAdapter(InferenceComponentBase):
         inference_component_name: str | None,
         asset_encryption_key: kms.IKey | None,
     ) -> None:
-        if source is None:
-            raise InvalidValueError(
-                'source: is required, got None; write for example "adapters/german"'
-            )
-        check_type("source", source, ((str, PathLike, ModelSource), '"adapters/german"'))
-        if is_token(source):
-            raise InvalidValueError(
-                f"source: must be a path that is known at synth, got {shown(source)}; write for "
-                'example "adapters/german", or ModelSource.from_bucket(bucket, "german.tar.gz")'
-            )
+        _check_source(source)
         if inference_component_name is not None:
             check_name(
                 "inference_component_name",
@@ -168,6 +159,20 @@ class LoraAdapter(InferenceComponentBase):
             allow("LoadModel", ["s3:GetObject"], [asset.object_arn], conditions),
             *decrypt_statements("DecryptModel", *keys),
         ]
+
+
+def _check_source(source: object) -> None:
+    """Check that the files of the adapter are given, and where they are."""
+    if source is None:
+        raise InvalidValueError(
+            'source: is required, got None; write for example "adapters/german"'
+        )
+    check_type("source", source, ((str, PathLike, ModelSource), '"adapters/german"'))
+    if is_token(source):
+        raise InvalidValueError(
+            f"source: must be a path that is known at synth, got {shown(source)}; write for "
+            'example "adapters/german", or ModelSource.from_bucket(bucket, "german.tar.gz")'
+        )
 
 
 def _check_key(
