@@ -159,3 +159,45 @@ def test_resource_that_an_update_adds_has_no_former_properties() -> None:
     }
     old, new = _version({"Topic": topic}), _version({"Topic": topic, "Stage": stage})
     assert list(possible_refusals(old, new)) == []
+
+
+_TOPIC: Resources = {"Type": "AWS::SNS::Topic", "Properties": {}}
+
+
+def _named(value: Any) -> Resources:
+    return {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": value}}
+
+
+@pytest.mark.parametrize(
+    ("value", "warned"),
+    [
+        ({"Fn::GetAtt": ["Topic", "Label"]}, True),
+        ({"Fn::Sub": "a ${Topic.Label}"}, True),
+        ({"Fn::Sub": ["a ${Topic.Label}", {"Topic.Label": "b"}]}, False),
+        ({"Fn::GetAtt": ["Topic", "TopicName"]}, False),
+        ({"Fn::GetAtt": ["Topic", "DeliveryStatusLogging.Label"]}, False),
+        ({"Fn::GetAtt": "Custom.Label"}, False),
+    ],
+)
+def test_attribute_that_no_schema_has_is_a_warning(value: Any, warned: bool) -> None:
+    """A schema may be older than an attribute; what the deployed version asks for exists."""
+    resources = {"Topic": _TOPIC, "Custom": _custom("Own"), "Other": _named(value)}
+    old, new = _version({"Topic": _TOPIC}), _version(resources)
+    assert [problem.path for problem in possible_refusals(old, new)] == ["Topic"] * warned
+    assert list(possible_refusals(new, new)) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "warned"),
+    [
+        ({"PrimaryContainer": {"ModelDataUrl": "s3://a/b.tar.gz"}}, True),
+        ({"Containers": [{"Image": "a"}]}, True),
+        ({"Containers": [{"Image": "a"}], "ExecutionRoleArn": "arn:r"}, False),
+        ({"PrimaryContainer": {"ModelPackageName": "arn:p"}}, False),
+    ],
+)
+def test_model_without_a_role_is_a_warning(model: Resources, warned: bool) -> None:
+    """CreateModel does not require the role, which reads the files and pulls the image."""
+    new = _version({"M": {"Type": "AWS::SageMaker::Model", "Properties": model}})
+    assert [problem.path for problem in possible_refusals(Version(()), new)] == ["M"] * warned
+    assert list(possible_refusals(new, new)) == []

@@ -25,6 +25,7 @@ PLATFORM = "acme-platform"
 """A bucket that exists before the stacks, with archives; a template may still set its policy."""
 ARCHIVES = ("one.tar.gz", "two.tar.gz")
 UPDATE_FAILS = "rehearse-update-fails"
+MAY_FAIL = "rehearse-update-may-fail"
 COLLISION = "rehearse-name-collision"
 READERS = ("rehearse-reader-loses-access", UPDATE_FAILS)
 DATA = ("rehearse-data-loses-access", *READERS)

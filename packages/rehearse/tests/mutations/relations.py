@@ -16,7 +16,7 @@ from shared_endpoint import Resources
 from cdk_rehearse.services.resource_schemas import resource_schema
 
 from . import bases
-from .mutant import DATA, READERS, UPDATE_FAILS, Mutant, Rule, template
+from .mutant import DATA, MAY_FAIL, READERS, UPDATE_FAILS, Mutant, Rule, template
 from .refusals import REFUSED
 from .removal import Path, removable, remove, without
 
@@ -26,7 +26,9 @@ _OFF = Rule("harmless", "a feature that the template no longer asks for is switc
 _ROUTES = Rule("not simulated", "routes: whether instances in a VPC reach S3")
 _CLOCK = Rule("not simulated", "alarms: a simulated account has no clock and no metrics")
 _WITHOUT_ROLE = Rule(
-    "wrong", "SageMaker API reference: the role reads the model and pulls the image", READERS
+    "wrong",
+    "SageMaker API reference: the role reads the model and pulls the image",
+    (MAY_FAIL, *READERS),
 )
 _LOST = Rule(
     "wrong", "no policy allows the action any more", ("rehearse-previous-key-removed", *DATA)
@@ -157,7 +159,11 @@ _CONNECTIONS: Mapping[str, Mapping[str, Rule]] = {
         "PlatformPolicy": Rule("harmless", "a Deny is removed"),
         "DataKey": Rule("wrong", "captured data under a deleted key cannot be read", _LOST.codes),
         "LogKey": Rule("wrong", "log events under a deleted key cannot be read", _LOST.codes),
-        "Scaling": _OFF,
+        "Scaling": Rule(
+            "wrong",
+            "without a policy, a scalable target changes the number of instances no more",
+            ("rehearse-scaling-cannot-act",),
+        ),
         "Alarm": _OFF,
         "Latency": _OFF,
         "Notices": _OFF,

@@ -123,6 +123,16 @@ class ResourceSchema:
         nested = {".".join(path) for path in self._paths("readOnlyProperties") if "*" not in path}
         return frozenset(nested | self.body.get("properties", {}).keys())
 
+    def lacks_attribute(self, name: str) -> bool:
+        """Return whether ``Fn::GetAtt`` asks for what the schema has neither as a whole nor in
+        part.
+
+        The schema may be older than the attribute.
+        """
+        if self.attributes is None:
+            return False
+        return name.partition(".")[0] not in self.body.get("properties", {})
+
     def check(self, properties: Mapping[str, Any]) -> None:
         """Raise ``TemplateError`` if a property is unknown, missing or of the wrong type."""
         errors = sorted(self._errors(properties))

@@ -10,9 +10,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from constructs_triton_core.cloud_assembly.template import TRANSFORM
+
 from ..services.resource_schemas import resource_schema
 from .codes import CODES
 from .custom_resource_ids import sdk_call
+from .possible_attributes import attributes_without_schema
 from .possible_database_refusals import DATABASE_RULES
 from .replacements import keeps_its_name, replacements
 from .report import Problem
@@ -22,6 +25,7 @@ from .versions import Version
 __all__ = ["possible_refusals"]
 
 _CODE = "rehearse-update-may-fail"
+_FILES_OF_MODELS = ("Image", "ModelDataSource", "ModelDataUrl")
 _STAGE, _VERSION = "AWS::ApiGateway::Stage", "AWS::Lambda::Version"
 #: The properties with which a resource names a stage of an API, and the list that they are in.
 _USERS_OF_STAGES = {
@@ -207,11 +211,45 @@ def repeated_creations(update: StackUpdate) -> Iterator[PossibleRefusal]:
             )
 
 
+def models_without_role(update: StackUpdate) -> Iterator[PossibleRefusal]:
+    """A model with files or an image, and without the role that reads them.
+
+    ``CreateModel`` does not require the role. Source: SageMaker API reference, CreateModel,
+    ExecutionRoleArn: the role "to access model artifacts and docker image for deployment".
+    """
+    for model in update.of_type("AWS::SageMaker::Model"):
+        if _is_without_role(update.new_properties(model.logical_id)):
+            former = update.before.get(model.logical_id)
+            if former is not None and _is_without_role(update.old_properties(model.logical_id)):
+                continue
+            yield PossibleRefusal(
+                model.logical_id,
+                "this model has no ExecutionRoleArn; with this role SageMaker reads the files and "
+                "the image of a model, so an endpoint may not start with it",
+                "set ExecutionRoleArn to a role that may read the files and pull the image",
+            )
+
+
+def _is_without_role(model: Mapping[str, Any]) -> bool:
+    """Whether a model needs a role, and has none."""
+    containers = model.get("Containers")
+    listed = containers if isinstance(containers, list) else []
+    known = [
+        container
+        for container in (*listed, model.get("PrimaryContainer"))
+        if isinstance(container, Mapping)
+    ]
+    has_files = any(container.keys() & {*_FILES_OF_MODELS} for container in known)
+    return has_files and not model.keys() & {"ExecutionRoleArn", TRANSFORM}
+
+
 _RULES: Sequence[Callable[[StackUpdate], Iterator[PossibleRefusal]]] = (
     named_replacements,
     stages_named_by_text,
     unchanged_versions,
     capacity_providers_in_use,
     repeated_creations,
+    models_without_role,
+    attributes_without_schema,
     *DATABASE_RULES,
 )
