@@ -82,6 +82,10 @@ class ServiceApi:
     """
     mentioned: set[tuple[str, str]] = field(default_factory=set)
     """Kind and name of the buckets, roles, keys and networks that properties of resources name."""
+    awaited: set[tuple[str, str, str]] = field(default_factory=set)
+    """What the running operation creates: the service's operation, the member for the name, and
+    the name.
+    """
     not_simulated: dict[str, list[str]] = field(default_factory=dict)
     """Resource types, or properties of them, that no provider knows,
     with ``<stack>/<logical ID>``.

@@ -19,6 +19,7 @@ from ..providers import is_custom
 from ..providers.provider import Deployed, Physical, Provider, Request, ResourceFailedError
 from ..services.resource_schemas import resource_schema
 from ..steps import Step
+from .awaited import awaiting
 from .engine import Engine, failing
 from .exports import expect_exportable, expect_kept
 from .names import Names
@@ -72,8 +73,9 @@ class Change:
         wanted = wanted_resources(order(self.template, behaviour, "change"), evaluator)
         for condition in sorted(evaluator.assumed):
             self.engine.stacks.api.note_not_simulated("condition", self.stack.name, condition)
-        for logical_id in wanted:
-            self._put(self.template.resources[logical_id])
+        with awaiting(self.engine.stacks.api, self.template, wanted, evaluator):
+            for logical_id in wanted:
+                self._put(self.template.resources[logical_id])
         for logical_id in self.stack.resources.keys() - set(wanted):
             deployed = self.stack.resources.pop(logical_id)
             self.superseded.append((deployed, deployed.deletion_policy in RETAINING))
