@@ -24,16 +24,47 @@ from .values.stand_ins import is_opaque
 Mention = tuple[str, str]
 """A kind of resource and its name."""
 
-_FACTS = json.loads(Path(__file__).with_suffix(".json").read_text())
 _REGISTRIES = json.loads(Path(__file__).with_name("aws_registries.json").read_text())["accounts"]
-#: ``OWN`` is an account that is none of AWS's registries of deep learning containers.
-_FORMS = {"ARN": r"arn:aws[\w-]*", "OWN": rf"(?!{'|'.join(_REGISTRIES)})"}
+
+_ARN = r"arn:aws[\w-]*"
+"""The beginning of an ARN in any partition."""
+_NOT_A_REGISTRY = rf"(?!{'|'.join(_REGISTRIES)})"
+"""In front of an account: it is none of AWS's registries of deep learning containers."""
+_IAM_PATH = r"(?:[\w+=,.@-]+/)*"
+_IAM_NAME = r"([\w+=,.@-]+)"
+"""Source: IAM user guide, "IAM identifiers": letters, digits and ``_+=,.@-``."""
+
 _PATTERNS = {
-    kind: re.compile(re.sub("ARN|OWN", lambda match: _FORMS[match[0]], form))
-    for kind, form in _FACTS["mentions"].items()
+    "bucket": re.compile(rf"(?:{_ARN}:s3:::|\bs3://)([a-z0-9][a-z0-9.-]+[a-z0-9])"),
+    "role": re.compile(rf"{_ARN}:iam::\d*:role/{_IAM_PATH}{_IAM_NAME}"),
+    "managed policy": re.compile(rf"{_ARN}:iam::\d+:policy/{_IAM_PATH}{_IAM_NAME}"),
+    "KMS key": re.compile(rf"{_ARN}:kms:[\w-]*:\d*:key/([\w-]+)"),
+    "topic": re.compile(rf"{_ARN}:sns:[\w-]*:\d*:([\w-]+)"),
+    "image repository": re.compile(
+        rf"(?:\b{_NOT_A_REGISTRY}\d{{12}}\.dkr\.ecr\.[\w.-]+"
+        rf"|{_ARN}:ecr:[\w-]*:{_NOT_A_REGISTRY}\d+:repository)"
+        r"/(?:[\w.-]+/)*([\w.-]+)"
+    ),
+    "VPC": re.compile(r"\b(vpc-[0-9a-f]{8,17})\b"),
+    "subnet": re.compile(r"\b(subnet-[0-9a-f]{8,17})\b"),
+    "security group": re.compile(r"\b(sg-[0-9a-f]{8,17})\b"),
 }
+"""How each kind of resource is named in a property; the group is its name.
+
+Sources: Service Authorization Reference, the resource types of each service; the address of an
+image, Amazon ECR user guide, "Pulling an image"; the IDs, EC2 user guide, "Resource IDs".
+"""
 _OF_AWS = re.compile(r"cdk-[a-z0-9]+-|AWSServiceRole|AWS_MANAGED_KEY$")
 """The beginnings of what `cdk bootstrap` and AWS itself create."""
+
+_TRUST_OF_ANY_SERVICE = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": "*"}],
+}
+_EVERY_PERMISSION = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}],
+}
 
 
 def mentions(value: Any) -> Iterator[Mention]:
@@ -41,20 +72,25 @@ def mentions(value: Any) -> Iterator[Mention]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list):
-        for each in value:
-            yield from mentions(each)
+        for item in value:
+            yield from mentions(item)
     elif isinstance(value, str) and not is_opaque(value):
-        for kind, pattern in _PATTERNS.items():
-            yield from (
-                (kind, match[1]) for match in pattern.finditer(value) if not _OF_AWS.match(match[1])
-            )
+        yield from _mentions_in_text(value)
+
+
+def _mentions_in_text(text: str) -> Iterator[Mention]:
+    for kind, pattern in _PATTERNS.items():
+        for match in pattern.finditer(text):
+            name = match[1]
+            if not _OF_AWS.match(name):
+                yield kind, name
 
 
 def outside(mentioned: Iterable[Mention], physical_ids: Iterable[str]) -> dict[str, list[str]]:
     """Return what is mentioned and was never created, by kind;
     stacks have or had the physical IDs.
     """
-    created = {re.split("[:/]", each)[-1] for each in physical_ids}
+    created = {re.split("[:/]", physical_id)[-1] for physical_id in physical_ids}
     found: dict[str, list[str]] = {}
     for kind, name in sorted(mentioned):
         if name not in created:
@@ -71,7 +107,7 @@ def is_assumed_bucket(api: ServiceApi, name: str) -> bool:
 def is_assumed_role(api: ServiceApi, role: str) -> bool:
     """Return whether a role, given by name or ARN, exists outside the stacks."""
     name = role.rpartition("/")[2]
-    exists = any(each.name == name for each in api.backend("iam").roles.values())
+    exists = any(known.name == name for known in api.backend("iam").roles.values())
     return _is_assumed(api, exists, ("role", name), "CreateRole", RoleName=name)
 
 
@@ -79,8 +115,8 @@ def is_deleted_repository(api: ServiceApi, account: str, region: str, name: str)
     """Return whether an image repository was created in this account, and exists no more."""
     if (account, region) != (api.account, api.region) or name in api.backend("ecr").repositories:
         return False
-    created = (each for _, operation, each in api.calls if operation == "CreateRepository")
-    return any(each["repositoryName"] == name for each in created)
+    created = (members for _, operation, members in api.calls if operation == "CreateRepository")
+    return any(members["repositoryName"] == name for members in created)
 
 
 def expect_created(api: ServiceApi, operation: str, **member: str) -> None:
@@ -88,11 +124,11 @@ def expect_created(api: ServiceApi, operation: str, **member: str) -> None:
 
     It may exist in AWS, so that a request which needs it is not an error.
     """
-    created = (each for _, name, each in api.calls if name == operation)
+    if not api.assumes_existing:
+        return
     # What the running operation creates later is in the stacks, and does not exist yet.
-    is_awaited = any((operation, *each) in api.awaited for each in member.items())
-    is_created = any(member.items() <= each.items() for each in created)
-    if api.assumes_existing and not is_awaited and not is_created:
+    is_awaited = any((operation, *item) in api.awaited for item in member.items())
+    if not is_awaited and not _was_created(api, operation, member):
         raise NotSimulatedError(f"{', '.join(member.values())} exists outside of the stacks")
 
 
@@ -101,8 +137,13 @@ def _is_assumed(
 ) -> bool:
     if exists:
         return mention in api.assumed
-    created = (each for _, name, each in api.calls if name == operation)
-    return api.assumes_existing and not any(member.items() <= each.items() for each in created)
+    return api.assumes_existing and not _was_created(api, operation, member)
+
+
+def _was_created(api: ServiceApi, operation: str, member: Mapping[str, str]) -> bool:
+    """Return whether the account was asked to create the resource that ``member`` names."""
+    created = (members for _, name, members in api.calls if name == operation)
+    return any(member.items() <= members.items() for members in created)
 
 
 def assume_role(api: ServiceApi, role: str) -> None:
@@ -114,7 +155,7 @@ def assume_role(api: ServiceApi, role: str) -> None:
     exists = any(known.name == name for known in iam.roles.values())
     if not exists and is_assumed_role(api, role):
         api.assumed.add(("role", name))
-        add_role(iam, name, json.dumps(_FACTS["any service"]), json.dumps(_FACTS["everything"]))
+        add_role(iam, name, json.dumps(_TRUST_OF_ANY_SERVICE), json.dumps(_EVERY_PERMISSION))
 
 
 def assume_sources(api: ServiceApi, resource_type: str, properties: Mapping[str, Any]) -> None:
@@ -139,8 +180,8 @@ def is_placed(api: ServiceApi, bucket: str, prefix: str) -> bool:
 def _places(api: ServiceApi) -> Iterator[tuple[str, str]]:
     """The buckets and prefixes where functions of libraries that do not run would place objects."""
     for library in construct_libraries():
-        for resource in list(api.opaque.values()):
-            yield from library.places_of(*resource)
+        for resource_type, properties in list(api.opaque.values()):
+            yield from library.places_of(resource_type, properties)
 
 
 def may_be_filled_outside(api: ServiceApi, bucket: str) -> bool:
@@ -158,10 +199,10 @@ def may_be_filled_outside(api: ServiceApi, bucket: str) -> bool:
 def assumed_maxima(api: ServiceApi, resource_id: str) -> Iterator[int]:
     """Yield the maximum of each scalable target that a library's function would register."""
     for library in construct_libraries():
-        for each in api.opaque.values():
-            yield from (
-                highest for name, highest in library.targets_of(*each) if name == resource_id
-            )
+        for resource_type, properties in api.opaque.values():
+            for name, highest in library.targets_of(resource_type, properties):
+                if name == resource_id:
+                    yield highest
 
 
 def _assume_bucket(api: ServiceApi, name: str) -> None:
