@@ -1,24 +1,15 @@
 """What requests to services other than S3 need: the actions, with the resource and context of each.
 
-``service_needs.json`` has them by a pattern of the service, the action and the type of what is
-named:
-
-* InvokeEndpoint and CreateInferenceComponent have two resource types, endpoint and
-  inference-component. No source says whether one of them is enough, so both are needed.
-  UpdateEndpoint needs the endpoint and the configuration (Service Authorization Reference, Amazon
-  SageMaker).
-* Application Auto Scaling uses the permissions of its caller for the endpoint or component, the
-  alarms and the service-linked role (Application Auto Scaling user guide, "Identity-based policy
-  examples"; SageMaker developer guide, "Auto scaling prerequisites"). Its Describe actions have no
-  resource; others have an ARN that does not contain the endpoint.
+A function for each service yields the permissions of its actions, in the order in which they are
+asked for. Source of actions, resource types and condition keys: Service Authorization Reference,
+the page of the service. An action that no function has needs nothing that is known.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -28,48 +19,213 @@ from ..moto_account.requests import SignedRequest
 from ..services.service_api import ServiceApi
 from .s3_needs import Need
 
-_NEEDS = json.loads(Path(__file__).with_suffix(".json").read_text())
+_SCALING = "application-autoscaling"
+_SCALING_PRINCIPAL = "sagemaker.application-autoscaling.amazonaws.com"
+_SCALING_ROLE = "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
+"""The service-linked role of scaling in SageMaker.
+
+Source: Application Auto Scaling user guide, "Service-linked roles".
+"""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A request to a service, and where its resources are."""
+
+    request: SignedRequest
+    region: str
+    account: str
+
+    @property
+    def action(self) -> str:
+        return self.request.action
+
+    @property
+    def own(self) -> str:
+        """The permission that has the name of the request."""
+        return f"{self.request.service}:{self.request.action}"
+
+    @property
+    def is_json(self) -> bool:
+        body = self.request.body
+        return isinstance(body, str) and body.startswith("{")
+
+    @property
+    def members(self) -> Mapping[str, Any]:
+        """The members of a request with a JSON protocol; there are none in other protocols."""
+        return json.loads(self.request.body) if self.is_json else {}
+
+    def arn(self, service: str, resource: str) -> str:
+        """The ARN of a resource in the account and Region of the request."""
+        return f"arn:aws:{service}:{self.region}:{self.account}:{resource}"
+
+    def endpoint(self, name: str) -> str:
+        """The ARN of an endpoint, in which its name is in lower case."""
+        return self.arn("sagemaker", f"endpoint/{name.lower()}")
+
+    def component(self, name: str) -> str:
+        """The ARN of an inference component."""
+        return self.arn("sagemaker", f"inference-component/{name}")
 
 
 def service_needs(request: SignedRequest, api: ServiceApi) -> list[Need]:
-    """The permissions of a request. There are none for an action that the table does not have."""
-    own = f"{request.service}:{request.action}"
-    kind, given = _named(own, request, api)
-    found = [need for each in _NEEDS if re.fullmatch(each, own + kind) for need in _NEEDS[each]]
-    needs: list[Need] = []
-    for action, resource, *context in found:
-        filled = {key: value.format_map(given) for each in context for key, value in each.items()}
-        named = {**given, **_in_endpoint_arns(given, kind)}
-        needs.append((action.format(own=own), resource.format_map(named), filled))
-    return needs
+    """The permissions of a request. There are none for an action of which no rule is known."""
+    needs_of = _SERVICES.get(request.service)
+    if needs_of is None:
+        return []
+    return list(needs_of(_Asked(request, api.region, api.account)))
 
 
-def _in_endpoint_arns(given: Mapping[str, Any], kind: str) -> dict[str, str]:
-    """The members of a request that name an endpoint, as its ARN has them: in lower case."""
-    members = ["EndpointName"] if kind != " of endpoint" else ["EndpointName", "name"]
-    return {each: given[each].lower() for each in members if given.get(each)}
+def _of_scaling(asked: _Asked) -> Iterator[Need]:
+    """Application Auto Scaling uses the permissions of its caller.
+
+    It needs them for the endpoint or component, for the alarms and for the service-linked role
+    (Application Auto Scaling user guide, "Identity-based policy examples"; SageMaker developer
+    guide, "Auto scaling prerequisites").
+    """
+    if asked.action.startswith("Describe"):
+        yield asked.own, "*", {}  # these actions have no resource type
+        return
+
+    # The ARN of a scalable target has an ID that the service chooses, and not the endpoint.
+    target = asked.arn(_SCALING, "scalable-target/0123")
+    namespace = f"{_SCALING}:service-namespace"
+    dimension = f"{_SCALING}:scalable-dimension"
+    members = asked.members
+    context = {namespace: members["ServiceNamespace"], dimension: members["ScalableDimension"]}
+    yield asked.own, target, context
+
+    if asked.action == "RegisterScalableTarget":
+        yield from _of_registering(asked)
+    elif asked.action == "PutScalingPolicy":
+        yield "cloudwatch:PutMetricAlarm", _alarm_of_scaling(asked), {}
+    if asked.action in ("PutScalingPolicy", "DeleteScalingPolicy"):
+        yield "cloudwatch:DescribeAlarms", _alarm_of_scaling(asked), {}
+        yield "cloudwatch:DeleteAlarms", _alarm_of_scaling(asked), {}
 
 
-def _named(own: str, request: SignedRequest, api: ServiceApi) -> tuple[str, Mapping[str, str]]:
-    """What a request names: the type of its resource, if that matters, and its members by name."""
-    given: dict[str, Any] = {"here": f"{api.region}:{api.account}", "region": api.region}
-    given |= {"account": api.account, "registryId": api.account}
-    kind = ""
-    is_json = isinstance(request.body, str) and request.body[:1] == "{"
-    if (
-        own == "sagemaker:InvokeEndpoint"
-    ):  # its body belongs to the model, and its path has the name
-        component = request.headers.get(COMPONENT_HEADER)
-        kind = "endpoint" if component is None else "inference-component"
-        given |= {"EndpointName": request.path.split("/")[2], "name": component}
-    elif own == "lambda:Invoke":
-        path = unquote(request.path).partition("/functions/")[2]
-        given["FunctionName"] = path.partition("/")[0].rpartition(":")[2]
-    elif own == "monitoring:PutMetricData" and not is_json:  # of older releases of botocore
-        given["Namespace"] = request.parameter("Namespace")
-    elif is_json:
-        given |= json.loads(request.body)
-        given["Name"] = given.get("Name", "").lstrip("/")
-        kind, _, rest = str(given.get("ResourceId", "")).partition("/")
-        given["name"] = rest.partition("/")[0]
-    return kind and f" of {kind}", given
+def _of_registering(asked: _Asked) -> Iterator[Need]:
+    """RegisterScalableTarget reads and changes its target, and creates the service-linked role."""
+    match asked.members["ResourceId"].split("/"):
+        case ["endpoint", name, *_]:
+            arn = asked.endpoint(name)
+            yield "sagemaker:DescribeEndpoint", arn, {}
+            yield "sagemaker:UpdateEndpointWeightsAndCapacities", arn, {}
+        case ["inference-component", name, *_]:
+            arn = asked.component(name)
+            yield "sagemaker:DescribeInferenceComponent", arn, {}
+            yield "sagemaker:UpdateInferenceComponentRuntimeConfig", arn, {}
+
+    path = f"role/aws-service-role/{_SCALING_PRINCIPAL}/{_SCALING_ROLE}"
+    role = f"arn:aws:iam::{asked.account}:{path}"
+    yield "iam:CreateServiceLinkedRole", role, {"iam:AWSServiceName": _SCALING_PRINCIPAL}
+
+
+def _alarm_of_scaling(asked: _Asked) -> str:
+    """An alarm of a target tracking policy; it has the target and a random ID in its name."""
+    target = asked.members["ResourceId"]
+    return asked.arn("cloudwatch", f"alarm:TargetTracking-{target}-AlarmHigh-0123")
+
+
+def _of_ecr(asked: _Asked) -> Iterator[Need]:
+    if asked.action == "GetAuthorizationToken":
+        yield asked.own, "*", {}
+        return
+    members = asked.members
+    account = members.get("registryId", asked.account)
+    repository = members["repositoryName"]
+    yield asked.own, f"arn:aws:ecr:{asked.region}:{account}:repository/{repository}", {}
+
+
+def _of_lambda(asked: _Asked) -> Iterator[Need]:
+    """Invoke has another name as a permission; its path has the name or the ARN of the function."""
+    if asked.action == "Invoke":
+        path = unquote(asked.request.path).partition("/functions/")[2]
+        function = path.partition("/")[0].rpartition(":")[2]
+        yield "lambda:InvokeFunction", asked.arn("lambda", f"function:{function}"), {}
+
+
+def _of_logs(asked: _Asked) -> Iterator[Need]:
+    group = asked.members["logGroupName"]
+    yield asked.own, asked.arn("logs", f"log-group:{group}:*"), {}
+
+
+def _of_cloudwatch(asked: _Asked) -> Iterator[Need]:
+    """CloudWatch signs its requests as ``monitoring``, and its permissions are ``cloudwatch``."""
+    if asked.action == "DescribeAlarms":
+        yield "cloudwatch:DescribeAlarms", asked.arn("cloudwatch", "alarm:*"), {}
+    elif asked.action == "PutMetricData":
+        if asked.is_json:
+            namespace = asked.members["Namespace"]
+        else:  # older releases of botocore send the query protocol
+            namespace = asked.request.parameter("Namespace")
+        yield "cloudwatch:PutMetricData", "*", {"cloudwatch:namespace": str(namespace)}
+
+
+def _of_sagemaker(asked: _Asked) -> Iterator[Need]:
+    if asked.action == "InvokeEndpoint":
+        yield from _of_invoking(asked)
+        return
+
+    members = asked.members
+    match asked.action:
+        case "DescribeEndpoint":
+            yield asked.own, asked.endpoint(members["EndpointName"]), {}
+        case "UpdateEndpoint":
+            # It needs both resource types, and not one of them.
+            yield asked.own, asked.endpoint(members["EndpointName"]), {}
+            yield asked.own, _endpoint_config(asked, members), {}
+        case "DescribeEndpointConfig":
+            yield asked.own, _endpoint_config(asked, members), {}
+        case "DescribeModel":
+            yield asked.own, asked.arn("sagemaker", f"model/{members['ModelName']}"), {}
+        case "CreateInferenceComponent":
+            # No source says whether one of the two resource types is enough, so both are needed.
+            yield asked.own, asked.endpoint(members["EndpointName"]), {}
+            yield asked.own, asked.component(members["InferenceComponentName"]), {}
+        case (
+            "DeleteInferenceComponent"
+            | "DescribeInferenceComponent"
+            | "UpdateInferenceComponent"
+            | "UpdateInferenceComponentRuntimeConfig"
+        ):
+            yield asked.own, asked.component(members["InferenceComponentName"]), {}
+        case "ListInferenceComponents":
+            yield asked.own, "*", {}
+        case "AddTags" | "DeleteTags" | "ListTags":
+            yield asked.own, members["ResourceArn"], {}
+
+
+def _of_invoking(asked: _Asked) -> Iterator[Need]:
+    """InvokeEndpoint names its endpoint in the path, since the body belongs to the model.
+
+    No source says whether the inference component alone is enough, so both are needed.
+    """
+    name = asked.request.path.split("/")[2]
+    yield asked.own, asked.endpoint(name), {}
+
+    component = asked.request.headers.get(COMPONENT_HEADER)
+    if component is not None:
+        yield asked.own, asked.component(component), {}
+
+
+def _endpoint_config(asked: _Asked, members: Mapping[str, Any]) -> str:
+    return asked.arn("sagemaker", f"endpoint-config/{members['EndpointConfigName']}")
+
+
+def _of_ssm(asked: _Asked) -> Iterator[Need]:
+    """The ARN of a parameter has its name without the slash at its beginning."""
+    name = asked.members.get("Name", "").lstrip("/")
+    yield asked.own, asked.arn("ssm", f"parameter/{name}"), {}
+
+
+_SERVICES: Mapping[str, Callable[[_Asked], Iterator[Need]]] = {
+    _SCALING: _of_scaling,
+    "ecr": _of_ecr,
+    "lambda": _of_lambda,
+    "logs": _of_logs,
+    "monitoring": _of_cloudwatch,
+    "sagemaker": _of_sagemaker,
+    "ssm": _of_ssm,
+}
+"""The rules of each service, by its name in the signature of a request."""
