@@ -146,3 +146,29 @@ def test_nothing_is_known_of_other_actions() -> None:
     """An action without a rule has no permissions, in a service that is known or not."""
     assert needs_of("sagemaker", "CreateTrainingJob", {"TrainingJobName": "Job"}) == []
     assert needs_of("states", "StartExecution", {"stateMachineArn": "arn"}) == []
+
+
+@pytest.mark.parametrize(
+    ("service", "action", "request_body"),
+    [
+        ("logs", "DescribeLogGroups", {"logGroupNamePrefix": "/aws/"}),
+        ("ecr", "DescribeRepositories", {"maxResults": 10}),
+        ("application-autoscaling", "ListTagsForResource", {"ResourceARN": "arn"}),
+        ("ssm", "GetDocument", {"Name": "AWS-RunShellScript"}),
+        ("ssm", "DescribeParameters", {"MaxResults": 10}),
+    ],
+)
+def test_nothing_is_known_of_requests_that_name_no_resource(
+    service: str, action: str, request_body: dict[str, Any]
+) -> None:
+    """A function may list resources: which permissions that needs is unknown, and no error."""
+    assert needs_of(service, action, request_body) == []
+
+
+def test_several_parameters_need_a_permission_for_each() -> None:
+    """GetParameters needs its permission for each parameter, as a policy names them."""
+    found = needs_of("ssm", "GetParameters", {"Names": ["/team/a", "b"]})
+    assert [resource for _, resource, _ in found] == [
+        f"arn:aws:ssm:{HERE}:parameter/team/a",
+        f"arn:aws:ssm:{HERE}:parameter/b",
+    ]

@@ -87,11 +87,14 @@ def _of_scaling(asked: _Asked) -> Iterator[Need]:
         yield asked.own, "*", {}  # these actions have no resource type
         return
 
+    members = asked.members
+    if "ServiceNamespace" not in members:  # the tags of a target are named by its ARN alone
+        return
+
     # The ARN of a scalable target has an ID that the service chooses, and not the endpoint.
     target = asked.arn(_SCALING, "scalable-target/0123")
     namespace = f"{_SCALING}:service-namespace"
     dimension = f"{_SCALING}:scalable-dimension"
-    members = asked.members
     context = {namespace: members["ServiceNamespace"], dimension: members["ScalableDimension"]}
     yield asked.own, target, context
 
@@ -132,8 +135,10 @@ def _of_ecr(asked: _Asked) -> Iterator[Need]:
         yield asked.own, "*", {}
         return
     members = asked.members
+    repository = members.get("repositoryName")
+    if repository is None:  # such as DescribeRepositories, which may list several
+        return
     account = members.get("registryId", asked.account)
-    repository = members["repositoryName"]
     yield asked.own, f"arn:aws:ecr:{asked.region}:{account}:repository/{repository}", {}
 
 
@@ -146,8 +151,9 @@ def _of_lambda(asked: _Asked) -> Iterator[Need]:
 
 
 def _of_logs(asked: _Asked) -> Iterator[Need]:
-    group = asked.members["logGroupName"]
-    yield asked.own, asked.arn("logs", f"log-group:{group}:*"), {}
+    group = asked.members.get("logGroupName")
+    if group is not None:  # DescribeLogGroups has a prefix, and StartQuery may have several groups
+        yield asked.own, asked.arn("logs", f"log-group:{group}:*"), {}
 
 
 def _of_cloudwatch(asked: _Asked) -> Iterator[Need]:
@@ -214,9 +220,18 @@ def _endpoint_config(asked: _Asked, members: Mapping[str, Any]) -> str:
 
 
 def _of_ssm(asked: _Asked) -> Iterator[Need]:
-    """The ARN of a parameter has its name without the slash at its beginning."""
-    name = asked.members.get("Name", "").lstrip("/")
-    yield asked.own, asked.arn("ssm", f"parameter/{name}"), {}
+    """The ARN of a parameter has its name without the slash at its beginning.
+
+    GetParameters and DeleteParameters need the permission for each of their parameters. The
+    ``Name`` of other actions, such as GetDocument, is not that of a parameter.
+    """
+    if "Parameter" not in asked.action:
+        return
+    members = asked.members
+    names = [*members.get("Names", ())]
+    names += [members[member] for member in ("Name", "Path") if member in members]
+    for name in names:
+        yield asked.own, asked.arn("ssm", f"parameter/{name.lstrip('/')}"), {}
 
 
 _SERVICES: Mapping[str, Callable[[_Asked], Iterator[Need]]] = {
