@@ -1,8 +1,8 @@
-"""The CDK's custom resources of ``cross_region_references``, whose functions need Node.
+"""The CDK's own resource types: its metadata, and ``cross_region_references``.
 
-Source: cross-region-ssm-writer-handler and cross-region-ssm-reader-handler of aws-cdk-lib. Up to
-2.252, the writer refuses to change or delete a parameter that a stack reads. Since then it writes
-only new parameters.
+The functions of the latter need Node. Source: cross-region-ssm-writer-handler and
+cross-region-ssm-reader-handler of aws-cdk-lib. Up to 2.252, the writer refuses to change or delete
+a parameter that a stack reads. Since then it writes only new parameters.
 """
 
 from __future__ import annotations
@@ -13,10 +13,25 @@ from botocore.exceptions import ClientError
 
 from ..errors import StackError
 from ..services.service_api import Place, client
-from .provider import Deployed, Physical, PutProvider, Request
+from .provider import Deployed, Physical, Provider, PutProvider, Request
 
 _MARK = "aws-cdk:strong-ref:"
 """The tag of a parameter that a stack reads begins with this, and ends with the stack's name."""
+
+
+class Metadata(Provider):
+    """What the CDK reports about an app; nothing exists in AWS."""
+
+    type = "AWS::CDK::Metadata"
+
+    def create(self, request: Request) -> Physical:
+        return Physical(request.logical_id)
+
+    def update(self, current: Deployed, _: Request) -> Physical:
+        return current.physical
+
+    def delete(self, _: Deployed) -> None:
+        """Delete nothing."""
 
 
 class ExportWriter(PutProvider):

@@ -1,4 +1,4 @@
-"""Lambda functions and custom resources."""
+"""Lambda functions, their permissions, and custom resources."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..custom_resources.functions import Answers
 from ..errors import NotSimulatedError, StackError
 from ..existing import assume_role, assume_sources
 from ..services.service_api import ServiceApi
+from .called import CalledResource
 from .provider import (
     Deployed,
     Physical,
@@ -82,6 +83,24 @@ class Function(Provider):
             raise NotSimulatedError(
                 f"{self.type}: {request.logical_id} is not a function of this library"
             )
+
+
+class Permission(CalledResource):
+    """A statement in the policy of a function, whose name is its physical ID."""
+
+    type = "AWS::Lambda::Permission"
+    name_property = "StatementId"
+    service = "lambda"
+    create_operation = "AddPermission"
+    delete_operation = "RemovePermission"
+
+    def physical(self, found: Mapping[str, Any]) -> Physical:
+        statement = str(found["StatementId"])
+        return Physical(statement, {"Id": statement})
+
+    def key(self, current: Deployed) -> dict[str, Any]:
+        function = current.properties["FunctionName"]
+        return {"FunctionName": function, "StatementId": current.physical.id}
 
 
 class CustomResource(Provider):

@@ -1,40 +1,49 @@
-"""EC2: what no table of calls says of security groups and flow logs."""
+"""EC2: networks, their subnets, routes, security groups, endpoints and flow logs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import StackError
 from ..values.stand_ins import is_opaque
-from .called import CalledResource
-from .provider import Physical, Provider, Request, without
+from .ec2 import Ec2Resource
+from .provider import Deployed, Physical, Request, without
 
-_RANGE = ("CidrIp", "Description")
-
-
-class SecurityGroup(CalledResource):
-    """Its rules have another form than those of the service,
-    which begins with one that allows everything.
-    """
-
-    def _set_later(self, key: Mapping[str, Any], properties: Mapping[str, Any]) -> None:
-        if "SecurityGroupEgress" in properties:
-            everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
-            self._call("RevokeSecurityGroupEgress", {**key, "IpPermissions": everything})
-        for name, operation in self._calls.later.items():
-            for rule in properties.get(name, []):
-                addresses = {each: rule[each] for each in _RANGE if each in rule}
-                permission = {**without(rule, *_RANGE), "IpRanges": [addresses]}
-                self._call(operation, {**key, "IpPermissions": [permission]})
+_SOURCE = ("CidrIp", "Description")
+"""The properties of a rule that the service has below ``IpRanges``."""
 
 
-class Subnet(CalledResource):
+class VPC(Ec2Resource):
+    type = "AWS::EC2::VPC"
+    create_operation = "CreateVpc"
+    delete_operation = "DeleteVpc"
+    id_member = "VpcId"
+    tag_type = "vpc"
+    set_later = ("EnableDnsHostnames", "EnableDnsSupport")
+
+    def physical(self, found: Mapping[str, Any]) -> Physical:
+        attributes = {name: found[name] for name in ("VpcId", "CidrBlock")}
+        return Physical(found["VpcId"], attributes)
+
+    def complete(self, key: Mapping[str, Any], properties: Mapping[str, Any]) -> None:
+        for name in self.set_later:
+            if name in properties:
+                self.call("ModifyVpcAttribute", {**key, name: {"Value": properties[name]}})
+
+
+class Subnet(Ec2Resource):
     """Its Zone may be one that is not simulated: a Local Zone, one that is new, or the CDK's
     ``dummy1a`` for a Zone that it has not looked up.
     """
+
+    type = "AWS::EC2::Subnet"
+    create_operation = "CreateSubnet"
+    delete_operation = "DeleteSubnet"
+    id_member = "SubnetId"
+    tag_type = "subnet"
+    set_later = ("MapPublicIpOnLaunch",)
 
     def create(self, request: Request) -> Physical:
         created = super().create(request)
@@ -43,8 +52,8 @@ class Subnet(CalledResource):
             return created
         return replace(created, attributes={**created.attributes, "AvailabilityZone": zone})
 
-    def _members(self, request: Request, name: str) -> dict[str, Any]:
-        members = super()._members(request, name)
+    def members(self, request: Request, name: str) -> dict[str, Any]:
+        members = super().members(request, name)
         zone = members.get("AvailabilityZone")
         if zone is None or self._is_simulated(zone):
             return members
@@ -52,19 +61,97 @@ class Subnet(CalledResource):
             self.api.note_not_simulated("Zone", request.stack_name, zone)
         return without(members, "AvailabilityZone")
 
+    def physical(self, found: Mapping[str, Any]) -> Physical:
+        names = ("SubnetId", "AvailabilityZone", "CidrBlock", "VpcId")
+        return Physical(found["SubnetId"], {name: found[name] for name in names})
+
+    def complete(self, key: Mapping[str, Any], properties: Mapping[str, Any]) -> None:
+        if "MapPublicIpOnLaunch" in properties:
+            given = {"MapPublicIpOnLaunch": {"Value": properties["MapPublicIpOnLaunch"]}}
+            self.call("ModifySubnetAttribute", {**key, **given})
+
     def _is_simulated(self, zone: str) -> bool:
         if is_opaque(zone):
             return False
         simulated = self.api.call("ec2", "DescribeAvailabilityZones")["AvailabilityZones"]
-        return zone in {each["ZoneName"] for each in simulated}
+        return zone in {known["ZoneName"] for known in simulated}
 
 
-class VPCEndpoint(CalledResource):
+class RouteTable(Ec2Resource):
+    type = "AWS::EC2::RouteTable"
+    create_operation = "CreateRouteTable"
+    delete_operation = "DeleteRouteTable"
+    id_member = "RouteTableId"
+    tag_type = "route-table"
+
+
+class SubnetRouteTableAssociation(Ec2Resource):
+    type = "AWS::EC2::SubnetRouteTableAssociation"
+    create_operation = "AssociateRouteTable"
+    delete_operation = "DisassociateRouteTable"
+    id_member = "AssociationId"
+
+    def physical(self, found: Mapping[str, Any]) -> Physical:
+        association = found["AssociationId"]
+        return Physical(association, {"Id": association})
+
+
+class Route(Ec2Resource):
+    """A route has no ID: its table and its destination identify it."""
+
+    type = "AWS::EC2::Route"
+    create_operation = "CreateRoute"
+    delete_operation = "DeleteRoute"
+
+    def physical(self, found: Mapping[str, Any]) -> Physical:
+        destination = str(found["DestinationCidrBlock"])
+        return Physical(f"{found['RouteTableId']}|{destination}", {"CidrBlock": destination})
+
+    def key(self, current: Deployed) -> dict[str, Any]:
+        return {name: current.properties[name] for name in ("RouteTableId", "DestinationCidrBlock")}
+
+
+class SecurityGroup(Ec2Resource):
+    """Its rules have another form than those of the service,
+    which begins with one that allows everything.
+    """
+
+    type = "AWS::EC2::SecurityGroup"
+    name_property = "GroupName"
+    create_operation = "CreateSecurityGroup"
+    delete_operation = "DeleteSecurityGroup"
+    id_member = "GroupId"
+    tag_type = "security-group"
+    renamed: ClassVar = {"GroupDescription": "Description"}
+    set_later = ("SecurityGroupIngress", "SecurityGroupEgress")
+
+    def complete(self, key: Mapping[str, Any], properties: Mapping[str, Any]) -> None:
+        if "SecurityGroupEgress" in properties:
+            everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
+            self.call("RevokeSecurityGroupEgress", {**key, "IpPermissions": everything})
+        for name in self.set_later:
+            for rule in properties.get(name, []):
+                permission = _as_permission(rule)
+                self.call(f"Authorize{name}", {**key, "IpPermissions": [permission]})
+
+
+def _as_permission(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """A rule of a template, as EC2 has it."""
+    source = {name: rule[name] for name in _SOURCE if name in rule}
+    return {**without(rule, *_SOURCE), "IpRanges": [source]}
+
+
+class VPCEndpoint(Ec2Resource):
     """EC2 refuses a second endpoint of a service where the first one has its route or its name.
 
     Sources: EC2 API reference, CreateRoute, ``RouteAlreadyExists`` (the message: eksctl issue
     2510); cfn-lint pull request 4492, which deployed two endpoints with private DNS names.
     """
+
+    type = "AWS::EC2::VPCEndpoint"
+    create_operation = "CreateVpcEndpoint"
+    delete_operation = "DeleteVpcEndpoints"
+    tag_type = "vpc-endpoint"
 
     def create(self, request: Request) -> Physical:
         for other in self._others(request.properties):
@@ -74,9 +161,16 @@ class VPCEndpoint(CalledResource):
             self._add_prefix_list(request.properties["ServiceName"])
         return super().create(request)
 
-    def _members(self, request: Request, name: str) -> dict[str, Any]:
-        members = super()._members(request, name)
+    def members(self, request: Request, name: str) -> dict[str, Any]:
+        members = super().members(request, name)
         return {**members, "VpcEndpointType": _kind(members)}
+
+    def physical(self, found: Mapping[str, Any]) -> Physical:
+        endpoint = found["VpcEndpointId"]
+        return Physical(endpoint, {"Id": endpoint})
+
+    def key(self, current: Deployed) -> dict[str, Any]:
+        return {"VpcEndpointIds": [current.physical.id]}
 
     def _add_prefix_list(self, service: str) -> None:
         """Create the prefix list of a service if the simulated EC2 lacks it, as of S3 Express.
@@ -85,20 +179,16 @@ class VPCEndpoint(CalledResource):
         lists"). Without one, the endpoint has no routes, and its deletion finds none.
         """
         given = self.api.call("ec2", "DescribeManagedPrefixLists")["PrefixLists"]
-        if service not in {each["PrefixListName"] for each in given}:
-            place = {"PrefixListName": service, "AddressFamily": "IPv4", "MaxEntries": 1}
-            self.api.call("ec2", "CreateManagedPrefixList", **place)
+        if service not in {known["PrefixListName"] for known in given}:
+            wanted = {"PrefixListName": service, "AddressFamily": "IPv4", "MaxEntries": 1}
+            self.api.call("ec2", "CreateManagedPrefixList", **wanted)
 
     def _others(self, properties: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """Return the endpoints of the same service and type in the network."""
         found = self.api.call("ec2", "DescribeVpcEndpoints")["VpcEndpoints"]
-        place = (properties["VpcId"], properties.get("ServiceName"), _kind(properties))
-        return [
-            each
-            for each in found
-            if each["State"] != "deleted"
-            and (each["VpcId"], each["ServiceName"], _kind(each)) == place
-        ]
+        place = _place(properties)
+        others = [endpoint for endpoint in found if endpoint["State"] != "deleted"]
+        return [other for other in others if _place(other) == place]
 
     def _expect_free_routes(self, properties: Mapping[str, Any], other: Mapping[str, Any]) -> None:
         tables = {*properties.get("RouteTableIds", ())} & {*other.get("RouteTableIds", ())}
@@ -118,18 +208,31 @@ class VPCEndpoint(CalledResource):
             )
 
 
+def _place(properties: Mapping[str, Any]) -> tuple[str, str | None, str]:
+    """The network, the service and the type of an endpoint, of which one may have each route."""
+    return properties["VpcId"], properties.get("ServiceName"), _kind(properties)
+
+
 def _kind(properties: Mapping[str, Any]) -> str:
     return str(properties.get("VpcEndpointType") or "Gateway")
 
 
-class FlowLog(CalledResource):
-    """CloudFormation creates one at a time."""
+class FlowLog(Ec2Resource):
+    """CloudFormation creates one at a time, of the flow logs that a call may create."""
 
-    def _members(self, request: Request, name: str) -> dict[str, Any]:
-        members = super()._members(request, name)
-        return {**members, "ResourceIds": [members["ResourceIds"]]}
+    type = "AWS::EC2::FlowLog"
+    create_operation = "CreateFlowLogs"
+    delete_operation = "DeleteFlowLogs"
+    tag_type = "vpc-flow-log"
 
+    def members(self, request: Request, name: str) -> dict[str, Any]:
+        members = super().members(request, name)
+        members["ResourceIds"] = [members.pop("ResourceId")]
+        return members
 
-for _provider in (SecurityGroup, Subnet, VPCEndpoint, FlowLog):
-    _type = f"AWS::EC2::{_provider.__name__}"
-    Provider.by_type[_type] = partial(_provider, type=_type)
+    def physical(self, found: Mapping[str, Any]) -> Physical:
+        flow_log = found["FlowLogIds"][0]
+        return Physical(flow_log, {"Id": flow_log})
+
+    def key(self, current: Deployed) -> dict[str, Any]:
+        return {"FlowLogIds": [current.physical.id]}

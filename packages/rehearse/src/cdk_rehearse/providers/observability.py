@@ -1,11 +1,32 @@
-"""CloudWatch dashboards and log groups."""
+"""CloudWatch alarms, dashboards and log groups."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from constructs_triton_core.bounded_json import parse_bounded_json
 
 from ..errors import StackError
+from .called import CalledResource
 from .provider import Deployed, Physical, Provider, PutProvider, Request, tags_as_map, without
+
+
+class Alarm(CalledResource):
+    type = "AWS::CloudWatch::Alarm"
+    name_property = "AlarmName"
+    service = "cloudwatch"
+    create_operation = "PutMetricAlarm"
+    update_operation = "PutMetricAlarm"
+    delete_operation = "DeleteAlarms"
+
+    def physical(self, found: Mapping[str, Any]) -> Physical:
+        name = str(found["AlarmName"])
+        arn = f"arn:aws:cloudwatch:{self.api.region}:{self.api.account}:alarm:{name}"
+        return Physical(name, {"Arn": arn})
+
+    def key(self, current: Deployed) -> dict[str, Any]:
+        return {"AlarmNames": [current.physical.id]}
 
 
 class Dashboard(PutProvider):

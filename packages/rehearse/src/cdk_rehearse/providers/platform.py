@@ -1,12 +1,14 @@
-"""Keys, topics, parameters, image repositories and state machines."""
+"""Keys, topics, parameters, image repositories, state machines and schedules."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import NotSimulatedError
 from ..services.policy_documents import policy_text
+from .called import CalledResource
 from .provider import Deployed, Physical, Provider, Request, without
 
 _SYMMETRIC = "SYMMETRIC_DEFAULT"  # only such keys can rotate
@@ -63,6 +65,20 @@ class Key(Provider):
 
 def _rotates(request: Request) -> bool:
     return request.properties.get("EnableKeyRotation") in (True, "true")
+
+
+class Alias(CalledResource):
+    type = "AWS::KMS::Alias"
+    service = "kms"
+    create_operation = "CreateAlias"
+    update_operation = "UpdateAlias"
+    delete_operation = "DeleteAlias"
+
+    def physical(self, found: Mapping[str, Any]) -> Physical:
+        return Physical(str(found["AliasName"]))
+
+    def key(self, current: Deployed) -> dict[str, Any]:
+        return {"AliasName": current.physical.id}
 
 
 class Topic(Provider):
@@ -222,3 +238,19 @@ class StateMachine(Provider):
         arn = current.physical.id
         self.api.call("stepfunctions", "UpdateStateMachine", **wanted, stateMachineArn=arn)
         return current.physical
+
+
+class Schedule(CalledResource):
+    type = "AWS::Scheduler::Schedule"
+    name_property = "Name"
+    service = "scheduler"
+    create_operation = "CreateSchedule"
+    update_operation = "UpdateSchedule"
+    delete_operation = "DeleteSchedule"
+
+    def physical(self, found: Mapping[str, Any]) -> Physical:
+        return Physical(str(found["Name"]), {"Arn": found["ScheduleArn"]})
+
+    def key(self, current: Deployed) -> dict[str, Any]:
+        group = current.properties.get("GroupName", "default")
+        return {"Name": current.physical.id, "GroupName": group}

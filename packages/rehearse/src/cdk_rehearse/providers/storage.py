@@ -1,13 +1,14 @@
-"""S3: bucket, and what empties it."""
+"""S3: bucket, its policy, and what empties it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import NotSimulatedError
+from .called import CalledResource
 from .provider import Deployed, Physical, Provider, Request
 
 
@@ -121,6 +122,21 @@ class Bucket(Provider):
             "DualStackDomainName": f"{name}.s3.dualstack.{region}.amazonaws.com",
             "WebsiteURL": f"http://{name}.s3-website-{region}.amazonaws.com",
         }
+
+
+class BucketPolicy(CalledResource):
+    type = "AWS::S3::BucketPolicy"
+    service = "s3"
+    create_operation = "PutBucketPolicy"
+    update_operation = "PutBucketPolicy"
+    delete_operation = "DeleteBucketPolicy"
+    renamed: ClassVar = {"PolicyDocument": "Policy"}
+
+    def physical(self, found: Mapping[str, Any]) -> Physical:
+        return Physical(str(found["Bucket"]))
+
+    def key(self, current: Deployed) -> dict[str, Any]:
+        return {"Bucket": current.physical.id}
 
 
 class AutoDeleteObjects(Provider):
