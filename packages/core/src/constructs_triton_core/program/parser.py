@@ -153,12 +153,34 @@ class CommandParser(argparse.ArgumentParser):
         # The options behind the name of an action belong to the action.
         is_own = (lambda word: word.startswith("-")) if has_actions else "--".__ne__
         for word in takewhile(is_own, words):
-            self._check_option(word.partition("=")[0])
-        return super().parse_known_args(words, namespace)
+            self._check_option(word)
+        parsed, unknown = super().parse_known_args(words, namespace)
+        # argparse would report them as those of the program, which has no arguments.
+        if unknown:
+            self._refuse_unknown(unknown[0])
+        return parsed, unknown
 
-    def _check_option(self, name: str) -> None:
+    def _refuse_unknown(self, word: str) -> NoReturn:
+        help_of_command = f"see `{self.prog} --help`"
+        if word.startswith("-"):
+            self.error(f"argument {word}: there is no such option; {help_of_command}")
+        self.error(
+            f"got more arguments than the command takes, from {word!r} on; {help_of_command}"
+        )
+
+    def _check_option(self, word: str) -> None:
+        name, equals, value = word.partition("=")
+        option = self._option_string_actions.get(name)
+        if option is not None:
+            if equals and option.nargs == 0:
+                self.error(f"argument {name}: takes no value, got {value!r}; write {name} alone")
+            return
+
+        # argparse reads -help as -h with the value "elp".
+        if not name.startswith("--") and f"-{name}" in self._option_string_actions:
+            self.error(f'argument {name}: there is no such option; did you mean "-{name}"?')
         # argparse reads a word with a space as a value.
-        if not name.startswith("--") or " " in name or name in self._option_string_actions:
+        if not name.startswith("--") or " " in name:
             return
         meant = closest(
             name[2:], [each[2:] for each in self._option_string_actions if each[:2] == "--"]
