@@ -97,7 +97,7 @@ PACKAGES = {
             "constructs_triton",
             ".",
             (_CORE, _CHECK, _FUNCTIONS),
-            frozenset({*_CDK, "blake3", "botocore", "cfnlint", "pytest", "shtab", "syrupy"}),
+            frozenset({*_CDK, "argcomplete", "blake3", "botocore", "cfnlint", "pytest", "syrupy"}),
         ),
     )
 }

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+
 from constructs_triton_core.program.program import Command, Program
 
-__all__ = ["COMMANDS", "COMMAND_GROUPS", "PROGRAM", "complete_parser", "main"]
+__all__ = ["COMMANDS", "COMMAND_GROUPS", "PROGRAM", "main"]
 
 _CHECK, _TOOLS = "triton_model_check.cli", "constructs_triton_tools.cli"
+_PLAN_COMMANDS = {
+    "recommender": Command(
+        f"{_TOOLS}.recommender",
+        "write Inference Recommender jobs, and read their results",
+        "load",
+    ),
+}
+_SIMULATE_COMMANDS = {
+    "models": Command(
+        f"{_TOOLS}.simulate.models",
+        "simulate how many models a multi-model endpoint keeps loaded",
+        "load",
+    ),
+}
+_COST_COMMANDS = {
+    "idle": Command(
+        f"{_TOOLS}.deployed.idle", "find endpoints without calls, and what they cost", "load"
+    ),
+    "prices": Command(f"{_TOOLS}.prices", "fetch prices of instances from AWS", "load"),
+}
 COMMAND_GROUPS = {
     "First steps": {
         "project": Command(f"{_TOOLS}.project", "create a project with an app, a model and tests"),
@@ -44,7 +67,7 @@ COMMAND_GROUPS = {
     },
     "Your machine": {
         "doctor": Command(f"{_TOOLS}.doctor", "show what works on this machine"),
-        "doctor completion": Command(
+        "completion": Command(
             f"{__name__}.completion", "print the script for completion by a shell"
         ),
         "rehearse": Command(
@@ -85,26 +108,21 @@ COMMAND_GROUPS = {
             "local",
         ),
         "plan": Command(
-            f"{_TOOLS}.plan", "choose instances and scaling targets from a benchmark", "load"
-        ),
-        "plan recommender": Command(
-            f"{_TOOLS}.recommender",
-            "write Inference Recommender jobs, and read their results",
+            f"{_TOOLS}.plan",
+            "choose instances and scaling targets from a benchmark",
             "load",
+            commands=_PLAN_COMMANDS,
         ),
-        "simulate": Command(f"{_TOOLS}.simulate", "simulate a scaling policy on a traffic pattern"),
-        "simulate models": Command(
-            f"{_TOOLS}.simulate.models",
-            "simulate how many models a multi-model endpoint keeps loaded",
-            "load",
+        "simulate": Command(
+            f"{_TOOLS}.simulate",
+            "simulate a scaling policy on a traffic pattern",
+            commands=_SIMULATE_COMMANDS,
         ),
         "cost": Command(
-            f"{_TOOLS}.assembly.cost", "calculate what the endpoints of a template cost"
+            f"{_TOOLS}.assembly.cost",
+            "calculate what the endpoints of a template cost",
+            commands=_COST_COMMANDS,
         ),
-        "cost idle": Command(
-            f"{_TOOLS}.deployed.idle", "find endpoints without calls, and what they cost", "load"
-        ),
-        "cost prices": Command(f"{_TOOLS}.prices", "fetch prices of instances from AWS", "load"),
         "facts": Command(f"{_TOOLS}.facts", "look up images, instance types and variables"),
     },
 }
@@ -121,5 +139,13 @@ PROGRAM = Program(
     COMMAND_GROUPS,
 )
 COMMANDS = PROGRAM.commands
-complete_parser = PROGRAM.complete_parser
-main = PROGRAM.main
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; or complete the command line of a shell."""
+    if "_ARGCOMPLETE" in os.environ:
+        from constructs_triton.cli.completion import complete  # noqa: PLC0415 - for shells only
+
+        complete(PROGRAM)
+        return 0
+    return PROGRAM.main(argv)

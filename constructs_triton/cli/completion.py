@@ -1,31 +1,42 @@
-"""``constructs-triton doctor completion``: the script with which a shell completes
-commands and options.
+"""``constructs-triton completion``: the script with which a shell asks for completions, and the
+answers.
+
+The script runs ``constructs-triton`` with ``_ARGCOMPLETE`` in its environment whenever the Tab key
+is pressed, so the answers are those of the installed version.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-import shtab
+import argcomplete
+from argcomplete.completers import BaseCompleter, FilesCompleter
+from argcomplete.lexers import split_line
+from argcomplete.shell_integration import shellcode
 
+from constructs_triton_core.errors import ConstructsTritonError
+from constructs_triton_core.program.parser import WrongArgumentsError
+from constructs_triton_core.program.program import Command, Program
 from constructs_triton_core.untrusted.terminal import print_lines
 
 _SHELLS = "bash", "zsh", "fish"
 _EPILOG = """\
 To load it in each new shell:
 
-  bash   echo 'eval "$(constructs-triton doctor completion bash)"' >> ~/.bashrc
+  bash   echo 'eval "$(constructs-triton completion bash)"' >> ~/.bashrc
 
   zsh    echo 'autoload -U compinit; compinit' >> ~/.zshrc
-         echo 'eval "$(constructs-triton doctor completion zsh)"' >> ~/.zshrc
+         echo 'eval "$(constructs-triton completion zsh)"' >> ~/.zshrc
 
-  fish   echo 'constructs-triton doctor completion fish | source' \\
+  fish   echo 'constructs-triton completion fish | source' \\
            >> ~/.config/fish/config.fish
 """
 #: The values that are paths, where the argument itself is read as a string.
-_PATHS = {"BENCHMARK", "DIR", "FILE", "MODELS", "OLD NEW", "PATH", "TRAFFIC"}
+_PATHS = {"BENCHMARK", "DIR", "FILE", "MODELS", "NEW", "OLD", "OLD NEW", "PATH", "TRAFFIC"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,48 +52,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the script."""
-    from constructs_triton.cli import complete_parser  # which has the table with this module
-
-    parser = complete_parser()
-    _prepare(parser)
-    _nest(next(each for each in parser._actions if isinstance(each, argparse._SubParsersAction)))
-    print_lines(*shtab.complete(parser, shell=arguments.shell).splitlines())
+    # Without its defaults, bash offers files where the value of an option is no path.
+    script = shellcode(["constructs-triton"], use_defaults=False, shell=arguments.shell)
+    print_lines(*script.splitlines())
     return 0
 
 
-def _prepare(parser: argparse.ArgumentParser) -> None:
-    """Let the shell offer files for each path,
-    and describe each command by its line in the help.
+def complete(program: Program) -> None:
+    """Print the completions of the command line in the environment, and end the process."""
+    line = os.environ["COMP_LINE"][: int(os.environ["COMP_POINT"])]
+    _, _, _, (_, *words), _ = split_line(line)
+    if words and words[0] not in program.commands:
+        return
+
+    # A shell has no place for an error, such as that of a misspelt command: it offers nothing.
+    with suppress(ConstructsTritonError, WrongArgumentsError):
+        argcomplete.autocomplete(
+            program.parser(words),
+            always_complete_options="long",
+            default_completer=_ValueCompleter(_own_commands(program, words)),
+        )
+
+
+def _own_commands(program: Program, words: Sequence[str]) -> Mapping[str, Command]:
+    """Return the commands that the next word may name beside the arguments of a command, as
+    ``prices`` after ``cost``.
     """
-    for action in parser._actions:
+    command = program.commands.get(" ".join(words))
+    return command.commands if command else {}
+
+
+class _ValueCompleter(BaseCompleter):
+    """Completes the values of arguments that are not one of a few choices."""
+
+    def __init__(self, commands: Mapping[str, Command]) -> None:
+        self._commands = commands
+
+    def __call__(self, prefix: str, action: argparse.Action, **_: object) -> Mapping[str, str]:
+        """Return the values, each with its description."""
+        values: dict[str, str] = {}
+        if not action.option_strings:
+            values |= {name: command.summary for name, command in self._commands.items()}
         if action.type is Path or action.metavar in _PATHS:
-            action.complete = shtab.FILE  # type: ignore[attr-defined] # shtab's own attribute
-        if isinstance(action, argparse._SubParsersAction):
-            for each in action._choices_actions:
-                command = action.choices[each.dest]
-                command.description = each.help
-                _prepare(command)
-
-
-def _nest(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Put commands of two words, such as ``cost prices``, below the first,
-    beside the files that it reads.
-    """
-    below = defaultdict[str, list[argparse.Action]](list)
-    for each in [each for each in commands._choices_actions if " " in each.dest]:
-        commands._choices_actions.remove(each)
-        below[each.dest.partition(" ")[0]].append(each)
-    for name, actions in below.items():
-        parser = commands.choices[name]
-        words = [each.dest.partition(" ")[2] for each in actions]
-        both = f"_constructs_triton_{name}"
-        define = f'{both}() {{ compgen -W "{" ".join(words)}" -- "$1"; compgen -f -- "$1"; }}'
-        file = shtab.CHOICE_FUNCTIONS["file"]
-        for files in [each for each in parser._actions if not each.option_strings][
-            :1
-        ]:  # `doctor` reads none
-            files.complete = {**file, "bash": both, "preamble": {"bash": define}}  # type: ignore[attr-defined]
-        nested = parser.add_subparsers()
-        for word, each in zip(words, actions, strict=True):
-            child = nested.add_parser(word, help=each.help)
-            child.__dict__.update(commands.choices.pop(each.dest).__dict__)
+            values |= dict.fromkeys(FilesCompleter()(prefix), "")
+        return values

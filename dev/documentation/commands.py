@@ -65,7 +65,7 @@ def _command(name: str) -> Iterator[str]:
         add_help=False,
     )
     module.add_arguments(parser)
-    yield f"## {name}\n"
+    yield f"{_heading(name)}\n"
     yield from _parser(parser, name)
 
 
@@ -81,8 +81,13 @@ def _parser(parser: argparse.ArgumentParser, heading: str) -> Iterator[str]:
         yield "\n".join(["```text", *_wrapped(parser.epilog), "```\n"])
     for group in groups:
         for name, child in group.choices.items():
-            yield f"### {heading} {name}\n"
+            yield f"{_heading(f'{heading} {name}')}\n"
             yield from _parser(child, f"{heading} {name}")
+
+
+def _heading(command: str) -> str:
+    """Return the heading of a command, below that of the command that its first words name."""
+    return f"{'#' * (len(command.split()) + 1)} {command}"
 
 
 def _wrapped(text: str) -> Iterator[str]:

@@ -284,7 +284,7 @@ CASES = (
     Case(
         "project new models", output="next: cd", text="choose another name", then="project new shop"
     ),
-    Case("doctor completion fihs", output="constructs-triton"),
+    Case("completion fihs", output="constructs-triton"),
     # simulate, plan, cost, graph
     Case(f"{_SPIKE.replace('spike', 'spkie')} {_LEVELS} {_BOUNDS}", output="requests"),
     Case(f"{_SPIKE} {_LEVELS} {_BOUNDS} --schedule 7", output="requests"),

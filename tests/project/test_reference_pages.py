@@ -153,7 +153,7 @@ def test_every_parameter_has_a_meaning() -> None:
 def test_every_command_and_every_failure_has_a_section() -> None:
     """Each command, each limit and each message of the catalogue is on a page."""
     commands = (DOCS / "reference" / "commands.md").read_text()
-    assert [name for name in COMMANDS if f"\n## {name}\n" not in commands] == []
+    assert [name for name in COMMANDS if f"# {name}\n" not in commands] == []
     assert "| endpoint name | 1 to 63 characters" in (DOCS / "reference" / "limits.md").read_text()
     text = "".join(page.read_text() for page in (DOCS / "troubleshooting").glob("*.md"))
     assert [each.id for each in known_failures() if f"\n## {each.id}\n" not in text] == []

@@ -86,9 +86,24 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_command_of_two_words_is_in_the_help_of_its_first_word(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The list of all commands does not have it."""
-    assert f"{command}`" in " ".join(_printed_help(command.split()[:1], capsys).split())
+    """With its line, and not in the list of all commands."""
+    first, second = command.split()
+    text = _printed_help([first], capsys)
+    assert re.search(
+        rf"^  {second} +{re.escape(COMMANDS[command].summary[:40])}", text, re.MULTILINE
+    )
+    assert f"constructs-triton {first} COMMAND ...\n" in text
     assert _printed_help(command.split(), capsys).startswith(f"usage: constructs-triton {command} ")
+    assert COMMANDS[command].summary not in _printed_help([], capsys)
+
+
+@pytest.mark.parametrize("words", [[], ["cost"], ["cost", "prices"], ["plan", "recommender"]])
+def test_help_is_a_word_too(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """``help cost prices`` prints what ``cost prices --help`` prints."""
+    expected = _printed_help(words, capsys)
+    with pytest.raises(SystemExit, match="0"):
+        main(["help", *words])
+    assert capsys.readouterr().out == expected
 
 
 def test_an_error_names_the_option_in_place_of_the_keyword(
@@ -159,6 +174,8 @@ def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None
         ),
         (["check", "--baseline"], "see `constructs-triton check --help`"),
         (["cost", "--unlike-any"], "see `constructs-triton cost --help`"),
+        (["check", "-help"], 'did you mean "--help"?'),
+        (["check", "models", "-q"], "see `constructs-triton check --help`"),
     ],
 )
 def test_misspelt_options_are_named(
@@ -169,6 +186,42 @@ def test_misspelt_options_are_named(
         main(words)
     assert ended.value.code == 2
     assert f"there is no such option; {hint}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("-v", 'did you mean "--version"?'),
+        ("version", 'did you mean "--version"?'),
+        ("--region eu-west-1 status digits", "write `constructs-triton status ... --region`"),
+        ("--json status", "write `constructs-triton status ... --json`"),
+        ("status digits --json=true", "takes no value, got 'true'; write --json alone"),
+        (
+            "doctor complete",
+            "from 'complete' on; see `constructs-triton doctor --help`",
+        ),
+        ("cost idle us-east-1", "see `constructs-triton cost idle --help`"),
+    ],
+)
+def test_habits_of_other_programs_get_a_hint(
+    words: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """aws, kubectl, docker and gcloud accept these forms."""
+    with pytest.raises(SystemExit, match="2"):
+        main(words.split())
+    assert hint in capsys.readouterr().err
+
+
+def test_a_path_is_neither_a_command_nor_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A path may have the name of a keyword after ``--``, or resemble a command if it exists."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["cost", "--", "prices"]) == 2
+    assert capsys.readouterr().err.startswith("error: prices: does not exist; pass a template")
+    Path("price").write_text("{}")
+    main(["cost", "price"])
+    assert "did you mean" not in capsys.readouterr().err
 
 
 def test_option_like_values_are_values(capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,6 +259,11 @@ def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str
             "argument ACTION: must be one of its choices, got 'neww'; did you mean \"new\"?",
         ),
         (["zzz"], 'choose from "project", "model", "check", "local"'),
+        (["help", "chexk"], 'did you mean "check"?'),
+        (["prices"], "got 'prices'; did you mean \"cost prices\"?"),
+        (["cost", "pricse", "ml.g5.xlarge"], "got 'pricse'; did you mean \"cost prices\"?"),
+        (["simulate", "modles"], 'did you mean "simulate models"?'),
+        (["plan", "recomender", "request"], 'did you mean "plan recommender"?'),
     ],
 )
 def test_misspelt_command_gets_a_suggestion(

@@ -1,6 +1,8 @@
-"""``constructs-triton doctor completion`` writes scripts that shells run."""
+"""``constructs-triton completion``, and the answers to the scripts that it prints."""
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,34 +10,81 @@ import pytest
 from constructs_triton.cli import COMMANDS, main
 
 
-def test_bash_completes_commands_options_and_files(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """The script makes bash complete a command, its second word, an option,
-    and files that it reads.
-    """
-    assert main(["doctor", "completion", "bash"]) == 0
-    script = tmp_path / "completion"
-    script.write_text(capsys.readouterr().out)
-    program = (
-        f"source {script}; complete() {{ COMP_WORDS=(constructs-triton $@); COMP_CWORD=$#; "
-        '_shtab_constructs_triton; echo "${COMPREPLY[@]}"; }; complete rehe; complete load-test '
-        "--lat; complete plan bench; complete verify digits req; "
-        "complete cost pri; complete cost prices --out"
+def _completions(line: str, folder: Path) -> list[str]:
+    """What the program answers to the script of a shell, with the cursor at the end of the line."""
+    answer = folder.with_suffix(".answer")
+    environment = {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_IFS": "\n",
+        "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+    }
+    command = [sys.executable, "-m", "constructs_triton.cli"]
+    answer.write_text("")
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, check=True
     )
+    assert done.stdout == b""
+    return sorted(answer.read_text().split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("rehe", ["rehearse"]),
+        ("cost prices --out", ["--output"]),
+        ("completion ", ["--help", "bash", "fish", "zsh"]),
+        ("plan ben", ["benchmark.csv"]),
+        ("status digits --region ", [""]),
+        ("cost pricse ", [""]),
+        ("nosuch ", [""]),
+    ],
+    ids=[
+        "command",
+        "option of a command of two words",
+        "choices",
+        "file",
+        "value that is no path",
+        "after a misspelt second word",
+        "after a misspelt command",
+    ],
+)
+def test_words_are_completed(words: str, expected: list[str], tmp_path: Path) -> None:
+    """Only by what may follow, and after an error by nothing."""
     for name in ("benchmark.csv", "requests.json"):
         (tmp_path / name).touch()
-    done = subprocess.run(
-        ["bash", "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
-    files = ["benchmark.csv", "requests.json"]
-    assert done.stdout.split() == ["rehearse", "--latency-ms", *files, "prices", "--output"]
+    assert _completions(f"constructs-triton {words}", tmp_path) == expected
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_know_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The scripts of the other shells name each command and its line in the help."""
-    assert main(["doctor", "completion", shell]) == 0
+def test_commands_of_a_command_are_beside_its_arguments(tmp_path: Path) -> None:
+    """The word after ``cost`` is one of its commands, a template, or an option."""
+    (tmp_path / "template.json").touch()
+    completed = _completions("constructs-triton cost ", tmp_path)
+    assert [name for name in completed if not name.startswith("--")] == [
+        "idle",
+        "prices",
+        "template.json",
+    ]
+    assert "--requests-per-second" in completed
+
+
+def test_every_command_is_completed(tmp_path: Path) -> None:
+    """The first word is completed to each command of one word."""
+    top = [name for name in COMMANDS if " " not in name]
+    completed = _completions("constructs-triton ", tmp_path)
+    assert completed == sorted([*top, "--help", "--version"])
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_script_registers_the_program(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each shell gets a script that asks constructs-triton."""
+    assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
-    assert [name for name in COMMANDS if name.split()[-1] not in script] == []
-    assert COMMANDS["adopt"].summary in script
+    assert "_ARGCOMPLETE" in script
+    registered = {"bash": "complete ", "zsh": "compdef ", "fish": "complete --command "}
+    assert any(
+        line.lstrip().startswith(registered[shell]) and "constructs-triton" in line
+        for line in script.splitlines()
+    )

@@ -15,12 +15,19 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from itertools import pairwise
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import NamedTuple
 
 from constructs_triton_core import __version__, errors
+from constructs_triton_core.program.commands import (
+    OWN_OPTIONS,
+    Command,
+    check_first_word,
+    check_second_word,
+    flat,
+    listed,
+)
 from constructs_triton_core.program.exit_codes import (
     EXIT_CODES,
     EXIT_INTERRUPTED,
@@ -28,35 +35,16 @@ from constructs_triton_core.program.exit_codes import (
     EXIT_SUCCESS,
     exit_code_of,
 )
-from constructs_triton_core.program.parser import CommandParser, WrongArgumentsError
+from constructs_triton_core.program.parser import CommandParser, WrongArgumentsError, short_usage
 from constructs_triton_core.untrusted.terminal import print_error, print_json, print_note
 
 __all__ = ["Command", "Program"]
 
 _CHECK_PATH = "check the path, its permissions and the free space of the disk"
-_OWN_OPTIONS = ("-h", "--help", "--version")
 _EXIT_CODES = "\n".join(f"  {code:<3}  {meaning}" for code, meaning in EXIT_CODES.items())
 _SIGNALS = signal.SIGTERM, signal.SIGHUP
 #: Packages that a base installation does not have.
 _OPTIONAL = ("cdk_rehearse", "constructs_triton_client", "numpy")
-
-
-class Command(NamedTuple):
-    """A command of a program.
-
-    Args:
-        module: The module of the command.
-        summary: Its line in the help.
-        extra: What ``pip install`` adds for it to the base installation. Default: nothing.
-    """
-
-    module: str
-    summary: str
-    extra: str = ""
-
-    def load(self) -> ModuleType:
-        """Import the module."""
-        return import_module(self.module)
 
 
 class Program(NamedTuple):
@@ -66,9 +54,7 @@ class Program(NamedTuple):
         name: Its name, which is also that of its distribution.
         description: What it does, for the help.
         examples: Command lines with a word on each, for the help.
-        groups: Its commands by the headings of the help. A name of two words is a command whose
-            first word is a command too, as ``cost`` and ``cost prices``; the help of the first one
-            describes it.
+        groups: Its commands by the headings of the help.
         default: The command that runs if the first word names none. If there is no other, its help
             is that of the program. Default: the word is an error.
     """
@@ -81,7 +67,12 @@ class Program(NamedTuple):
 
     @property
     def commands(self) -> dict[str, Command]:
-        """All commands by name."""
+        """All commands by the words that name them, such as ``cost`` and ``cost prices``."""
+        return dict(flat(self._top))
+
+    @property
+    def _top(self) -> dict[str, Command]:
+        """The commands that the first word names."""
         return {name: command for group in self.groups.values() for name, command in group.items()}
 
     def main(self, argv: Sequence[str] | None = None) -> int:
@@ -100,18 +91,16 @@ class Program(NamedTuple):
                 _close_output()
 
     def _with_command(self, words: Sequence[str]) -> list[str]:
-        if not self.description and words[:1] not in (
-            ["--version"],
-            *([name] for name in self.commands),
-        ):
-            return [self.default, *words]
-        both = " ".join(
-            words[:2]
-        )  # such as "cost prices"; other words after "cost" are those of "cost"
-        if both in self.commands:
-            return [both, *words[2:]]
-        names_no_command = bool(words) and words[0] not in (*self.commands, *_OWN_OPTIONS)
-        return [self.default, *words] if self.default and names_no_command else [*words]
+        """Return the words of a command: ``help WORDS`` is ``WORDS --help``, and other words are
+        arguments of the default command.
+        """
+        if words[:1] == ["help"]:
+            words = [*words[1:], "--help"]
+        if not self.default or (words and words[0] in self._top):
+            return [*words]
+        own_options = OWN_OPTIONS if self.description else ("--version",)
+        is_for_program = words[0] in own_options if words else bool(self.description)
+        return [*words] if is_for_program else [self.default, *words]
 
     def _main(self, words: Sequence[str]) -> int:
         try:
@@ -139,18 +128,20 @@ class Program(NamedTuple):
         if not words:
             print_note(*parser.format_help().splitlines())
             return EXIT_NOT_DONE
+        check_first_word(parser, self._top, words)
         try:
             arguments = parser.parse_args(words)
         except SystemExit:  # after --help or --version
             sys.stdout.flush()
             raise
-        command = self.commands[arguments.command]
+        command: Command = arguments.command
         try:
             code = int(command.load().run(arguments))
         except ModuleNotFoundError as error:
             raise self._missing(command, error) from error
         except errors.InvalidValueError as error:
-            _name_option(error, {each.dest: each.option_strings[-1] for each in _options(parser)})
+            options = {each.dest: each.option_strings[-1] for each in _options(parser)}
+            _name_option(error, options, words)
             raise
         # here, because an error that Python meets when it exits cannot be caught
         sys.stdout.flush()
@@ -180,14 +171,8 @@ class Program(NamedTuple):
         _report(print_error, message)
         return _fail(error, words, message)
 
-    def complete_parser(self) -> argparse.ArgumentParser:
-        """Return the parser with the arguments of every command, and their summaries as help."""
-        return self.parser([*self.commands], commands_help="command")
-
-    def parser(
-        self, words: Sequence[str], *, commands_help: str = argparse.SUPPRESS
-    ) -> argparse.ArgumentParser:
-        """Return the parser with the arguments of the commands among the words."""
+    def parser(self, words: Sequence[str]) -> argparse.ArgumentParser:
+        """Return the parser of a command line, with the arguments of the command that it names."""
         parser = CommandParser(
             prog=self.name,
             usage=f"{self.name} [-h] [--version] COMMAND ...",
@@ -198,42 +183,61 @@ class Program(NamedTuple):
         parser.add_argument("--version", action="version", version=f"{self.name} {__version__}")
         # argparse cannot list commands in groups, so the description lists them.
         commands = parser.add_subparsers(
-            dest="command", required=True, metavar="COMMAND", prog=self.name, help=commands_help
+            required=True, metavar="COMMAND", prog=self.name, help=argparse.SUPPRESS
         )
-        for name in self._named(words):
+        for name in self._needed(words):
             is_program = name == self.default and not self.description
-            command, prog = self.commands[name], self.name if is_program else f"{self.name} {name}"
-            subparser = commands.add_parser(name, help=command.summary, prog=prog)
-            if name in words:
-                self._declare(command, subparser)
+            subparser = commands.add_parser(
+                name,
+                help=self._top[name].summary,
+                prog=self.name if is_program else f"{self.name} {name}",
+            )
+            if name in words[:1]:
+                self._declare(self._top[name], subparser, words[1:])
         return parser
 
-    def _named(self, words: Sequence[str]) -> Iterable[str]:
+    def _needed(self, words: Sequence[str]) -> Iterable[str]:
         """The commands that need a parser, which takes as long to create as to
         import a small module.
         """
-        if not words or words[0] in _OWN_OPTIONS:
+        if words and words[0] in OWN_OPTIONS:
             return ()  # the description lists the commands
-        is_known = words[0] in self.commands
-        return [name for name in self.commands if name in words] if is_known else self.commands
+        return words[:1] if words and words[0] in self._top else self._top
 
-    def _declare(self, command: Command, parser: argparse.ArgumentParser) -> None:
+    def _declare(
+        self, command: Command, parser: argparse.ArgumentParser, words: Sequence[str]
+    ) -> None:
+        """Declare the arguments of a command, or of its own command that the next word names."""
+        own = command.commands.get(words[0]) if words else None
+        if own is not None:
+            commands = parser.add_subparsers(required=True, metavar="COMMAND", prog=parser.prog)
+            self._declare(own, commands.add_parser(words[0], help=own.summary), words[1:])
+            return
+
         try:
             command.load().add_arguments(parser)
         except ModuleNotFoundError as error:
             raise self._missing(command, error) from error
+        parser.set_defaults(command=command)
+        if command.commands:
+            _describe_commands(parser, command)
+            if words:
+                check_second_word(parser, command, words[0])
 
     def _list_of_commands(self) -> str:
-        width = max(len(name.partition(" ")[0]) for name in self.commands)
+        width = max(map(len, self._top))
         lines = []
         for group, commands in self.groups.items():
-            lines += [f"\n{group}:"]
-            lines += [
-                f"  {each:{width}}  {commands[each].summary}"
-                for each in commands
-                if " " not in each
-            ]
+            lines += [f"\n{group}:", *listed(commands, width)]
         return "\n".join(lines)
+
+
+def _describe_commands(parser: argparse.ArgumentParser, command: Command) -> None:
+    """Show in the help of a command that it has commands of its own."""
+    parser.usage = f"{short_usage(parser)}\n       {parser.prog} COMMAND ..."
+    lines = ["commands:", *listed(command.commands, max(map(len, command.commands)))]
+    description = f"`{parser.prog} COMMAND --help` describes each command."
+    parser.epilog = "\n".join([*lines, "", description, "", parser.epilog or ""]).rstrip()
 
 
 @contextmanager
@@ -257,10 +261,15 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
             yield action
 
 
-def _name_option(error: errors.InvalidValueError, options: Mapping[str, str]) -> None:
-    """Name the option of a command in a message that begins with a keyword of Python."""
+def _name_option(
+    error: errors.InvalidValueError, options: Mapping[str, str], words: Sequence[str]
+) -> None:
+    """Name the option of a command in a message that begins with a keyword of Python.
+
+    A word of the command line, such as a path, is no keyword.
+    """
     place, _, message = str(error).partition(": ")
-    if place in options:
+    if place in options and place not in words:
         message = re.sub(
             r"(?<![a-z])[a-z]+(_[a-z]+)+",
             lambda keyword: options.get(keyword[0], keyword[0]),

@@ -59,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Show what works on this machine: Python, Node.js, the CDK, the Triton server, container "
         "engines, optional packages and AWS credentials, and what to install for the rest. AWS is "
-        "not called. Exit code 1 if apps cannot be synthesized. `doctor completion` prints a "
-        "script for your shell."
+        "not called. Exit code 1 if apps cannot be synthesized. `constructs-triton "
+        "completion` prints a script for your shell."
     )
     add_common(parser, "--json")
 

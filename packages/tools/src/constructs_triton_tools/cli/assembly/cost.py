@@ -65,8 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Calculate what the instances of a template's endpoints cost: at the fewest instances that "
         "scaling allows, at those of the first deployment (in brackets), and at the most. Without "
         "--price and --prices, AWS's price list is read, in US dollars. A month has 730 hours. "
-        "`cost prices` fetches prices of instance types, and `cost idle` finds deployed endpoints "
-        f"without calls. {NOT_COUNTED}"
+        f"{NOT_COUNTED}"
     )
     add_template_arguments(parser)
     add_price_arguments(parser)

@@ -70,8 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Calculate for each measured configuration how many instances a load needs, the scaling "
         "target and the cost, and mark the cheapest. Exit code 1 if no configuration meets the "
-        "limits, or none of a type of --instance-pools. `constructs-triton plan recommender` "
-        "writes jobs of SageMaker Inference Recommender, and reads their results as a benchmark."
+        "limits, or none of a type of --instance-pools."
     )
     parser.add_argument(
         "benchmark",

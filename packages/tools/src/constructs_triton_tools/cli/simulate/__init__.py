@@ -99,9 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Simulate Application Auto Scaling minute by minute: instances over time, requests above "
-        "capacity, and the cost compared with a fixed fleet. Nothing is sent to AWS. "
-        "`constructs-triton simulate models` simulates how "
-        "many models a multi-model endpoint keeps loaded."
+        "capacity, and the cost compared with a fixed fleet. Nothing is sent to AWS."
     )
     parser.epilog = _EPILOG
     traffic = parser.add_argument_group("traffic")
