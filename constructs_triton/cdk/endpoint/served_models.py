@@ -185,6 +185,9 @@ class SingleModel(ServedModels):
             _check_environment(self.repository, scope, "endpoint with CompressionType.NONE")
         if self.metrics_name is not None:
             self.contents.check_publisher(self.model, self.compression_type)
+        self.contents.check_key(
+            self.model, self.compression_type, publishes_metrics=self.metrics_name is not None
+        )
 
     @property
     def is_in_bucket(self) -> bool:

@@ -27,6 +27,7 @@ from constructs_triton.cdk.repository.properties import (
     PrefixOptions,
     RepositoryCheck,
     check_compression_type,
+    check_key_has_effect,
     kept_findings,
 )
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
@@ -60,8 +61,6 @@ class RepositoryContents:
         self._scope, self._options = scope, options
         self.repository_check = check
         self.asset_keys = options.asset_keys
-        if options.encryption_key is not None:
-            self.prefix.warn_of_unused_key()
 
     @cached_property
     def prefix(self) -> ServedPrefix:
@@ -176,6 +175,26 @@ class RepositoryContents:
             raise InvalidValueError(
                 f'container_metrics: adds a model "{PUBLISHER}", but {loaded.description} has one '
                 "of that name; rename it"
+            )
+
+    def check_key(
+        self,
+        model_name: str,
+        compression_type: CompressionType | None,
+        *,
+        publishes_metrics: bool,
+    ) -> None:
+        """Check that ``encryption_key``, if the repository has one, encrypts a model.
+
+        Raises:
+            InvalidValueError: a single-model endpoint would load the model from another bucket.
+        """
+        if self._options.encryption_key is not None:
+            check_key_has_effect(
+                self._scope.node.path,
+                self.catalog.find(model_name)[0],
+                is_placed=self.is_placed(model_name, compression_type),
+                publishes_metrics=publishes_metrics,
             )
 
     def is_placed(self, model_name: str, compression_type: CompressionType | None) -> bool:

@@ -81,7 +81,8 @@ class TritonModelRepository(Construct):
         and that have been out of use for this time. Default: they are never deleted.
     ``encryption_key``
         KMS key of the bucket that is created. Default: S3-managed keys. A deployment with another
-        key encrypts the models again.
+        key encrypts the models again. An endpoint of one model then needs
+        ``compression_type=CompressionType.NONE``, which places its files in that bucket.
     ``previous_encryption_keys``
         Further KMS keys that models in the bucket may have. The roles that read them may decrypt
         with these keys too. Needed only where a change of the key is not complete in one

@@ -15,8 +15,10 @@ from constructs_triton.cdk.repository.loaded_models import (
     LoadedModels,
     PackagedModel,
     PackedModels,
+    StoredModels,
     UncompressedModels,
 )
+from constructs_triton.cdk.repository.looked_up_models import LookedUpModels
 from constructs_triton.cdk.repository.model_source import ModelSource
 from constructs_triton.cdk.validation.limit_checks import whole_seconds
 from constructs_triton.cdk.validation.property_types import (
@@ -183,6 +185,65 @@ def check_compression_type(loaded: LoadedModels, given: CompressionType | None) 
         f"compression_type: cannot be changed for {loaded.description}, got "
         f"CompressionType.{given.name}; {fix}"
     )
+
+
+def check_key_has_effect(
+    repository: str, loaded: LoadedModels, *, is_placed: bool, publishes_metrics: bool
+) -> None:
+    """Check that a model of a repository with an ``encryption_key`` is encrypted with it.
+
+    The key is that of the repository's bucket. A multi-model endpoint loads from that bucket. A
+    single-model endpoint does so only if a deployment places the model's files there.
+
+    Args:
+        repository: Path of the construct, for the message.
+        loaded: The source of the model.
+        is_placed: Whether a deployment places the model's files in the repository's bucket.
+        publishes_metrics: Whether the archive gets the model that publishes Triton's metrics.
+
+    Raises:
+        InvalidValueError: the model is read from another place, under another key.
+    """
+    # The next synthesis knows the models.
+    if is_placed or isinstance(loaded, LookedUpModels):
+        return
+
+    raise InvalidValueError(
+        f"model_repository: encryption_key of {repository} encrypts the repository's bucket, but "
+        f"the models of this endpoint stay in {_place_of(loaded)}; "
+        f"{_fix_of_unused_key(loaded, publishes_metrics=publishes_metrics)}"
+    )
+
+
+def _place_of(loaded: LoadedModels) -> str:
+    """Where a single-model endpoint reads models that no deployment places."""
+    if isinstance(loaded, StoredModels):
+        return "a bucket of their own"
+    if isinstance(loaded, PackagedModel):
+        return "a model package"
+    return "the CDK's asset bucket"
+
+
+def _fix_of_unused_key(loaded: LoadedModels, *, publishes_metrics: bool) -> str:
+    if isinstance(loaded, StoredModels):
+        return "remove encryption_key, and encrypt that bucket"
+    if isinstance(loaded, PackagedModel):
+        return "remove encryption_key"
+
+    place = (
+        "set compression_type=CompressionType.NONE, which places files in the repository's bucket"
+    )
+    remove = (
+        "remove encryption_key, and encrypt the asset bucket with "
+        "`cdk bootstrap --bootstrap-kms-key-id`"
+    )
+    if not isinstance(loaded, PackedModels):
+        # An archive of others is uploaded as it is.
+        return f"use ModelSource.from_directory and {place}, or {remove}"
+    if publishes_metrics:
+        # The model that publishes metrics is added to an archive only.
+        return f"{remove}, or remove container_metrics and {place}"
+    return f"{place}, or {remove}"
 
 
 def _type_of(loaded: LoadedModels) -> CompressionType | None:

@@ -24,9 +24,7 @@ from constructs_triton.cdk.repository.target_model import (
     refuse_collisions,
 )
 from constructs_triton.cdk.validation.property_types import GRANTEE, check_has
-from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.tokens import is_token
 from constructs_triton_functions.model_sync.properties import INDEX_FILE
 
@@ -34,16 +32,6 @@ _PLAIN_NAMES = (
     'target_model_naming: with plain names, an instance that has loaded "{name}" keeps serving the '
     "old content after a change, because SageMaker does not load the same key again; use "
     "TargetModelNaming.CONTENT"
-)
-_UNUSED_KEY = Finding(
-    "repository-key-unused",
-    Severity.WARNING,
-    "encryption_key",
-    "nothing in this app uses the bucket of the repository, so the key has no effect: endpoints of "
-    "one model load their archive from the CDK's asset bucket",
-    "set compression_type=CompressionType.NONE on the endpoint, which copies the model to the "
-    "bucket of the repository, or remove encryption_key; `cdk bootstrap --bootstrap-kms-key-id` "
-    "sets the key of the asset bucket",
 )
 _MANAGE_ACTIONS = [
     "s3:AbortMultipartUpload",
@@ -71,12 +59,6 @@ class ServedPrefix:
         self.is_filled_by_others = isinstance(source, ArchivePrefix)
         self.prefix = source.key if isinstance(source, ArchivePrefix) else options.prefix
         self.creates_bucket = self._bucket is None
-
-    def warn_of_unused_key(self) -> None:
-        """Warn at synthesis if nothing in the app has used the bucket,
-        whose key then has no effect.
-        """
-        warn_at_synthesis(self._scope, lambda: _UNUSED_KEY if self._bucket is None else None)
 
     @property
     def bucket(self) -> s3.IBucket:
