@@ -45,7 +45,6 @@ PACKAGES: Mapping[str, str] = {
     "model_config": "triton_model_check.model_config",
     "model_files": "triton_model_check.model_files",
     "model_repository": "triton_model_check.model_repository",
-    "artifacts": "triton_model_check.artifacts",
     "client": "constructs_triton_client",
     "wire": "constructs_triton_client.wire",
     "local": "constructs_triton_tools.local",

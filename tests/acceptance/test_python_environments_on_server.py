@@ -5,6 +5,7 @@ with the image's layout.
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +27,6 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.building.environments.archive import write_file
 from constructs_triton_tools.building.environments.building import build
 from constructs_triton_tools.local import LocalEndpoint
-from triton_model_check.artifacts import PythonEnvironment
 from triton_model_check.artifacts.environments.requirements import read_requirements
 from triton_model_check.artifacts.environments.target import EnvironmentTarget
 
@@ -98,9 +98,13 @@ def local(requirements: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     (models / "both" / "config.pbtxt").write_text(ENSEMBLE_CONFIG)
     app = cdk.App(outdir=str(folder / "cdk.out"))
     stack = cdk.Stack(app, "Demo", env=cdk.Environment(account="123456789012", region="us-east-1"))
-    source = ModelSource.from_directory(
-        models, python_environments=PythonEnvironment.from_requirements(requirements)
+    # Requirements of others than the folder's own are not read, so they are copied with their lock.
+    for file in requirements.parent.iterdir():
+        shutil.copy(file, models)
+    (models / "triton-models.toml").write_text(
+        f'python_environments."*".requirements = "{requirements.name}"'
     )
+    source = ModelSource.from_directory(models)
     repository = TritonModelRepository(stack, "Models", source=source)
     TritonEnsembleEndpoint(
         stack,

@@ -185,9 +185,8 @@ MISTAKES: dict[str, Mistake] = {
         ENSEMBLE, "bukcet", more='async_inference=AsyncInferenceConfig(bukcet=s3.Bucket(self, "B"))'
     ),
     "misspelled keyword of a source": mistake(
-        'TritonModelRepository(self, "M", source=ModelSource.from_directory(path, '
-        "python_enviroments=dict()))",
-        "python_enviroments",
+        'TritonModelRepository(self, "M", source=ModelSource.from_directory(pth=path))',
+        "pth",
     ),
     "misspelled keyword of a repository": mistake(
         'TritonModelRepository(self, "M", sorce=ModelSource.from_directory(path))', "sorce"

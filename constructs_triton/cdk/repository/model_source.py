@@ -37,7 +37,7 @@ from constructs_triton.cdk.validation.property_types import BUCKET, check_has, c
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_lookup_dummy, is_token
-from triton_model_check.artifacts.environments.placement import Environments, with_environments
+from triton_model_check.artifacts.environments.placement import with_environments
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.composition import CompositionOptions
 from triton_model_check.model_repository.s3_keys import check_folder_prefix
@@ -65,28 +65,21 @@ class ModelSource(ABC):
     """
 
     @classmethod
-    def from_directory(
-        cls, path: str | PathLike[str], *, python_environments: Environments | None = None
-    ) -> ModelSource:
+    def from_directory(cls, path: str | PathLike[str]) -> ModelSource:
         """Use a Triton model repository on your machine: a folder with one sub-folder for each
         model.
 
-        ``triton-models.toml`` in the folder may have ``python_environments``, and ``calls`` and
-        ``also_served`` of the repository, for the app and the commands together. An argument that
-        is in both must have the same value.
+        ``triton-models.toml`` in the folder declares the packages of Python models, for the app
+        and the commands together. It may also have ``calls`` and ``also_served`` of the repository;
+        one that the app sets too must have the same value.
 
         Args:
             path: The folder. A relative path is relative to the current directory, like every path
                 in the CDK.
-            python_environments: Packages for models of the Python backend: one
-                ``PythonEnvironment`` for all of them, or one for each named model. Each archive
-                gets the environment, and ``config.pbtxt`` in it the parameter
-                ``EXECUTION_ENV_PATH``; your files are not changed. Default: those of
-                ``triton-models.toml``.
         """
         if is_looked_up_path(path):
             return _LookedUp(Path(path))
-        return _Directory(_local_path(path), python_environments)
+        return _Directory(_local_path(path))
 
     @classmethod
     def from_model_file(
@@ -150,23 +143,19 @@ class ModelSource(ABC):
 
         repositories = compiled_repositories(_local_path(path), types)
         if len(repositories) == 1:
-            return _Directory(next(iter(repositories.values())), None)
+            return _Directory(next(iter(repositories.values())))
         return _Compiled(repositories)
 
     @classmethod
-    def from_builder(
-        cls, builder: RepositoryBuilder, *, python_environments: Environments | None = None
-    ) -> ModelSource:
+    def from_builder(cls, builder: RepositoryBuilder) -> ModelSource:
         """Use the repository of a ``ModelRepositoryBuilder``; it is written at synthesis, then
         deleted.
 
         Args:
             builder: The builder with all models.
-            python_environments: Packages for models of the Python backend; see
-                :meth:`from_directory`.
         """
         check_has("builder", builder, "write_to", "ModelRepositoryBuilder()")
-        return _Builder(builder, python_environments)
+        return _Builder(builder)
 
     @classmethod
     def from_archive(cls, path: str | PathLike[str]) -> ModelSource:
@@ -292,12 +281,13 @@ def load_source(source: ModelSource, composition: CompositionOptions) -> LoadedM
 
 def stored_models(source: ModelSource) -> StoredModels | None:
     """Return the archive or the files in S3 of a source; ``None`` for another source."""
-    models = source.models if isinstance(source, _Stored) else None
-    return (
-        models
-        if isinstance(models, StoredModels) and not isinstance(models, ArchivePrefix)
-        else None
-    )
+    if not isinstance(source, _Stored):
+        return None
+    models = source.models
+    # The names of the archives under a prefix are not known.
+    if not isinstance(models, StoredModels) or isinstance(models, ArchivePrefix):
+        return None
+    return models
 
 
 def _local_path(path: str | PathLike[str]) -> Path:
@@ -322,10 +312,9 @@ class _LookedUp(ModelSource):
 @dataclass(frozen=True, slots=True)
 class _Directory(ModelSource):
     path: Path
-    python_environments: Environments | None
 
     def _load(self, composition: CompositionOptions) -> LoadedModels:
-        return _packed(self.path, composition, self.python_environments)
+        return _packed(self.path, composition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,13 +355,12 @@ class _ModelFile(ModelSource):
 @dataclass(frozen=True, slots=True)
 class _Builder(ModelSource):
     builder: RepositoryBuilder
-    python_environments: Environments | None
 
     def _load(self, composition: CompositionOptions) -> LoadedModels:
         directory = scratch_directory() / "repository"
         self.builder.write_to(directory)
         refuse_tokens("builder", ModelRepository.from_directory(directory))
-        return _packed(directory, composition, self.python_environments)
+        return _packed(directory, composition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,10 +390,10 @@ class _Stored(ModelSource):
         return self.models
 
 
-def _packed(
-    path: Path, composition: CompositionOptions, environments: Environments | None
-) -> PackedModels:
+def _packed(path: Path, composition: CompositionOptions) -> PackedModels:
+    """Read a folder of models, with the Python environments that it declares."""
     repository = ModelRepository.from_directory(path)
     repository.compose(composition)
-    placed = with_environments(repository, environments)
+
+    placed = with_environments(repository)
     return PackedModels(placed, named=None if placed is repository else path)

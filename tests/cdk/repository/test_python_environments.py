@@ -23,40 +23,40 @@ from constructs_triton import (
 from constructs_triton.cdk.repository.downloads import environment_bytes
 from constructs_triton.cli import main
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
-from triton_model_check.artifacts import PythonEnvironment
-from triton_model_check.artifacts.environments.placement import place_environments
+from triton_model_check.artifacts.environments.placement import with_environments
+from triton_model_check.artifacts.environments.python_environment import PythonEnvironment
 from triton_model_check.model_config import ModelConfig, ModelInput, ModelOutput, PythonBackend
 from triton_model_check.model_repository import ModelRepository, ModelRepositoryBuilder
-from triton_model_check.model_repository.temporary_folders import scratch_directory
 
 MACHINE = InstanceType.of("ml.m5.xlarge")
 serve_first = partial(add_endpoint, model="first", instance_type=MACHINE)
 
 
 @pytest.fixture
-def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PythonEnvironment:
-    """A built environment, in a cache of its own."""
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two models of the Python backend, whose folder declares an environment that is built."""
     monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(tmp_path / "cache"))
-    write_wheels(tmp_path / "wheels")
-    (tmp_path / "requirements.txt").write_text("--no-index\n--find-links ./wheels\npure\n")
-    assert main(["env", "build", str(tmp_path / "requirements.txt")]) == 0
-    return PythonEnvironment.from_requirements(tmp_path / "requirements.txt")
-
-
-@pytest.fixture
-def models(tmp_path: Path) -> Path:
-    """Two models of the Python backend."""
-    (tmp_path / "models").mkdir()
+    folder = tmp_path / "models"
+    folder.mkdir()
     for name in ("first", "second"):
-        write_model(tmp_path / "models", name)
-    return tmp_path / "models"
+        write_model(folder, name)
+
+    write_wheels(folder / "wheels")
+    (folder / "requirements.txt").write_text("--no-index\n--find-links ./wheels\npure\n")
+    (folder / "triton-models.toml").write_text(
+        'python_environments."*".requirements = "requirements.txt"'
+    )
+    assert main(["env", "build", str(folder / "requirements.txt")]) == 0
+    return folder
 
 
-def repository(
-    stack: cdk.Stack, models: Path, environment: PythonEnvironment
-) -> TritonModelRepository:
-    source = ModelSource.from_directory(models, python_environments=environment)
-    return TritonModelRepository(stack, "Models", source=source)
+def repository(stack: cdk.Stack, models: Path) -> TritonModelRepository:
+    return TritonModelRepository(stack, "Models", source=ModelSource.from_directory(models))
+
+
+def built(models: Path) -> Path:
+    """The archive of the environment in the cache."""
+    return PythonEnvironment.from_requirements(models / "requirements.txt").find_archive()
 
 
 def archives(stack: cdk.Stack) -> dict[str, list[str]]:
@@ -70,14 +70,12 @@ def archives(stack: cdk.Stack) -> dict[str, list[str]]:
     return found
 
 
-def test_each_archive_of_a_multi_model_endpoint_has_a_copy(
-    models: Path, environment: PythonEnvironment
-) -> None:
+def test_each_archive_of_a_multi_model_endpoint_has_a_copy(models: Path) -> None:
     """Two TargetModels cannot share a file, and a second synthesis gives the same archives."""
     digests = []
     for _ in range(2):
         stack = make_stack()
-        add_many(stack, repository(stack, models, environment), instance_type=MACHINE)
+        add_many(stack, repository(stack, models), instance_type=MACHINE)
         synthesize(stack)
         found = archives(stack)
         has_copy = {name: f"{name}/env.tar" in names for name, names in found.items()}
@@ -87,14 +85,12 @@ def test_each_archive_of_a_multi_model_endpoint_has_a_copy(
     assert digests[0] == digests[1]
 
 
-def test_uncompressed_models_have_one_file(models: Path, environment: PythonEnvironment) -> None:
+def test_uncompressed_models_have_one_file(models: Path) -> None:
     """With CompressionType.NONE the environment is one object too,
     since a folder would lose its modes.
     """
     stack = make_stack()
-    serve_first(
-        stack, repository(stack, models, environment), compression_type=CompressionType.NONE
-    )
+    serve_first(stack, repository(stack, models), compression_type=CompressionType.NONE)
     synthesize(stack)
     directory = Path(cdk.Stage.of(stack).outdir)  # type: ignore[union-attr]
     assert any("first/env.tar" in path.read_text() for path in directory.glob("*.json"))
@@ -104,6 +100,7 @@ def test_warnings_depend_on_the_endpoint(stack: cdk.Stack, models: Path) -> None
     """PYTHONPATH of the container is a warning of the endpoint,
     and so is a folder that S3 changes.
     """
+    (models / "triton-models.toml").unlink()
     config = models / "first" / "config.pbtxt"
     config.write_text(config.read_text() + ENVIRONMENT % "$$TRITON_MODEL_DIRECTORY/env")
     (models / "first" / "env" / "bin").mkdir(parents=True)
@@ -114,101 +111,65 @@ def test_warnings_depend_on_the_endpoint(stack: cdk.Stack, models: Path) -> None
         Annotations.from_stack(stack).has_warning("*", Match.string_like_regexp(f".*{text}.*"))
 
 
-def test_findings_name_the_users_folder(models: Path, environment: PythonEnvironment) -> None:
+def test_findings_name_the_users_folder(models: Path) -> None:
     """An error of the user's configuration is reported with its place in the user's file."""
     config = models / "first" / "config.pbtxt"
     config.write_text(config.read_text() + "max_batch_sise: 1\n")
     stack = make_stack()
     with pytest.raises(RepositoryError, match=f"{models}.*") as error:
-        repository(stack, models, environment)
+        repository(stack, models)
     line = config.read_text().count("\n")
     assert f"first/config.pbtxt:{line}:" in str(error.value)
 
 
-def test_a_builder_takes_environments(stack: cdk.Stack, environment: PythonEnvironment) -> None:
-    """Models of a ModelRepositoryBuilder get them too."""
+def test_a_builder_takes_the_archive_of_an_environment(stack: cdk.Stack, models: Path) -> None:
+    """A ModelRepositoryBuilder has no triton-models.toml; its backend names the archive."""
     config = ModelConfig(
         name="m",
-        backend=PythonBackend(),
+        backend=PythonBackend(execution_env_path="env.tar"),
         input=[ModelInput(name="X", data_type="TYPE_FP32", dims=[1])],
         output=[ModelOutput(name="Y", data_type="TYPE_FP32", dims=[1])],
     )
     code = b"import pure\nclass TritonPythonModel:\n    def execute(self, requests): ...\n"
-    builder = ModelRepositoryBuilder().add_model(config, code)
-    source = ModelSource.from_builder(builder, python_environments={"m": environment})
-    models = TritonModelRepository(stack, "Models", source=source)
-    add_endpoint(stack, models, model="m", instance_type=MACHINE)
+    builder = ModelRepositoryBuilder().add_model(config, code, files={"env.tar": built(models)})
+    source = ModelSource.from_builder(builder)
+    served = TritonModelRepository(stack, "Models", source=source)
+    add_endpoint(stack, served, model="m", instance_type=MACHINE)
     assert len(resources(synthesize(stack), "AWS::SageMaker::Endpoint")) == 1
     assert "m/env.tar" in archives(stack)["m"]
 
 
-def test_the_volume_has_space_for_the_unpacked_environment(
-    models: Path, environment: PythonEnvironment
-) -> None:
+def test_the_volume_has_space_for_the_unpacked_environment(models: Path) -> None:
     """Volume and timeouts are derived from a size that counts an unpacked environment,
     a shared one once.
     """
-    directory = scratch_directory()
-    placed = place_environments(ModelRepository.from_directory(models), environment, directory)
+    placed = with_environments(ModelRepository.from_directory(models))
     alone = environment_bytes(placed, ["first"])
-    with tarfile.open(environment.find_archive()) as tar:
+    with tarfile.open(built(models)) as tar:
         assert alone == sum(member.size for member in tar)
     assert environment_bytes(placed, ["first", "second"]) == 2 * alone
-    config = directory / "second" / "config.pbtxt"
+    config = placed.path / "second" / "config.pbtxt"
     config.write_text(config.read_text().replace("/env.tar", "/../first/env.tar"))
-    shared = ModelRepository.from_directory(directory)
+    shared = ModelRepository.from_directory(placed.path)
     assert environment_bytes(shared, ["first", "second"]) == alone
     assert environment_bytes(ModelRepository.from_directory(models), ["first"]) == 0
 
 
-def test_synth_never_builds(models: Path, environment: PythonEnvironment) -> None:
+def test_synth_never_builds(models: Path) -> None:
     """A missing archive stops the synthesis with the command that builds it."""
-    environment.find_archive().unlink()
+    built(models).unlink()
     with pytest.raises(
         InvalidValueError,
         match=r"was not built on this machine, or was changed.*; run `constructs-triton env build",
     ):
-        repository(make_stack(), models, environment)
+        repository(make_stack(), models)
 
 
-def test_an_image_with_another_python_is_refused(
-    models: Path, environment: PythonEnvironment
-) -> None:
+def test_an_image_with_another_python_is_refused(models: Path) -> None:
     """The endpoint's image decides which Python the environment must have."""
     stack = make_stack()
-    models_construct = repository(stack, models, environment)
+    models_construct = repository(stack, models)
     with pytest.raises(
         RepositoryError, match=r"environment has Python 3\.12, the image has Python 3\.10.*"
     ):
         serve_first(stack, models_construct, image=TritonImage.dlc("24.09"))
-
-
-def test_app_reads_the_file_of_the_commands(
-    tmp_path: Path, models: Path, environment: PythonEnvironment
-) -> None:
-    """``triton-models.toml`` gives the archive of the same argument in code;
-    another value is an error.
-    """
-    given = make_stack()
-    serve_first(given, repository(given, models, environment))
-    synthesize(given)
-    (models / "wheels").symlink_to(tmp_path / "wheels")
-    (models / "requirements.txt").write_text((tmp_path / "requirements.txt").read_text())
-    assert main(["env", "build", str(models / "requirements.txt")]) == 0
-    (models / "triton-models.toml").write_text(
-        'python_environments."*".requirements = "requirements.txt"'
-    )
-    with pytest.raises(
-        InvalidValueError, match=r"must equal python_environments of .*triton-models\.toml:1"
-    ):
-        repository(make_stack(), models, environment)
-    described = make_stack()
-    for stack, own in (
-        (described, None),
-        (make_stack(), PythonEnvironment.from_requirements(models / "requirements.txt")),
-    ):
-        source = ModelSource.from_directory(models, python_environments=own)
-        both = TritonModelRepository(stack, "Models", source=source)
-        serve_first(stack, both)
-        synthesize(stack)
-        assert archives(stack) == archives(given)

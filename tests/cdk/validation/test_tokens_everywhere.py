@@ -207,7 +207,6 @@ PARTS = {
     "source",
     "options",
     "thresholds",
-    "python_environments",
 }
 """Parameters that take an object of the library, which no template could contain."""
 

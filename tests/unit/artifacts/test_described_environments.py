@@ -14,8 +14,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.local.sources.sources import read_source
 from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
-from triton_model_check.artifacts import PythonEnvironment
-from triton_model_check.artifacts.environments.placement import find_environments, with_environments
+from triton_model_check.artifacts.environments.placement import with_environments
 from triton_model_check.model_repository import ModelRepository
 
 TENSOR = '[ { name: "%s" data_type: TYPE_FP32 dims: [ 1 ] } ]'
@@ -118,19 +117,6 @@ def test_tune_measures_with_the_environment(models: Path, tmp_path: Path) -> Non
     assert "EXECUTION_ENV_PATH" in (tmp_path / "copy" / "first" / "config.pbtxt").read_text()
     (changed,) = tuned.changed(other)
     assert "EXECUTION_ENV_PATH" not in (changed.config_text or "")
-
-
-def test_environments_of_the_app_must_equal_the_file(models: Path, tmp_path: Path) -> None:
-    """The same file by another path passes; another file, release or model names both places."""
-    repository = ModelRepository.from_directory(models)
-    same = PythonEnvironment.from_requirements(models / "wheels" / ".." / "requirements.txt")
-    assert find_environments(repository, {"first": same}) == find_environments(repository)
-    older = PythonEnvironment.from_requirements(models / "requirements.txt", image_version="25.09")
-    for other in (same, {"first": older}, {"second": same}):
-        with pytest.raises(
-            InvalidValueError, match=r"python_environments: must equal .*triton-models\.toml:1"
-        ):
-            find_environments(repository, other)
 
 
 def test_included_requirements_stay_in_the_folder(models: Path) -> None:

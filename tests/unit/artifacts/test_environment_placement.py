@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,12 @@ from handmade_wheels import write_wheels
 
 from constructs_triton.cli import main
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
-from triton_model_check.artifacts import PythonEnvironment
-from triton_model_check.artifacts.environments.placement import Environments, place_environments
+from triton_model_check.artifacts.environments.placement import (
+    find_environments,
+    place_environments,
+    with_environments,
+)
+from triton_model_check.artifacts.environments.python_environment import PythonEnvironment
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.composition import CompositionOptions
@@ -61,10 +65,25 @@ def models(tmp_path: Path) -> Path:
     return folder
 
 
-def place(models: Path, environments: Environments, tmp_path: Path) -> ModelRepository:
+def place(
+    models: Path,
+    environment: PythonEnvironment,
+    tmp_path: Path,
+    names: Sequence[str] = ("alone", "only_x", "shared"),
+) -> ModelRepository:
+    """The repository with the environment in each of the named models."""
     target = tmp_path / "placed"
     target.mkdir()
+    environments = dict.fromkeys(names, environment)
     return place_environments(ModelRepository.from_directory(models), environments, target)
+
+
+def declare(models: Path, *names: str) -> ModelRepository:
+    """The repository whose triton-models.toml gives each named model an environment."""
+    lines = [f'"{name}" = {{ requirements = "requirements.txt" }}' for name in names]
+    (models / "triton-models.toml").write_text("\n".join(["[python_environments]", *lines]))
+    (models / "requirements.txt").touch()
+    return ModelRepository.from_directory(models)
 
 
 def paths(repository: ModelRepository) -> dict[str, str]:
@@ -109,7 +128,7 @@ def test_the_users_files_stay_unchanged(
 ) -> None:
     """Files are links; the configuration has one more line, with the user's text before it."""
     before = {path: path.read_bytes() for path in models.rglob("*") if path.is_file()}
-    placed = place(models, {"alone": environment}, tmp_path)
+    placed = place(models, environment, tmp_path, ["alone"])
     assert {path: path.read_bytes() for path in models.rglob("*") if path.is_file()} == before
     assert (placed.path / "alone" / "1" / "model.py").is_symlink()
     text = (placed.path / "alone" / "config.pbtxt").read_text()
@@ -122,7 +141,7 @@ def test_a_model_without_a_configuration(tmp_path: Path, environment: PythonEnvi
     """Triton completes the rest of a configuration that has only the parameter."""
     add_model(tmp_path / "models", "m")
     (tmp_path / "models" / "m" / "config.pbtxt").unlink()
-    placed = place(tmp_path / "models", {"m": environment}, tmp_path)
+    placed = place(tmp_path / "models", environment, tmp_path, ["m"])
     assert (
         (placed.path / "m" / "config.pbtxt")
         .read_text()
@@ -137,7 +156,8 @@ def test_also_served_steps_carry_their_own_environment(
     repository = ModelRepository.from_directory(models)
     repository.compose(CompositionOptions.of({}, ["only_x"]))
     (tmp_path / "placed").mkdir()
-    placed = place_environments(repository, environment, tmp_path / "placed")
+    environments = dict.fromkeys(("only_x", "shared"), environment)
+    placed = place_environments(repository, environments, tmp_path / "placed")
     assert paths(placed)["only_x"] == "$$TRITON_MODEL_DIRECTORY/env.tar"
 
 
@@ -227,7 +247,7 @@ def test_an_environment_for_another_image_is_reported(
     models: Path, environment: PythonEnvironment, tmp_path: Path
 ) -> None:
     """The check of an endpoint compares the environment's Python with that of its image."""
-    placed = place(models, {"alone": environment}, tmp_path)
+    placed = place(models, environment, tmp_path, ["alone"])
     (finding,) = placed.check(Target(default_model="alone", image_version="24.09")).errors
     assert finding.message == "the environment has Python 3.12, the image has Python 3.10"
 
@@ -236,51 +256,44 @@ IS_SET = 'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "/e" } }\
 
 
 @pytest.mark.parametrize(
-    ("config", "names", "message"),
+    ("config", "name", "message"),
     [
         (
             f'"onnxruntime"\n{IO}',
-            ["m"],
+            "m",
             "applies only to models of the Python backend, got onnxruntime",
         ),
-        (f'"onnxruntime"\n{IO}', None, "needs a model of the Python backend"),
-        (f'"python"\n{IS_SET}', ["m"], "m/config.pbtxt: EXECUTION_ENV_PATH is set"),
-        (f'"python"\n{IO}', ["other"], "has no such model"),
+        (f'"onnxruntime"\n{IO}', "*", "needs a model of the Python backend"),
+        (f'"python"\n{IS_SET}', "m", "m/config.pbtxt: EXECUTION_ENV_PATH is set"),
     ],
 )
 def test_models_that_cannot_use_an_environment(
-    config: str,
-    names: list[str] | None,
-    message: str,
-    environment: PythonEnvironment,
-    tmp_path: Path,
+    config: str, name: str, message: str, tmp_path: Path
 ) -> None:
-    """Each is refused with the file and the property."""
+    """Each is refused with the file and the key of triton-models.toml."""
     add_model(tmp_path / "models", "m", f"backend: {config}")
-    environments = environment if names is None else dict.fromkeys(names, environment)
+    repository = declare(tmp_path / "models", name)
     with pytest.raises(InvalidValueError, match=message):
-        place(tmp_path / "models", environments, tmp_path)
+        find_environments(repository)
 
 
-def test_wrong_values_and_files_in_the_way(environment: PythonEnvironment, tmp_path: Path) -> None:
-    """A path in place of an environment, a file env.tar and a model at the root are refused."""
+def test_a_file_in_the_way(tmp_path: Path) -> None:
+    """A file env.tar of the user is never replaced."""
     add_model(tmp_path / "models", "m")
-    wrong: dict[str, PythonEnvironment] = {"m": "requirements.txt"}  # type: ignore[dict-item]
-    with pytest.raises(
-        InvalidValueError, match=r"must be a PythonEnvironment, got 'requirements.txt'"
-    ):
-        place(tmp_path / "models", wrong, tmp_path)
-    with pytest.raises(
-        InvalidValueError, match=r"or a mapping of them, got 'requirements.txt'; use PythonEnv"
-    ):
-        place(tmp_path / "models", "requirements.txt", tmp_path / "models")  # type: ignore[arg-type]
     (tmp_path / "models" / "m" / "env.tar").write_text("")
+    repository = declare(tmp_path / "models", "m")
     with pytest.raises(
         InvalidValueError, match=r"m/env.tar: an environment would replace this file; rename it"
     ):
-        place(tmp_path / "models", environment, tmp_path / "models" / "m" / "1")
+        find_environments(repository)
+
+
+def test_a_model_at_the_root_has_no_environment(tmp_path: Path) -> None:
+    """The archive of such a model would have no folder for the environment."""
+    add_model(tmp_path, "m")
+    repository = declare(tmp_path / "m", "*")
     with pytest.raises(InvalidValueError, match="one subfolder for each model"):
-        place(tmp_path / "models" / "m", environment, tmp_path / "models" / "m")
+        with_environments(repository)
 
 
 def test_a_configuration_with_a_syntax_error_is_left_to_the_check(
@@ -288,5 +301,5 @@ def test_a_configuration_with_a_syntax_error_is_left_to_the_check(
 ) -> None:
     """The check reports the line of the user's error."""
     add_model(tmp_path / "models", "m", 'backend: "python"\ninput [\n')
-    placed = place(tmp_path / "models", {"m": environment}, tmp_path)
+    placed = place(tmp_path / "models", environment, tmp_path, ["m"])
     assert [each.code for each in placed.check().errors] == ["text-syntax"]

@@ -173,7 +173,6 @@ def _environment(file: TomlFile, name: str) -> DescribedEnvironment:
     if "\0" in given or not is_inside(folder / given, folder):
         raise file.error(
             place,
-            f'must be a file in the folder of {DESCRIPTION_FILE}, got "{given}"; move it there, or '
-            f"set {_ENVIRONMENTS} in the app",
+            f'must be a file in the folder of {DESCRIPTION_FILE}, got "{given}"; move it there',
         )
     return DescribedEnvironment(folder / given, version)

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 "container and no interpreter of that version, and runs no code of the packages. "
                 "The versions and hashes are written into a lock file beside the requirements, "
                 "such as requirements.py3.12.lock; with this file, every build gives the same "
-                "bytes. PythonEnvironment.from_requirements uses the result at synth."
+                "bytes. triton-models.toml names the requirements for the app and the commands."
             ),
         ),
         show=(

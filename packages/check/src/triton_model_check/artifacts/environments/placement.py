@@ -1,6 +1,6 @@
 """Adds environments to a copy of a model repository that links to the user's files.
 
-They are those of the app or those of ``triton-models.toml``.
+``triton-models.toml`` in the folder of the models declares them, for the app and the commands.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import quoted
-from constructs_triton_core.tokens import is_token
 from triton_model_check.artifacts.environments.python_environment import PythonEnvironment
 from triton_model_check.facts.images import DEFAULT_VERSION
 from triton_model_check.model.backends import infer_backend
@@ -21,75 +20,63 @@ from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.composition import ALL_MODELS
 from triton_model_check.model_repository.temporary_folders import scratch_directory
 
-__all__ = ["Environments", "find_environments", "place_environments", "with_environments"]
+__all__ = ["find_environments", "place_environments", "with_environments"]
 
 ARCHIVE_NAME = "env.tar"
 """The name of an environment in a model's folder."""
 
-Environments = PythonEnvironment | Mapping[str, PythonEnvironment]
-"""One environment for all models of the Python backend, or one for each named model."""
-
-_USE = 'use PythonEnvironment.from_requirements("requirements.txt")'
 _KEYWORD = "python_environments"
-_PARAMETER, _MODEL_DIRECTORY = "EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY"
+_PARAMETER = "EXECUTION_ENV_PATH"
+_MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 
 
-def with_environments(
-    repository: ModelRepository, given: Environments | None = None
-) -> ModelRepository:
+def with_environments(repository: ModelRepository) -> ModelRepository:
     """Return a repository as it is packed: with its environments, in a copy; itself if it has none.
 
-    Args:
-        repository: The repository.
-        given: Environments of the app. Default: those of ``triton-models.toml``.
-
     Raises:
-        InvalidValueError: an environment was not built, a model cannot use one, or ``given`` and
-            the file differ.
+        InvalidValueError: an environment was not built, or a model cannot use one.
         ArchiveError: a file of the repository cannot or must not be archived.
     """
-    chosen = find_environments(repository, given)
-    if not chosen:
+    environments = find_environments(repository)
+    if not environments:
         return repository
-    placed = place_environments(repository, chosen, scratch_directory())
+
+    placed = place_environments(repository, environments, scratch_directory())
     placed.compose(repository.composition)
     return placed
 
 
-def find_environments(
-    repository: ModelRepository, given: Environments | None = None
-) -> Mapping[str, PythonEnvironment]:
+def find_environments(repository: ModelRepository) -> Mapping[str, PythonEnvironment]:
     """Return the environment of each model that has one, without looking whether it was built.
 
     Raises:
-        InvalidValueError: a model cannot use an environment, or ``given`` and
-            ``triton-models.toml`` differ.
+        InvalidValueError: a model cannot use an environment.
     """
-    chosen = {} if given is None else _chosen(repository, given)
     description = repository.description
     if description is None or not description.environments:
-        return chosen
-    described = {
-        name: PythonEnvironment(
-            each.requirements, each.image_version or DEFAULT_VERSION, repository.path
+        return {}
+    if repository.root_model is not None:
+        raise InvalidValueError(
+            f"{repository.path}: {_KEYWORD} needs a folder with one subfolder for each model; move "
+            "config.pbtxt and its files into a subfolder"
         )
-        for name, each in description.environments.items()
-    }
-    own = _chosen(repository, described.get(ALL_MODELS, described))
-    if given is not None and (found := _identified(chosen)) != (wanted := _identified(own)):
-        raise description.differs(_KEYWORD, _KEYWORD, found, wanted)
-    return own
 
-
-def _identified(environments: Mapping[str, PythonEnvironment]) -> dict[str, str]:
-    return {
-        name: f"{os.path.realpath(each.requirements)} for {each.image_version}"
-        for name, each in sorted(environments.items())
+    declared = {
+        name: PythonEnvironment(
+            described.requirements, described.image_version or DEFAULT_VERSION, repository.path
+        )
+        for name, described in description.environments.items()
     }
+    if ALL_MODELS in declared:
+        declared = dict.fromkeys(_python_models_of(repository), declared[ALL_MODELS])
+
+    for name in declared:
+        _check_model(repository, repository.model(name))
+    return declared
 
 
 def place_environments(
-    repository: ModelRepository, environments: Environments, directory: Path
+    repository: ModelRepository, environments: Mapping[str, PythonEnvironment], directory: Path
 ) -> ModelRepository:
     """Write the repository with its environments into ``directory``, which is empty, and return it.
 
@@ -98,15 +85,14 @@ def place_environments(
     archive share one file.
 
     Raises:
-        InvalidValueError: an environment was not built, or a model cannot use one.
+        InvalidValueError: an environment was not built.
         ArchiveError: a file of the repository cannot or must not be archived.
     """
     from triton_model_check.artifacts.mirror import mirror
 
-    chosen = _chosen(repository, environments)
     linked = mirror(repository, list(repository.models), directory)
-    for holder, users in _holders(repository, chosen).items():
-        archive = chosen[holder].find_archive()
+    for holder, users in _holders(repository, environments).items():
+        archive = environments[holder].find_archive()
         (directory / holder / ARCHIVE_NAME).symlink_to(archive)
         linked.add(os.path.realpath(archive))
         for name in users:
@@ -115,58 +101,39 @@ def place_environments(
     return ModelRepository.from_directory(directory, linked_files=linked)
 
 
-def _chosen(
-    repository: ModelRepository, environments: Environments
-) -> dict[str, PythonEnvironment]:
-    if repository.root_model is not None:
+def _python_models_of(repository: ModelRepository) -> list[str]:
+    """Return the models that ``"*"`` stands for: all of the Python backend."""
+    models = _python_models(repository.models.values())
+    if not models:
         raise InvalidValueError(
-            f"{repository.path}: python_environments needs a folder with one subfolder for each "
-            "model; move config.pbtxt and its files into a subfolder"
+            f"{repository.path}: {_KEYWORD} needs a model of the Python backend, got "
+            f"{quoted(repository.models)}; remove {_KEYWORD}"
         )
-    if isinstance(environments, PythonEnvironment):
-        chosen = dict.fromkeys(_python_models(repository.models.values()), environments)
-        if not chosen:
-            raise InvalidValueError(
-                f"{repository.path}: python_environments needs a model of the Python backend, got "
-                f"{quoted(repository.models)}; remove python_environments"
-            )
-    elif isinstance(environments, Mapping):
-        chosen = dict(environments)
-    else:
-        raise InvalidValueError(
-            "python_environments: must be a PythonEnvironment or a mapping of them, got "
-            f"{_shown(environments)}; {_USE}"
-        )
-    for name, environment in chosen.items():
-        _refuse(repository, repository.model(name), environment)
-    return chosen
+    return models
 
 
 def _python_models(models: Iterable[ModelFolder]) -> list[str]:
     return [
-        each.name
-        for each in models
-        if each.config_fault is None and infer_backend(each).backend == "python"
+        model.name
+        for model in models
+        if model.config_fault is None and infer_backend(model).backend == "python"
     ]
 
 
-def _refuse(repository: ModelRepository, model: ModelFolder, environment: object) -> None:
-    if not isinstance(environment, PythonEnvironment):
-        raise InvalidValueError(
-            f'python_environments["{model.name}"]: must be a PythonEnvironment, got '
-            f"{environment!r}; {_USE}"
-        )
-    where = f"{repository.path}/{model.config_path}"
+def _check_model(repository: ModelRepository, model: ModelFolder) -> None:
+    """Check that a model can use an environment that the library places."""
     if model.config_fault is not None:
         return  # the check reports it
+
+    where = f"{repository.path}/{model.config_path}"
     if not _python_models([model]):
         raise InvalidValueError(
-            f"{where}: python_environments applies only to models of the Python backend, got "
+            f"{where}: {_KEYWORD} applies only to models of the Python backend, got "
             f'{infer_backend(model).backend or "an ensemble"}; remove "{model.name}"'
         )
     if model.config is not None and _PARAMETER in model.config.parameters:
         raise InvalidValueError(
-            f"{where}: {_PARAMETER} is set, and python_environments has an environment for "
+            f"{where}: {_PARAMETER} is set, and {_KEYWORD} has an environment for "
             f'"{model.name}" too; remove one of them'
         )
     if model.exists(ARCHIVE_NAME):
@@ -184,17 +151,19 @@ def _holders(
     A model uses the archive of another one only if that one is in every archive of models that it
     is in.
     """
-    closures = {name: repository.closure(name) for name in repository.top_level_models()}
-    places = {
-        name: frozenset(top for top, models in closures.items() if name in models)
-        for name in chosen
-    }
+    archives: dict[str, set[str]] = {name: set() for name in chosen}
+    for top in repository.top_level_models():
+        for name in archives.keys() & set(repository.closure(top)):
+            archives[name].add(top)
+
     holders: dict[str, list[str]] = {}
     for name in sorted(chosen):
         possible = [
-            each for each in chosen if chosen[each] == chosen[name] and places[name] <= places[each]
+            other
+            for other in chosen
+            if chosen[other] == chosen[name] and archives[name] <= archives[other]
         ]
-        holder = min(possible, key=lambda each: (-len(places[each]), each))
+        holder = min(possible, key=lambda other: (-len(archives[other]), other))
         holders.setdefault(holder, []).append(name)
     return holders
 
@@ -206,7 +175,3 @@ def _set_path(model: ModelFolder, config: Path, place: str) -> None:
     line = f'parameters {{ key: "{_PARAMETER}" value {{ string_value: {path} }} }}\n'
     config.unlink(missing_ok=True)
     config.write_bytes((content and content.rstrip(b"\n") + b"\n") + line.encode())
-
-
-def _shown(value: object) -> str:
-    return "a value that is known only at deployment" if is_token(value) else repr(value)
