@@ -180,7 +180,7 @@ class EndpointBase(SageMakerEndpoint):
                 "requests; use grant_invoke_async"
             )
 
-    def _more_operating_statements(self) -> Iterable[Statement]:
+    def _operating_statements_of_type(self) -> Iterable[Statement]:
         return warming_statements(self._contents, self._endpoint_arn) if self._serves_many else ()
 
     def _model_condition(

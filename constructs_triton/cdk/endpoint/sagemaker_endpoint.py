@@ -92,7 +92,7 @@ class SageMakerEndpoint(VariantMetrics, Resource):
         statements = operating_statements(
             Stack.of(self), self.endpoint_name, self._endpoint_arn, is_imported=is_imported
         )
-        for statement in (*statements, *self._more_operating_statements()):
+        for statement in (*statements, *self._operating_statements_of_type()):
             grantee.grant_principal.add_to_principal_policy(statement.to_cdk())
         return self.grant(grantee, "sagemaker:DescribeEndpoint")
 
@@ -115,8 +115,8 @@ class SageMakerEndpoint(VariantMetrics, Resource):
         warn_without_route(self, grantee, actions)
         return grant
 
-    def _more_operating_statements(self) -> Iterable[Statement]:
-        """What the commands need on this type of endpoint only."""
+    def _operating_statements_of_type(self) -> Iterable[Statement]:
+        """Return what the commands also need on this type of endpoint."""
         return ()
 
     def _metric_endpoint_name(self) -> str:

@@ -21,7 +21,7 @@ from constructs_triton.cdk.options.instance_pool import (
     has_own_models,
     merged_findings,
     pool_region_findings,
-    raise_of_pools,
+    raise_pool_errors,
 )
 from constructs_triton.cdk.options.variant_options import TritonVariant, VariantOptions
 from constructs_triton_core.declared_values import part_of
@@ -137,7 +137,7 @@ def _pooled_variant(
             )
         except (InvalidValueError, RepositoryError) as error:
             errors[pool.instance_type] = error
-    raise_of_pools(errors)
+    raise_pool_errors(errors)
     containers = {instance_type: each.container for instance_type, each in settled.items()}
     findings = (
         *merged_findings(

@@ -47,7 +47,7 @@ class ComponentEndpointBase(SageMakerEndpoint):
         """
         return self._host.instance_type
 
-    def _more_operating_statements(self) -> Iterable[Statement]:
+    def _operating_statements_of_type(self) -> Iterable[Statement]:
         return [component_log_statement(Stack.of(self), "*")]
 
     def _metric_variant_name(self) -> str:

@@ -22,7 +22,7 @@ from constructs_triton.cdk.options.instance_pool import (
     InstancePool,
     has_own_models,
     merged_findings,
-    raise_of_pools,
+    raise_pool_errors,
 )
 from constructs_triton.cdk.options.variant_options import ContainerOptions
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
@@ -129,7 +129,7 @@ def settle_on_host(
             found[each] = _settle(scope, own, options, host, each, shared_with=loaded_by)
         except (InvalidValueError, RepositoryError) as error:
             errors[each] = error
-    raise_of_pools(errors)
+    raise_pool_errors(errors)
     requirements, container = found[sharing[0]]
     findings = merged_findings({each: settled.findings for each, (_, settled) in found.items()})
     overrides = {

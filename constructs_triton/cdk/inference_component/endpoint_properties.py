@@ -272,8 +272,9 @@ def scale_in_policy(options: ComponentEndpointOptions) -> _ScaleInPolicy | None:
         )
     if minutes is None and step_size is None:
         return None
+    given = "scale_in_maximum_step_size" if cooldown is None else "scale_in_cooldown"
     raise InvalidValueError(
-        'scale_in_strategy: is required with the others; set it to "CONSOLIDATION"'
+        f'scale_in_strategy: is required with {given}; set it to "CONSOLIDATION"'
     )
 
 

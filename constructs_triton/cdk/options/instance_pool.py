@@ -157,8 +157,8 @@ def _merged(group: Mapping[InstanceType, Finding], count: int) -> Finding:
     return replace(first, message="; ".join(parts))
 
 
-def raise_of_pools(errors: Mapping[InstanceType, ConstructsTritonError]) -> None:
-    """Raise one error for those of all types, if there are any."""
+def raise_pool_errors(errors: Mapping[InstanceType, ConstructsTritonError]) -> None:
+    """Raise one error that lists those of all instance types; return if there are none."""
     if not errors:
         return
     by_message: dict[str, list[str]] = {}

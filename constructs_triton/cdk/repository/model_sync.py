@@ -87,10 +87,10 @@ class ModelSync(Construct):
 
     ``archives`` and ``stored_archives`` map a model's logical name to its target model and its
     archive. What uses the prefix depends on this construct, so that no model is asked for before it
-    is there. The archives outlive it unless ``remove_on_delete``; one that no name stands for any
-    more stays, or is removed by a deployment after ``prune_after``. ``asset_encryption_key`` is the
-    key that the asset bucket's objects are encrypted with, where the key's policy leaves it to IAM
-    who may decrypt.
+    is there. The archives outlive it unless ``remove_on_delete``. An archive without a name in the
+    repository is kept; a deployment after ``prune_after`` removes it. ``asset_encryption_key`` is
+    the key that the asset bucket's objects are encrypted with, where the key's policy leaves it to
+    IAM who may decrypt.
     """
 
     def __init__(

@@ -82,9 +82,12 @@ def test_values_of_the_other_strategy_are_reported(
     [
         (
             {"scale_in_cooldown": Duration.minutes(9)},
-            'scale_in_strategy: is required .* "CONSOLIDATION"',
+            'scale_in_strategy: is required with scale_in_cooldown; .* "CONSOLIDATION"',
         ),
-        ({"scale_in_maximum_step_size": 9}, "scale_in_strategy: is required"),
+        (
+            {"scale_in_maximum_step_size": 9},
+            "scale_in_strategy: is required with scale_in_maximum_step_size",
+        ),
         (
             {"scale_in_strategy": "CONSOLIDATON"},
             'scale_in_strategy: .*did you mean "CONSOLIDATION"',
