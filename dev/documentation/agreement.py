@@ -59,7 +59,7 @@ def _exporters() -> str:
     return (
         f"Beside them, {len(recorded['cases'])} ONNX files of real exporters are compared with "
         f"ONNX Runtime {', '.join(versions)} and {newest}. "
-        "None is refused that ONNX Runtime loads."
+        "The checker refuses none of the files that ONNX Runtime loads."
     )
 
 

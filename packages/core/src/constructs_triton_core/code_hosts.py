@@ -186,8 +186,8 @@ def text_to_hash(path: str, most_bytes: int) -> str:
 def line_hash(text: str, line: int) -> str:
     """Return GitHub's ``primaryLocationLineHash``; its upload warns of another value.
 
-    It is a hash of the 100 characters from the beginning of the line on that are no blanks, and the
-    number of such lines so far. Source: codeql-action, ``fingerprints.ts``.
+    It is a hash of the first 100 non-blank characters from the beginning of the line on, and the
+    number of lines so far with the same hash. Source: codeql-action, ``fingerprints.ts``.
 
     Args:
         text: The file, as ``text_to_hash()`` returns it.

@@ -123,8 +123,9 @@ def _rehearsed(calm: Pass) -> Rehearsal:
 def _compared(
     request: Request, found: Rehearsal, added: list[Problem], errors: set[tuple[str, str, str]]
 ) -> Rehearsal:
-    """Add what only the other behaviour of AWS leads to; it is a warning,
-    unless the order alone leads to these errors.
+    """Add the problems found only under AWS's other behaviour.
+
+    Each is a warning, unless the order alone causes it.
     """
     marked = [replace(each, message=f"depending on AWS: {each.message}") for each in added]
     problems = [
