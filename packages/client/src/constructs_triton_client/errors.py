@@ -52,7 +52,7 @@ _HINTS_BY_MESSAGE = {
         f"so send tensors with infer of the client, or {_STREAMING_TYPE}"
     ),
     "generate expects model to produce exactly 1 response": _STREAMING_TYPE,
-    "Stub process": "`constructs-triton explain py-stub-unhealthy` tells its causes apart",
+    "Stub process": "`constructs-triton explain py-stub-unhealthy` lists its causes",
     # Triton's, for requests that do not fit the endpoint's inference type.
     "doesn't support models with decoupled": f"{_STREAMING_TYPE}, and call infer_stream",
     "parameter 'inputs' has invalid type": _NOT_TENSORS,

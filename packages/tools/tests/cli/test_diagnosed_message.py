@@ -60,7 +60,7 @@ def test_unknown_message_is_not_a_success(capsys: pytest.CaptureFixture[str]) ->
 def test_unknown_message_says_who_wrote_it(
     message: str, known: str, step: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a cause, the first line says what the form of a message tells, the next what to do;
+    """Without a cause, the first line says what the form of a message shows, the next what to do;
     a file of the server or of a package is not blamed on the user.
     """
     assert main(["diagnose", "--message", message]) == 1

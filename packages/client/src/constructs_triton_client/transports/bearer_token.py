@@ -31,9 +31,8 @@ def sign_bearer_token(credentials: Any, region: str, valid_seconds: int) -> str:
         raise exceptions.NoCredentialsError
     url = f"https://{_HOST}/?Action=CallWithBearerToken"
     request = awsrequest.AWSRequest("POST", url, headers={"host": _HOST})
-    frozen = (
-        credentials.get_frozen_credentials()
-    )  # one set of keys, although they may be renewed meanwhile
+    # One set of keys, although botocore may renew them while the token is signed.
+    frozen = credentials.get_frozen_credentials()
     auth.SigV4QueryAuth(frozen, "sagemaker", region, expires=valid_seconds).add_auth(request)
     signed = f"{str(request.url).removeprefix('https://')}&Version=1"
     return f"sagemaker-api-key-{base64.b64encode(signed.encode()).decode()}"

@@ -116,8 +116,8 @@ class ModelStatistics:
     def since(self, earlier: ModelStatistics) -> ModelStatistics:
         """Return the counters of the time after ``earlier``.
 
-        A model that was loaded again meanwhile has counted from zero, so its own counters are the
-        answer.
+        A model that was loaded again between the two readings has counted from zero, so its own
+        counters are the answer.
         """
         if any(getattr(self, each).count < getattr(earlier, each).count for each in _DURATIONS):
             return self
@@ -174,8 +174,9 @@ def statistics_paths(index: bytes) -> tuple[str, ...]:
 
 
 def decode_statistics(answers: Iterable[bytes]) -> tuple[ModelStatistics, ...]:
-    """Read the server's answers, one or more of which are errors if their models
-    were unloaded meanwhile.
+    """Read the server's answers.
+
+    The answer for a model that was unloaded in between is an error.
     """
     with _answers():
         decoded = [parse_bounded_json(answer) for answer in answers]

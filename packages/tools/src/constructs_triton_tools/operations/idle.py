@@ -296,7 +296,7 @@ def _idle_components(
     counts: Mapping[Counted, int],
     below: int,
 ) -> Iterator[IdleComponent]:
-    """Yield the components whose variant stays for the sake of others."""
+    """Yield the idle components whose variant other components keep in use."""
     leaving = {(each.endpoint, each.name) for each in idle}
     for variant in variants:
         for name in variant.components:

@@ -39,7 +39,7 @@ class Reading(NamedTuple):
 
 
 def read_unknown(text: str) -> Reading:
-    """Return who wrote a message and which file it blames, as far as its form tells."""
+    """Return who wrote a message and which file it blames, as far as its form shows."""
     blamed = _blamed_file(text)
     # The last exception is the one that was not handled.
     exceptions = list(_EXCEPTION.finditer(text))

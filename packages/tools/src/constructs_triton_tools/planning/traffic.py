@@ -146,7 +146,10 @@ def read_traffic(path: str | PathLike[str]) -> Traffic:
 def _parse_count(place: str, text: str) -> int:
     number = read_decimal(place, text)
     if not 0 <= number <= Decimal(10**12):
-        raise InvalidValueError(f"{place}: must be from 0 to 1000000000000, got {text}; correct it")
+        raise InvalidValueError(
+            f"{place}: must be from 0 to 1000000000000, got {text}; "
+            "write requests per minute, such as 1200"
+        )
     return round(number)
 
 

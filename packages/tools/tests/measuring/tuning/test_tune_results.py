@@ -245,7 +245,7 @@ def test_machine_that_changed_is_noted(tmp_path: Path, factor: float, is_noted: 
     result = run(SimulatedModels({"m": per_item}), tmp_path / "tuned")
     rate = factor * result.trials[PRESENT].rate
     notes = find_notes(PRESENT, result.trials, [{PRESENT: rate, result.best: 2 * rate}])
-    assert any("the machine changed meanwhile" in note for note in notes) is is_noted
+    assert any("the machine changed in between" in note for note in notes) is is_noted
 
 
 def test_json_has_the_sentence_and_every_candidate(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def chosen_kind(build: PlanBuild, region: str, given: JobKind | None) -> JobKind
 
 
 def job_name(build: PlanBuild, model_name: str, moment: str) -> str:
-    """Return a name that tells the model, the GPU and the key;
+    """Return a name with the model, the GPU and the key;
     ``moment`` makes it unique in the account.
     """
     end = f"-{build.gpu_folder}-{build.key[:8]}-{moment}"

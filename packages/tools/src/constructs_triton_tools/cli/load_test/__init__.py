@@ -185,7 +185,7 @@ def _metadata(arguments: argparse.Namespace, transport: Any) -> BenchmarkMetadat
 
     Raises:
         InvalidValueError: the load would reach others, or scaling would change the instances
-            meanwhile.
+            during the test.
     """
     url = arguments.endpoint if is_container(arguments) else arguments.endpoint_url
     type_, source, count = "local", "local", 1

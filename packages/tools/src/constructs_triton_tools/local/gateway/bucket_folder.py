@@ -268,7 +268,7 @@ def _entries(folder: str | Path, name: str) -> list[tuple[str, os.DirEntry[str]]
     Links are left out, because they can lead out of the bucket, and names that are not UTF-8.
     """
     found: list[tuple[str, os.DirEntry[str]]] = []
-    # There is no such bucket yet, or the folder was deleted meanwhile, or it may not be read.
+    # There is no such bucket yet, or another process deleted the folder, or it may not be read.
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):

@@ -78,7 +78,7 @@ def _listed(query: Sequence[str]) -> list[list[str]]:
 def region_bytes(prefix: str) -> int:
     """Return the bytes of ``/dev/shm`` that regions of Python models take, by their prefix.
 
-    A region that ends meanwhile counts nothing.
+    A region that ends while it is read counts nothing.
     """
     total = 0
     for path in Path(SHARED_MEMORY).glob(f"{prefix}*"):

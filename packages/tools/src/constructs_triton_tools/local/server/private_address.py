@@ -208,7 +208,7 @@ class PrivateAddress:
         with Path(f"/proc/{bind.thread}/mem").open("rb", buffering=0) as memory:
             memory.seek(bind.address)
             address = memory.read(bind.length)
-        # Otherwise the thread has ended meanwhile, and another one may have its number.
+        # Otherwise the thread has ended, and another one may have its number.
         ioctl(self._listener, _IS_VALID, struct.pack("Q", bind.cookie))
         return address
 

@@ -159,7 +159,7 @@ class HeldSteps:
         lower_bound_reason: Why the endpoint may hold more than the last rate; empty if a higher
             rate was not held.
         disturbed: Steps that were not held, although the same and higher rates were held for longer
-            in all. Something else disturbed the endpoint or the machine meanwhile, so they do not
+            in all. Something else disturbed the endpoint or the machine, so they do not
             count.
     """
 

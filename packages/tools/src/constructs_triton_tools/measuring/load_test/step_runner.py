@@ -162,8 +162,8 @@ async def _record(
 ) -> Recording:
     show, is_decided = watched
     signer = Signer.of_default_session() if any(request.scope for request in requests) else None
-    # What exists now is never garbage; looking at it again would delay the requests that are due
-    # meanwhile.
+    # What exists now is never garbage; looking at it again would delay the requests that are
+    # due then.
     gc.collect()
     gc.freeze()
     is_local = all(urlsplit(request.url).hostname in LOOPBACK_HOSTS for request in requests)

@@ -52,7 +52,7 @@ def _finalists(result: TuneResult) -> list[Candidate]:
 
 def _label(candidate: Candidate, result: TuneResult) -> str:
     if candidate == result.present:
-        return "present"
+        return "your configuration"
     return (
         shortened(candidate.describe(result.present), 48).replace(", ", ",\n").replace("; ", ";\n")
     )

@@ -58,7 +58,7 @@ class BenchStep:
     Args:
         candidate: The candidate.
         result: What was measured.
-        models: What the server counted of each model meanwhile.
+        models: What the server counted of each model during the step.
         load: Load average of the machine.
         voids: Steps before it that were void, because the machine was busy.
     """

@@ -240,7 +240,7 @@ def find_notes(
         if not 1 / _CHANGED < compared / searched < _CHANGED:
             notes.append(
                 f"The present configuration held {_number(searched)}/s in the search and "
-                f"{_number(compared)}/s in the comparison: the machine changed meanwhile, so a "
+                f"{_number(compared)}/s in the comparison: the machine changed in between, so a "
                 "candidate may have been rejected wrongly. Run tune again on an idle machine."
             )
     return notes

@@ -1,7 +1,7 @@
 """Compares the outputs of a candidate with those of the present configuration.
 
 The present configuration answers each request alone. A candidate gets all requests at once, so that
-they come together in batches: a model that mixes the items of a batch then answers otherwise.
+they come together in batches: a model that mixes the items of a batch then returns other outputs.
 """
 
 from __future__ import annotations

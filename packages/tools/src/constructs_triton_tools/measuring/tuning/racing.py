@@ -1,7 +1,7 @@
-"""Asks candidates one question: do you hold a little more than the best rate so far?
+"""Asks of each candidate whether it holds a little more than the best rate so far.
 
-A candidate that does not costs two short steps. Only one that does is measured further. Its rate
-becomes the next bar after a longer step has confirmed it: the rate of a lucky short step would
+One that does not is rejected after two short steps. Only one that does is measured further. A
+longer step confirms its rate before it becomes the next bar: the rate of a lucky short step would
 reject better candidates.
 """
 
@@ -64,8 +64,8 @@ Measure = Callable[[Candidate, float, float], MeasuredStep]
 class Outcome(StrEnum):
     """What the search found about a candidate."""
 
-    PRESENT = "present"
-    BEST = "best when it was tried"
+    PRESENT = "your configuration"
+    BEST = "new best"
     BELOW = "below the best"
     REFUSED = "refused"
     WRONG = "other outputs"

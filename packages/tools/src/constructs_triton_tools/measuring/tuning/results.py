@@ -163,7 +163,7 @@ def _comparison(result: TuneResult) -> list[str]:
             result.present.describe(result.present),
             f"{result.rate(result.present):.1f}",
             "1",
-            "present",
+            "your configuration",
         ]
     ]
     for candidate, found in result.comparisons.items():
@@ -174,7 +174,7 @@ def _comparison(result: TuneResult) -> list[str]:
         f"Comparison in {len(result.rounds)} rounds",
         "Each round measured each configuration, in random order. "
         "Its rate is where the latency crosses the limit.",
-        ("configuration", "requests per second", "times the present (95%)", "verdict"),
+        ("configuration", "requests per second", "times your configuration (95%)", "verdict"),
         rows,
     )
 
@@ -216,7 +216,7 @@ def _time_rows(candidate: Candidate, result: TuneResult) -> Iterator[list[str]]:
     if not held:
         return
     step = max(held, key=lambda each: each.result.rate)
-    name = "present" if candidate == result.present else "best"
+    name = "your configuration" if candidate == result.present else "best"
     for model, values in sorted(step.models.items()):
         figures = [f"{values[key]:.1f}" for key in ("queue_ms", "compute_ms", "batch")]
         yield [name, model, f"{step.result.rate:.1f}", *figures]
