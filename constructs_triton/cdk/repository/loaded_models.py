@@ -22,13 +22,13 @@ from constructs_triton.cdk.repository.downloads import downloads_weights, enviro
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.marketplace import is_of_marketplace
 from constructs_triton_core.tokens import is_token
+from constructs_triton_core.untrusted.drafts import partial_folder
 from triton_model_check.checks.report import Report
 from triton_model_check.memory.instances import HOST
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.cached_repository import CachedRepository
 from triton_model_check.model_repository.composition import CompositionOptions
-from triton_model_check.model_repository.temporary_folders import partial_folder
 
 if TYPE_CHECKING:
     from triton_model_check.model_repository.archive_outline import ArchiveOutline

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
+from constructs_triton_core.untrusted.drafts import partial_folder
 from constructs_triton_core.untrusted.regular_files import open_regular
 from triton_model_check.model_repository.archive import count_workers
 from triton_model_check.model_repository.content_digest import ContentDigest, hash_files
@@ -33,7 +34,7 @@ from triton_model_check.model_repository.members import (
     open_member,
     unreadable_error,
 )
-from triton_model_check.model_repository.temporary_folders import output_folder, partial_folder
+from triton_model_check.model_repository.temporary_folders import output_folder
 from triton_model_check.model_repository.uncompressed.copying import share_blocks
 from triton_model_check.model_repository.uncompressed.names import KEEP_FILE
 from triton_model_check.untrusted.cache_location import cache_directory

@@ -12,10 +12,10 @@ import pytest
 from sample_repositories import write_repository
 
 from constructs_triton_core.errors import ArchiveError
+from constructs_triton_core.untrusted.drafts import partial_folder
 from triton_model_check.model_repository import archive_outline as outline
 from triton_model_check.model_repository import pack
 from triton_model_check.model_repository.archive_outline import outline_archive
-from triton_model_check.model_repository.temporary_folders import partial_folder
 
 CONFIG = b'backend: "onnxruntime"\n'
 WEIGHTS = bytes(range(256)) * 4096 * 4  # 4 MiB, of which no check looks at more than the beginning

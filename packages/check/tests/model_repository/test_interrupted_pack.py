@@ -12,9 +12,9 @@ from pathlib import Path
 
 from sample_repositories import write_repository
 
+from constructs_triton_core.untrusted.drafts import partial_folder, remove_abandoned
 from triton_model_check.model_repository import pack
 from triton_model_check.model_repository.archive_inspection import inspect_archive
-from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
 
 FILES = {"net/config.pbtxt": b'backend: "python"\n', "net/1/model.py": b""}
 

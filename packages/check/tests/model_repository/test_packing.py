@@ -16,12 +16,12 @@ import pytest
 from sample_repositories import ENSEMBLE_CONFIG, write_repository
 
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
+from constructs_triton_core.untrusted import drafts
 from triton_model_check.model_repository import (
     ModelRepository,
     archive_cache,
     pack,
     packing,
-    temporary_folders,
 )
 from triton_model_check.model_repository.archive import BLOCK_BYTES
 from triton_model_check.model_repository.archive_inspection import inspect_archive
@@ -225,7 +225,7 @@ def test_packing_many_models_lists_the_folder_a_few_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Listing a folder of n archives for each of them would take quadratic time."""
-    monkeypatch.setattr(temporary_folders, "_SHARE", 1e9)  # whatever listing takes, it is too much
+    monkeypatch.setattr(drafts, "_SHARE", 1e9)  # whatever listing takes, it is too much
     listed: list[object] = []
     scandir = os.scandir
 

@@ -16,7 +16,7 @@ from sample_repositories import write_repository
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted import cache_contract
 from constructs_triton_core.untrusted.cache_contract import Seal, sha256_of, write_value
-from constructs_triton_core.untrusted.written_files import DRAFT_PREFIX
+from constructs_triton_core.untrusted.drafts import DRAFT_PREFIX
 from constructs_triton_tools.building.environments.building import build
 from constructs_triton_tools.building.environments.cache_writing import local_lock
 from constructs_triton_tools.building.plans.plan_files import LOG_FILE, PLAN_FILE, PlanCache
@@ -28,7 +28,6 @@ from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.archive_outline import outline_archive
 from triton_model_check.model_repository.cached_repository import CachedRepository
 from triton_model_check.model_repository.packing import fingerprint
-from triton_model_check.model_repository.temporary_folders import remove_abandoned
 
 WEIGHTS = random.Random(0).randbytes(200_000)
 CONFIG = b"""
@@ -339,16 +338,6 @@ def test_large_file_is_read_again_if_it_was_young(
     for _ in range(2):
         Seal.read(seal, "key").use(seal, {"large": path}, digest_of=count)
     assert len(counted) == reads
-
-
-def test_draft_of_a_killed_process_is_deleted(tmp_path: Path) -> None:
-    """A small file has no lock while it is written, so its draft is kept for an hour."""
-    for name, age in (("old", 4_000), ("new", 0)):
-        draft = tmp_path / f"{DRAFT_PREFIX}{name}"
-        draft.write_bytes(b"")
-        os.utime(draft, (time.time() - age,) * 2)
-    remove_abandoned(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [f"{DRAFT_PREFIX}new"]
 
 
 def test_value_that_cannot_be_written_leaves_nothing(

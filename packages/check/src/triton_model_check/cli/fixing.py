@@ -9,10 +9,10 @@ import os
 from collections.abc import Callable, Iterable
 from difflib import unified_diff
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Edit, Finding
+from constructs_triton_core.untrusted.drafts import temporary_folder
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.terminal import print_lines, print_note
 from constructs_triton_core.untrusted.written_files import write_whole
@@ -45,8 +45,8 @@ def print_differences(check: Check, root: Path, arguments: argparse.Namespace) -
     """
     if not any(each.fix for each in check(root).report.findings):
         return False
-    with TemporaryDirectory() as folder:
-        copy = Path(folder).resolve() / root.resolve().name
+    with temporary_folder() as folder:
+        copy = folder.resolve() / root.resolve().name
         copy_to_fix(root, copy)
         _, _, files = fix_all(check, copy, is_unsafe=arguments.unsafe_fixes)
         for path in sorted(files):

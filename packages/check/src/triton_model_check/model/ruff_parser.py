@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from constructs_triton_core.processes.children import foreign_environment, run_child
+from constructs_triton_core.untrusted.drafts import temporary_folder
 
 _SECONDS = 30.0
 _INSTALL = "run `pip install 'triton-model-check[python]'`"
@@ -53,15 +53,15 @@ def ask_ruff(questions: Sequence[Question]) -> list[Fault | str | None]:
 
 
 def _ruff_faults(contents: Sequence[bytes], python: tuple[int, int]) -> dict[int, Fault] | str:
-    with tempfile.TemporaryDirectory(prefix="triton-model-check-") as folder:
+    with temporary_folder() as folder:
         for number, content in enumerate(contents):
-            (Path(folder) / f"{number}.py").write_bytes(content)
+            (folder / f"{number}.py").write_bytes(content)
         # Ruff reports syntax errors whatever is selected. W605 is a rule that costs little.
         target = f"py{python[0]}{python[1]}"
         command = [
             *(sys.executable, "-I", "-m", "ruff", "check", "--isolated", "--no-cache"),
             *("--quiet", "--exit-zero", "--output-format", "json", "--select", "W605"),
-            *("--target-version", target, folder),
+            *("--target-version", target, str(folder)),
         ]
         try:
             done = run_child(command, seconds=_SECONDS, environment=foreign_environment())

@@ -22,7 +22,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from constructs_triton_core.untrusted.cache_contract import Seal, own_folder, set_time_back
-from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
+from constructs_triton_core.untrusted.drafts import partial_folder, remove_abandoned
 from triton_model_check.model_repository.uncompressed.copying import copy_file
 
 _SMALL = 100  # an archive is small below the limit divided by this

@@ -25,6 +25,7 @@ from constructs_triton_core.untrusted.cache_contract import (
     own_folder,
     sha256_of,
 )
+from constructs_triton_core.untrusted.drafts import partial_folder, remove_abandoned
 from constructs_triton_core.untrusted.regular_files import explained, open_regular
 from triton_model_check.model_repository.archive_inspection import (
     OUTLINE_BYTES,
@@ -33,11 +34,7 @@ from triton_model_check.model_repository.archive_inspection import (
 )
 from triton_model_check.model_repository.members import FileState
 from triton_model_check.model_repository.repository import ModelRepository
-from triton_model_check.model_repository.temporary_folders import (
-    partial_folder,
-    remove_abandoned,
-    scratch_directory,
-)
+from triton_model_check.model_repository.temporary_folders import scratch_directory
 from triton_model_check.untrusted.cache_location import cache_directory
 
 __all__ = ["ArchiveOutline", "outline_archive"]

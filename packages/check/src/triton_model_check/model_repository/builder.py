@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Self
 
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.untrusted.drafts import partial_folder
 from constructs_triton_core.untrusted.regular_files import explained
 from triton_model_check.builder.checking import ModelInMemory
 from triton_model_check.model.backends import infer_backend
@@ -18,7 +19,6 @@ from triton_model_check.model.loaded_files import tree_model_type
 from triton_model_check.model_config import Ensemble, ModelConfig
 from triton_model_check.model_files.model_file import TREE_MODEL_FILES
 from triton_model_check.model_repository.repository import ModelRepository
-from triton_model_check.model_repository.temporary_folders import partial_folder
 
 Source = str | os.PathLike[str] | bytes
 """The path of a file or folder to copy, or the content of a file as bytes."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
+from constructs_triton_core.untrusted.drafts import partial_folder
 from constructs_triton_core.untrusted.regular_files import explained
 from triton_model_check.model.folder import CONFIG_FILE
 from triton_model_check.model_repository.repository import ModelRepository
-from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
 from triton_model_check.model_repository.uncompressed.copying import copy_file
 
 __all__ = ["NewModel"]
@@ -53,7 +53,6 @@ class NewModel:
             _created(repository),
             partial_folder(repository) as draft,
         ):
-            remove_abandoned(repository)
             self.fill(draft, _copy)
             if check:
                 _check(draft, target)

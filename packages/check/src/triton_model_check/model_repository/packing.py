@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.drafts import partial_folder
 from triton_model_check.model_repository.archive import (
     DEFAULT_COMPRESSION_LEVEL,
     count_workers,
@@ -19,7 +20,7 @@ from triton_model_check.model_repository.archive_cache import ArchiveCache, Arch
 from triton_model_check.model_repository.content_digest import ContentDigest, digest_of, hash_files
 from triton_model_check.model_repository.digest_cache import DigestCache
 from triton_model_check.model_repository.members import Member, collect_members, members_of
-from triton_model_check.model_repository.temporary_folders import output_folder, partial_folder
+from triton_model_check.model_repository.temporary_folders import output_folder
 from triton_model_check.untrusted.cache_location import cache_bytes, cache_directory
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.processes.wheel_installation import draft_folder, install_wheels
+from constructs_triton_core.processes.wheel_installation import install_wheels, sole_installation
 from constructs_triton_core.untrusted.cache_contract import Seal, own_folder
 from constructs_triton_core.untrusted.terminal import show_work
 from triton_model_check.onnx_runtimes.environments import (
@@ -56,14 +56,18 @@ def _installed(release: str, number: tuple[int, ...]) -> Environment:
     root = own_folder(cache_directory(), FOLDER, create=True)
     path, seal_path = entry_paths(release)
     numpy = "numpy" if number >= _FIRST_WITH_NUMPY_2 else "numpy<2"
-    with draft_folder(root) as draft, show_work(f"fetching ONNX Runtime {release} into {root}"):
-        install_wheels(draft, (f"onnxruntime=={release}.*", numpy))
+    with sole_installation(root, path.name, f"ONNX Runtime {release}") as draft:
+        found = find_environment(release)  # the command that this one has waited for fetched it
+        if found is not None:
+            return found
+        with show_work(f"fetching ONNX Runtime {release} into {root}"):
+            install_wheels(draft, (f"onnxruntime=={release}.*", numpy))
         version = _version_in(draft)
         # What is there has no seal that fits it. A rename of a folder replaces empty ones only.
         seal_path.unlink(missing_ok=True)
         shutil.rmtree(path, ignore_errors=True)
         os.replace(draft, path)  # noqa: PTH105 - the draft has this name if it succeeds
-    Seal.of(path.name, sealed_files(path), note=version).write(seal_path)
+        Seal.of(path.name, sealed_files(path), note=version).write(seal_path)
     return Environment(version, path)
 
 

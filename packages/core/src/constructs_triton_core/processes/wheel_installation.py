@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import sys
-import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.processes.children import NO_SETTINGS, STDOUT, run_child
-from constructs_triton_core.untrusted.written_files import DRAFT_PREFIX
+from constructs_triton_core.untrusted.drafts import lock, partial_folder, remove_abandoned
+from constructs_triton_core.untrusted.terminal import print_note
 
-__all__ = ["draft_folder", "install_wheels"]
+__all__ = ["install_wheels", "sole_installation"]
 
 _LONGEST_REASON = 300
-_ABANDONED_SECONDS = 3600
 
 
 @contextmanager
-def draft_folder(root: Path) -> Iterator[Path]:
-    """Yield a folder to install into, which is deleted unless it is renamed."""
-    for old in root.glob(f"{DRAFT_PREFIX}*"):  # those of killed runs
-        if time.time() - old.stat().st_mtime > _ABANDONED_SECONDS:
-            shutil.rmtree(old, ignore_errors=True)
-    draft = Path(tempfile.mkdtemp(prefix=DRAFT_PREFIX, dir=root))
+def sole_installation(root: Path, name: str, what: str) -> Iterator[Path]:
+    """Yield a folder to install into, which is deleted unless it is renamed.
+
+    Another command that installs the same waits until this one has ended. So the caller looks again
+    whether it is installed, and no command replaces what another one is running already.
+
+    Args:
+        root: The folder of the cache.
+        name: Name of the entry.
+        what: What is installed, for the note of a command that waits.
+
+    Raises:
+        OSError: the cache cannot be written.
+    """
+    # No link is followed; the lock ends with the process.
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(root / f"{name}.lock", flags, 0o600)
     try:
-        yield draft
+        if not lock(descriptor, wait=False):
+            print_note(f"waiting for another command, which is installing {what}")
+            lock(descriptor, wait=True)
+        remove_abandoned(root)
+        with partial_folder(root) as draft:
+            yield draft
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        os.close(descriptor)
 
 
 def install_wheels(folder: Path, packages: tuple[str, ...]) -> None:

@@ -13,19 +13,16 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from constructs_triton_core.untrusted.drafts import is_draft, new_draft, remove_abandoned_files
 from constructs_triton_core.untrusted.regular_files import file_type
 
-__all__ = ["DRAFT_PREFIX", "new_folder", "open_to_append", "write_whole", "written_whole"]
-
-DRAFT_PREFIX = ".constructs-triton-"
-"""Beginning of the names of files and folders that are not complete."""
+__all__ = ["new_folder", "open_to_append", "write_whole", "written_whole"]
 
 _COMMON = (
     os.O_WRONLY
@@ -80,24 +77,23 @@ def written_whole(
         return
 
     mode = _mode_of_file(path)
-    draft = path.parent / f"{DRAFT_PREFIX}{secrets.token_hex(8)}"
+    with suppress(OSError):  # a folder that cannot be listed may still be written
+        remove_abandoned_files(path.parent)
     # No other user may read it while it has not the mode of the file that it replaces.
     first_mode = 0o666 if mode is None and not is_private else 0o600
     try:
-        descriptor = os.open(draft, _COMMON | os.O_CREAT | os.O_EXCL, first_mode)
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor
-            yield file
-            file.flush()
-            if mode is not None and not is_private and hasattr(os, "fchmod"):
-                os.fchmod(file.fileno(), mode)
-            if is_synced:
-                os.fsync(file.fileno())
-        _mode_of_file(path)  # it may have become something else while the draft was written
-        draft.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            draft.unlink()
-        if isinstance(error, OSError) and error.filename in (draft, os.fspath(draft)):
+        with new_draft(path.parent, _COMMON, first_mode) as (draft, descriptor):
+            with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor
+                yield file
+                file.flush()
+                if mode is not None and not is_private and hasattr(os, "fchmod"):
+                    os.fchmod(file.fileno(), mode)
+                if is_synced:
+                    os.fsync(file.fileno())
+            _mode_of_file(path)  # it may have become something else while the draft was written
+            draft.replace(path)
+    except OSError as error:
+        if is_draft(error.filename):
             # The user knows this name, not that of the draft.
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise

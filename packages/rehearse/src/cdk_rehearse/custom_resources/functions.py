@@ -6,12 +6,12 @@ import atexit
 import io
 import os
 import pickle
-import shutil
 import tempfile
 import threading
 import time
 import zipfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from uuid import uuid4
 from botocore.exceptions import ClientError
 
 from constructs_triton_core.processes.children import foreign_environment
+from constructs_triton_core.untrusted.drafts import temporary_folder
 
 from ..construct_libraries import library_handler
 from ..errors import StackError
@@ -212,8 +213,9 @@ def _unpacked(code: bytes) -> Path:
     """The folder of a function's code, in which Python keeps the compiled
     modules for the next call.
     """
-    folder = Path(tempfile.mkdtemp(prefix="simulated-function-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    until_the_end = ExitStack()
+    folder = until_the_end.enter_context(temporary_folder())
+    atexit.register(until_the_end.close)
     zipfile.ZipFile(io.BytesIO(code)).extractall(folder)
     return folder
 

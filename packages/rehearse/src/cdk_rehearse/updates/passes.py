@@ -4,9 +4,8 @@ the deletion, and then a failure at each step.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -14,6 +13,7 @@ from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
 from constructs_triton_core.cloud_assembly.template import Resource
 from constructs_triton_core.errors import TemplateError
+from constructs_triton_core.untrusted.drafts import temporary_folder
 
 from ..account import copy_account
 from ..behaviour import CALM, Behaviour
@@ -57,7 +57,7 @@ class Pass:
     events: tuple[StepEvent, ...] = ()
     _is_begun: bool = False
     _saved: Copy | None = None
-    _folder: tempfile.TemporaryDirectory[str] | None = None
+    _folders: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Pass:
         return self
@@ -65,8 +65,7 @@ class Pass:
     def __exit__(self, *_: object) -> None:
         if self._saved is not None:
             self._saved.end()
-        if self._folder is not None:
-            self._folder.cleanup()
+        self._folders.close()
 
     def begin(self) -> None:
         """Deploy NEW without failures, OLD again, NEW again, and delete it."""
@@ -181,8 +180,7 @@ class Pass:
 
     def _save(self, meanwhile: Meanwhile) -> Copy:
         """Keep the account as it is in a copy of this process, which waits for events."""
-        self._folder = tempfile.TemporaryDirectory(prefix="rehearsal-")
-        folder = self._folder.name
+        folder = str(self._folders.enter_context(temporary_folder()))
         side = copy_account(
             meanwhile.trial.account,
             lambda: copy_process("while steps fail", folder, has_copies=True),

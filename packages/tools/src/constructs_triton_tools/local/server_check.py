@@ -17,7 +17,6 @@ import queue
 import re
 import select
 import signal
-import tempfile
 import time
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,7 @@ from pathlib import Path
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_core.facts.failures import Rank
 from constructs_triton_core.processes.children import PIPE, Child, foreign_environment
+from constructs_triton_core.untrusted.drafts import temporary_folder
 from constructs_triton_tools.local.checked_models import CopiedModel, copy_models, has_gpu
 from constructs_triton_tools.local.server.installation import (
     TritonInstallation,
@@ -74,8 +74,8 @@ def ask_server(path: Path, names: Collection[str] = ()) -> dict[str, ServerAnswe
             there is none.
     """
     repository = with_environments(ModelRepository.from_directory(path))
-    with tempfile.TemporaryDirectory(prefix="constructs-triton-check-") as folder:
-        return CheckRun.prepare(repository, Path(folder), names).ask()
+    with temporary_folder() as folder:
+        return CheckRun.prepare(repository, folder, names).ask()
 
 
 class _NoAnswerError(Exception):

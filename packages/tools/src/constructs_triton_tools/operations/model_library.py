@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 from constructs_triton_core.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.findings import Finding
+from constructs_triton_core.untrusted.drafts import temporary_folder
 from constructs_triton_tools.operations.library_values import ArchiveFile, LibraryModel
 from triton_model_check.artifacts.environments.placement import with_environments
 from triton_model_check.model_config.target import Target
@@ -268,11 +268,11 @@ def _packed(
     if repository is None:
         yield {name: ArchiveFile(path, outline_archive(path).archive.digest) for name in models}
         return
-    with tempfile.TemporaryDirectory(prefix="constructs-triton-") as scratch:
+    with temporary_folder() as scratch:
         found = {}
         for name, model in models.items():
             chosen = _only_model(repository, path) if model is None else model
-            archive = pack(repository, repository.closure(chosen), Path(scratch))
+            archive = pack(repository, repository.closure(chosen), scratch)
             found[name] = ArchiveFile(archive.path, archive.digest)
         yield found
 

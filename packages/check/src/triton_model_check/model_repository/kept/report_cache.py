@@ -13,7 +13,7 @@ from typing import Any
 
 from constructs_triton_core.findings import Edit, Finding, Fix, Place, Severity
 from constructs_triton_core.untrusted.cache_contract import own_folder, read_value, write_value
-from triton_model_check.model_repository.temporary_folders import remove_abandoned
+from constructs_triton_core.untrusted.drafts import remove_abandoned
 
 _FOLDER = "reports"
 _MOST_REPORTS = 500

@@ -15,10 +15,10 @@ from pathlib import Path
 from isal import igzip
 
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
+from constructs_triton_core.untrusted.drafts import partial_folder
 from constructs_triton_core.untrusted.regular_files import read_regular
 from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, EnvironmentLock, read_lock
 from triton_model_check.artifacts.environments.target import EnvironmentTarget
-from triton_model_check.model_repository.temporary_folders import partial_folder
 from triton_model_check.untrusted.tar_reader import UnpackLimits, read_members
 
 # Triton before 25.08 runs this in bash. Later releases set the same variables and only require the

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from constructs_triton_core.untrusted.cache_contract import Seal, set_time_back
+from constructs_triton_core.untrusted.drafts import partial_folder
 from triton_model_check.artifacts.environments.cache import (
     ARCHIVE,
     entry_paths,
@@ -14,7 +15,6 @@ from triton_model_check.artifacts.environments.cache import (
     find_entry,
     own_cache,
 )
-from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
 from triton_model_check.untrusted.cache_location import cache_bytes
 
 _LOCK = ".lock"
@@ -65,7 +65,6 @@ def writing(key: str, folder: Path) -> Iterator[tuple[Path, Path]]:
     path, record = entry_paths(key)
     with explained():
         own_cache(create=True)
-        remove_abandoned(path.parent)
         with partial_folder(path.parent) as scratch:
             draft = scratch / f"archive{ARCHIVE}"
             yield scratch, draft

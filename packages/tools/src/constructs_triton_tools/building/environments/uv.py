@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 from constructs_triton_core.processes.children import own_environment, run_child
+from constructs_triton_core.untrusted.drafts import temporary_folder
 from constructs_triton_tools.building.environments.uv_settings import refuse_builds
 from triton_model_check.artifacts.environments.lock import EnvironmentLock
 from triton_model_check.artifacts.environments.requirements import Requirements
@@ -128,7 +128,7 @@ def resolve(
     versions are kept where they still fit. ``folder`` is where relative paths start, and ``place``
     the file of the requirements in messages.
     """
-    with tempfile.TemporaryDirectory() as scratch:
+    with temporary_folder() as scratch:
         given, limits, result = (
             Path(scratch, name) for name in ("requirements.in", "constraints.txt", "lock")
         )
@@ -180,7 +180,7 @@ def install(
     No code of a package runs.
     """
     options = [*_index_options(lock.requirements), *lock.options]
-    with tempfile.TemporaryDirectory() as scratch:
+    with temporary_folder() as scratch:
         pins = Path(scratch, "pins.txt")
         pins.write_text(lock.pins, encoding="utf-8")
         uv = _Uv(folder, target, place)

@@ -15,6 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.aws_reader import AwsError, reaching_aws
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.drafts import (
+    partial_folder,
+    place_folder,
+    place_of_draft,
+    remove_abandoned,
+)
 from constructs_triton_tools.aws.s3_client import s3_client
 from constructs_triton_tools.aws.verified_upload import upload_verified
 from constructs_triton_tools.building.hub.revision import HubFile, HubRevision
@@ -39,13 +45,8 @@ def copy_to_folder(
         ArchiveError: a file is not that of the repository.
     """
     _check_folder(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # Beside the folder, so that it is moved within one file system.
-    with _downloaded(revision, files, folder.parent, note) as complete:
-        if folder.is_dir():
-            folder.rmdir()
-        complete.chmod(0o755)
-        complete.rename(folder)
+    with _downloaded(revision, files, place_of_draft(folder), note) as complete:
+        place_folder(complete, folder)
 
 
 def copy_to_prefix(
@@ -101,6 +102,8 @@ def _check_folder(folder: Path) -> None:
         )
     if folder.exists() and not folder.is_dir():
         raise InvalidValueError(f"{folder}: is a file; give a folder")
+    if folder.is_dir():
+        remove_abandoned(folder)
     present = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
     if present:
         links = [name for name in present if (folder / name).is_symlink()]
@@ -129,6 +132,7 @@ def _downloaded(
     revision: HubRevision, files: Sequence[HubFile], beside: Path, note: Note
 ) -> Iterator[Path]:
     """Download and verify all files into a folder that exists only in this context."""
+    remove_abandoned(beside)  # before the free space is counted
     total = sum(file.size_bytes for file in files)
     free = shutil.disk_usage(beside).free
     if total > free:
@@ -136,12 +140,11 @@ def _downloaded(
             f"{beside}: needs {total / 1e9:.1f} GB for the files, got {free / 1e9:.1f} GB that are "
             "free; make room, or set TMPDIR to a folder with more"
         )
-    folder = Path(tempfile.mkdtemp(prefix=".copy-", dir=beside))
-    try:
+    with partial_folder(beside) as draft:
+        folder = draft / "content"
+        folder.mkdir()
         for file in files:
             note(f"copy {file.path} ({file.size_bytes / 1e6:.1f} MB)")
             file.verify(revision.download(file, folder))
         shutil.rmtree(folder / _CACHE, ignore_errors=True)
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

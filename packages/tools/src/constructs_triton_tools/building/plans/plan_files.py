@@ -21,10 +21,10 @@ from constructs_triton_core.untrusted.cache_contract import (
     set_time_back,
     sha256_of,
 )
+from constructs_triton_core.untrusted.drafts import partial_folder
 from constructs_triton_core.untrusted.written_files import new_folder, written_whole
 from triton_model_check.model_files import describe
 from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, PlanManifest, read_manifest
-from triton_model_check.model_repository.temporary_folders import partial_folder, remove_abandoned
 from triton_model_check.untrusted.cache_location import cache_directory
 
 PLAN_FILE, LOG_FILE = "model.plan", "trtexec.log"
@@ -82,7 +82,6 @@ class PlanCache:
         """Create a folder to fill; it is deleted unless ``keep`` has moved it."""
         with self._explained():
             own_folder(self._root, _FOLDER, create=True, is_optional=False)
-            remove_abandoned(self._directory)
             with partial_folder(self._directory) as folder:
                 yield folder
 
@@ -149,7 +148,6 @@ def write_compiled(
     try:
         repository.mkdir(parents=True, exist_ok=True)
         check_destination(target)
-        remove_abandoned(output)
         with partial_folder(output) as draft:
             model = draft / name
             (model / "1").mkdir(parents=True)

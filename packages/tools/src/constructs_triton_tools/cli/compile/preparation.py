@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.program.exit_codes import FoundWrongError
+from constructs_triton_core.untrusted.drafts import temporary_folder
 from constructs_triton_tools.building.plans.job_request import (
     JobRequest,
     JobSettings,
@@ -230,13 +230,13 @@ def _check_with_onnx(config: Any, model: OnnxModelFile, config_path: Path) -> No
     message = type(config)()
     message.CopyFrom(config)
     message.backend, message.platform = "onnxruntime", ""
-    with tempfile.TemporaryDirectory(prefix="constructs-triton-") as scratch:
-        folder = Path(scratch) / message.name
+    with temporary_folder() as scratch:
+        folder = scratch / message.name
         for name, source in model.files.items():
             (folder / "1" / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / "1" / name).symlink_to(source.resolve())
         (folder / "config.pbtxt").write_text(format_model_config(message), encoding="utf-8")
-        report = ModelRepository.from_directory(Path(scratch)).check()
+        report = ModelRepository.from_directory(scratch).check()
     errors = [each for each in report.errors if each.code not in _OF_ONNX_RUNTIME]
     if errors:
         raise RepositoryError(str(config_path), errors)

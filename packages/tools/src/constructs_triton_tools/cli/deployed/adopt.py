@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +14,7 @@ from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.processes.children import foreign_environment, python_command, run_child
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
+from constructs_triton_core.untrusted.drafts import temporary_folder
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_tools.cli.options import add_options, open_session
 from constructs_triton_tools.cli.project import shared_files
@@ -114,10 +114,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _synthesize(directory: Path) -> str:
     """Return why the app does not synthesize; nothing if it does."""
-    with tempfile.TemporaryDirectory() as assembly:
+    with temporary_folder() as assembly:
         # The app imports only this package and the CDK, and its text has no code of others.
         command = python_command("import runpy; runpy.run_path('app.py', run_name='__main__')")
-        environment = foreign_environment(CDK_OUTDIR=assembly)
+        environment = foreign_environment(CDK_OUTDIR=str(assembly))
         done = run_child(command, seconds=_SYNTH_SECONDS, cwd=directory, environment=environment)
     lines = done.stderr.strip().splitlines()
     errors = [

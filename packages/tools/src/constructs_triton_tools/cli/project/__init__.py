@@ -6,11 +6,18 @@ import argparse
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from constructs_triton_core import __version__
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.drafts import (
+    partial_folder,
+    place_folder,
+    place_of_draft,
+    remove_abandoned,
+)
+from constructs_triton_core.untrusted.regular_files import explained
 from constructs_triton_core.untrusted.terminal import print_lines
 from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_tools.cli.options import add_actions
@@ -60,13 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
     directory: Path = arguments.directory
     name = _stack_name(directory)
     _refuse_content(directory)
-    for target, source in sorted(_files(arguments.example).items()):
-        content = source.read_bytes()
-        if str(target) in _NAMED_FILES:
-            content = content.replace(_NAME.encode(), name.encode())
-        (directory / target).parent.mkdir(parents=True, exist_ok=True)
-        write_whole(directory / target, content)
-        print_lines(str(directory / target))
+    files = _files(arguments.example)
+    with explained(directory, "cannot be written", "choose a folder that you may write"):
+        _write(files, directory, name)
+    print_lines(*(str(directory / target) for target in sorted(files)))
     folder = shlex.quote(str(directory))
     print_lines(
         "",
@@ -76,6 +80,19 @@ def run(arguments: argparse.Namespace) -> int:
         *_unpublished(),
     )
     return 0
+
+
+def _write(files: Mapping[Path, Path], directory: Path, name: str) -> None:
+    """Write the files as a whole folder or not at all, so that the command can be repeated."""
+    with partial_folder(place_of_draft(directory)) as draft:
+        project = draft / "project"
+        for target, source in files.items():
+            content = source.read_bytes()
+            if str(target) in _NAMED_FILES:
+                content = content.replace(_NAME.encode(), name.encode())
+            (project / target).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(project / target, content)
+        place_folder(project, directory)
 
 
 def _unpublished() -> list[str]:
@@ -101,6 +118,8 @@ def _stack_name(directory: Path) -> str:
 
 
 def _refuse_content(directory: Path) -> None:
+    if directory.is_dir():
+        remove_abandoned(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise InvalidValueError(
             f"{directory}: exists and is not an empty folder; choose another name"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 from constructs_triton_core.processes.children import STDOUT, run_child
-from constructs_triton_core.processes.wheel_installation import draft_folder, install_wheels
+from constructs_triton_core.processes.wheel_installation import install_wheels, sole_installation
 from constructs_triton_core.untrusted.cache_contract import Seal, own_folder
 from constructs_triton_core.untrusted.terminal import print_note, show_work
 from triton_model_check.untrusted.cache_location import cache_directory
@@ -92,27 +92,38 @@ def _entry(
     root = cache_directory()
     path = root / _FOLDER / name
     seal_path = path.with_name(f"{name}.json")
-    try:
-        own_folder(root, _FOLDER)
-        Seal.read(seal_path, name).use(seal_path, _files(path))
+    if _is_complete(root, name):
         return path
-    except (OSError, ValueError):
-        if not may_install:
-            return None
+    if not may_install:
+        return None
     try:
         own_folder(root, _FOLDER, create=True)
-        print_note(f"installing {what} into {path}, once")
-        with draft_folder(root / _FOLDER) as draft, show_work(f"installing {what} into {path}"):
-            install(draft)
+        with sole_installation(root / _FOLDER, name, what) as draft:
+            if _is_complete(root, name):  # the command that this one has waited for installed it
+                return path
+            print_note(f"installing {what} into {path}, once")
+            with show_work(f"installing {what} into {path}"):
+                install(draft)
             seal_path.unlink(missing_ok=True)
             shutil.rmtree(path, ignore_errors=True)
             os.replace(draft, path)  # noqa: PTH105 - the draft has this name if it succeeds
-        Seal.of(name, _files(path)).write(seal_path)
+            Seal.of(name, _files(path)).write(seal_path)
     except (OSError, InvalidValueError) as error:
         raise MissingDependencyError(
             f"local: cannot install {what} into {path} ({error}); {_OTHERWISE}"
         ) from error
     return path
+
+
+def _is_complete(root: Path, name: str) -> bool:
+    path = root / _FOLDER / name
+    seal_path = path.with_name(f"{name}.json")
+    try:
+        own_folder(root, _FOLDER)
+        Seal.read(seal_path, name).use(seal_path, _files(path))
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _files(folder: Path) -> Mapping[str, Path]:

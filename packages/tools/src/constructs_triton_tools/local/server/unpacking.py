@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from constructs_triton_core.errors import ArchiveError
+from constructs_triton_core.untrusted.drafts import partial_folder
 from constructs_triton_core.untrusted.regular_files import open_regular
 from constructs_triton_tools.local.sources.specs import ContainerSpec, FileContent
 from triton_model_check.model_repository.member_checks import MemberChecks, normalize
 from triton_model_check.model_repository.members import DIRECTORY_MODE, PLAIN_MODE, fold_mode
-from triton_model_check.model_repository.temporary_folders import partial_folder
 from triton_model_check.model_repository.uncompressed.copying import copy_file
 from triton_model_check.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 

@@ -11,12 +11,14 @@ from os import PathLike
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.untrusted.regular_files import open_regular
+from constructs_triton_core.untrusted.regular_files import csv_text, open_regular, read_regular
+from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_tools.measuring.load_test.search import HeldSteps
 from constructs_triton_tools.measuring.load_test.step import StepResult
 from constructs_triton_tools.measuring.load_test.stream_figures import StreamFigures
 
 _LONGEST_LINE = 4096
+_MOST_BYTES = 64 << 20
 _HUNDREDTH = Decimal("0.01")
 _HEADINGS = (
     "configuration",
@@ -97,11 +99,11 @@ def write_results(
     file = Path(path)
     is_new = not (append and file.exists())
     try:
-        if not is_new:
+        if is_new:
+            write_whole(file, csv_text([headings, *rows]))
+        else:
             _check_headings(file, headings)
-        with file.open("w" if is_new else "a", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            writer.writerows([headings, *rows] if is_new else rows)
+            write_whole(file, read_regular(file, _MOST_BYTES) + csv_text(rows).encode())
     except OSError as error:
         raise InvalidValueError(
             f"{file}: cannot be written ({error.strerror}); give another path"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from constructs_triton_core.declared_values import complete, part_of, takes
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.limit_checks import check_range
+from constructs_triton_core.untrusted.drafts import temporary_folder
 from constructs_triton_tools.local.options import LocalRunOptions
 from constructs_triton_tools.measuring.load_test.step import Limits
 from constructs_triton_tools.measuring.tuning.bench import Bench
@@ -99,13 +99,13 @@ def compare_repositories(
     repository = _TwoRepositories(
         first_placed, name, _FIRST, TunedRepository(second_placed, name, _SECOND)
     )
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         for each in (repository, repository.second):
             check_backends(each, local, accept_stand_in=chosen["accept_stand_in"])
         drawn = requests or draw_requests(found, name, chosen["seed"], {})
         invocations = [encode_inputs(each) for each in drawn]
         servers = CandidateServers(
-            repository, invocations, Path(folder, "running"), local, read_machine()
+            repository, invocations, folder / "running", local, read_machine()
         )
         with closing(Journal(Path(folder, "journal.jsonl"), {})) as journal, closing(servers):
             servers.keep((_FIRST, _SECOND))

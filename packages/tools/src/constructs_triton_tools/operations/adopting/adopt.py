@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from constructs_triton_core.cloud_assembly.endpoints import instance_types_of
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.drafts import (
+    partial_folder,
+    place_folder,
+    place_of_draft,
+    remove_abandoned,
+)
 from constructs_triton_tools.operations.adopting.findings import Adoption
 from constructs_triton_tools.operations.adopting.models import ModelReader
 from constructs_triton_tools.operations.adopting.python_text import Options, literal
@@ -60,6 +64,8 @@ def adopt_endpoint(
         InvalidValueError: the folder has content, the endpoint cannot be read, or AWS cannot be
             reached.
     """
+    if directory.is_dir():
+        remove_abandoned(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise InvalidValueError(
             f"{directory}: exists and is not an empty folder; choose another one with -o"
@@ -69,11 +75,10 @@ def adopt_endpoint(
     adoption = Adoption(name)
     code = StackCode(running, adoption, suffix="-cdk" if switch == "new-endpoint" else "")
     # On the disk of the app, which is moved there when it is complete.
-    parent = next(each for each in directory.absolute().parents if each.is_dir())
-    with tempfile.TemporaryDirectory(prefix=".adopt-", dir=parent) as scratch:
-        app = Path(scratch, "app")
+    with partial_folder(place_of_draft(directory)) as scratch:
+        app = scratch / "app"
         app.mkdir()
-        downloads = Downloads(reader, Path(scratch), max_download_bytes)
+        downloads = Downloads(reader, scratch, max_download_bytes)
         add_stack(code, ModelReader(downloads, app, adoption), switch)
         adoption.not_read += dict.fromkeys(reader.not_read)
         if adoption.open_problems(accepted):
@@ -92,10 +97,7 @@ def adopt_endpoint(
         for path, text in written.items():
             (app / path).parent.mkdir(parents=True, exist_ok=True)
             (app / path).write_text(text, encoding="utf-8")
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        if directory.exists():
-            directory.rmdir()
-        shutil.move(app, directory)
+        place_folder(app, directory)
     return adoption
 
 
