@@ -1,0 +1,39 @@
+"""Messages that people posted, judged by a reader who had not written or read the catalogue.
+
+Round 1: 150 messages, 78 of Triton and 72 of AWS, none in another list of this project. Their
+causes were written down from the threads first; `constructs-triton diagnose` was run afterwards.
+``first_verdict`` and ``first_entry`` are the record of that run and do not change:
+
+- right: the cause of the thread comes first, with a step that works;
+- partly: the family is right, and what to read next;
+- unknown: no entry, and what to collect;
+- wrong: a cause that is not the case, or a step that does not help.
+
+Messages are shortened to the line that counts; causes are in our words. Threads without an owner
+are in the organization triton-inference-server.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import NamedTuple
+
+TABLE = Path(__file__).parent / "judged_messages.csv"
+
+
+class JudgedMessage(NamedTuple):
+    """A message, the public thread that has it, its cause there, and the first answer to it."""
+
+    round: str
+    message: str
+    thread: str
+    cause: str
+    first_verdict: str
+    first_entry: str
+
+
+def judged_messages() -> list[JudgedMessage]:
+    """Return the messages in the order in which they were judged."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return [JudgedMessage(**row) for row in csv.DictReader(file)]
