@@ -40,15 +40,55 @@ def outside(*, readable: str = "*", role: str = "") -> dict[str, Any]:
 
 
 def test_existing_resources_are_assumed_and_named(tmp_path: Path) -> None:
-    """The model is there, and what the role of the stack may read is still reported."""
+    """The model is there; a role that loses its statement may still read it by the bucket's
+    policy.
+    """
     found = rehearsal(tmp_path, outside(), outside(readable="two.tar.gz"))
     assert codes(found) == {"rehearse-reader-loses-access"}
+    assert list(found.errors) == []
     assert [each for each in found.not_simulated if each.startswith("existing")] == [
         "existing KMS key 0000aaaa-0000-0000-0000-00000000aaaa",
         "existing bucket platform",
         "existing security group sg-0123456789abcdef0",
         "existing subnet subnet-0123456789abcdef0",
     ]
+
+
+OWN_IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/triton:1"
+OTHERS_IMAGE = "210987654321.dkr.ecr.us-east-1.amazonaws.com/triton:1"
+
+
+def pulling(image: str, effect: str = "Allow") -> dict[str, Any]:
+    """An endpoint whose role has a statement about no repository but its own."""
+    resources = outside()
+    resources["Model"]["Properties"]["PrimaryContainer"]["Image"] = image
+    statements = resources["Policy"]["Properties"]["PolicyDocument"]["Statement"]
+    repository = "arn:aws:ecr:us-east-1:123456789012:repository/other"
+    token = {"Effect": "Allow", "Action": "ecr:GetAuthorizationToken", "Resource": "*"}
+    target = repository if effect == "Allow" else "*"
+    pull = {"Effect": effect, "Action": "ecr:Batch*", "Resource": target}
+    others = [each for each in statements if "ecr" not in json.dumps(each)]
+    resources["Policy"]["Properties"]["PolicyDocument"]["Statement"] = [*others, token, pull]
+    return resources
+
+
+@pytest.mark.parametrize(
+    ("resources", "code", "is_error"),
+    [
+        (outside(readable="two.tar.gz"), "rehearse-update-may-fail", False),
+        (pulling(OWN_IMAGE), "rehearse-update-may-fail", False),
+        # Between accounts, the role needs a statement of its own; a Deny decides alone.
+        (pulling(OTHERS_IMAGE), "rehearse-update-fails", True),
+        (pulling(OWN_IMAGE, "Deny"), "rehearse-update-fails", True),
+    ],
+)
+def test_policy_of_a_resource_outside_may_allow_a_role(
+    tmp_path: Path, resources: dict[str, Any], code: str, is_error: bool
+) -> None:
+    """In one account, either policy suffices, and that of an existing resource is not known."""
+    found = rehearsal(tmp_path, None, resources)
+    assert codes(found) == {code}
+    assert bool(found.errors) is is_error
 
 
 def uploaded(*, instances: int = 1) -> dict[str, Any]:

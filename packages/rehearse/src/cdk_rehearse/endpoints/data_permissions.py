@@ -34,6 +34,11 @@ class DataPermissions:
         """Why a role may not do what it does; empty if it may."""
         return self.place_refusal(use) or self.key_refusal(use)
 
+    def certainly_uses(self, use: Use) -> bool:
+        """Whether the policies of the stacks let a role use a place in S3."""
+        action = _ACTIONS_OF_SERVICES.get(use.data, _ACTIONS_OF_S3[use.action])
+        return self.access.certainly_allows(use.role, action, use.place, {})
+
     def place_refusal(self, use: Use) -> str:
         """Why a role may not use a place, leaving encryption aside; empty if it may."""
         if use.data in _WITHOUT_PLACE:

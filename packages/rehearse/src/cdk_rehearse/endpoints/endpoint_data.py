@@ -146,7 +146,7 @@ class EndpointData:
             if role.arn == use.role or is_assumed_role(self.access.api, role.arn):
                 continue
             candidate = replace(use, role=role.arn)
-            if not self.permissions.place_refusal(candidate):
+            if self.permissions.certainly_uses(candidate):
                 yield candidate
 
     # Roles and places.

@@ -21,7 +21,7 @@ from ..errors import StackError
 from ..moto_account import iam, s3
 from ..moto_account.differences import Replacement
 from ..moto_account.requests import SignedRequest
-from ..services.service_api import ServiceApi
+from ..services.service_api import ServiceApi, Undecided
 from .policy import Decision, PolicyError, Service, decide, parse_policy
 from .resource_policies import ResourcePolicies
 from .role_policies import RolePolicies
@@ -96,10 +96,53 @@ class Access:
             raise StackError(f"{service} is not allowed to assume {role_arn}: {verdict.value}")
 
     def allows(self, role_arn: str, action: str, resource: str, context: Mapping[str, str]) -> bool:
-        """Whether the policies of a role allow an action, once all of them have taken effect."""
+        """Whether the policies of a role allow an action, once all of them have taken effect.
+
+        What only the policy of a resource outside of the stacks can allow counts as allowed, and is
+        one of ``api.undecided``.
+        """
+        request = (action, resource, context)
+        if self._allow(self.policies.stored(role_arn), role_arn, request):
+            return True
+        return self._is_undecided(self.policies.stored(role_arn), role_arn, request)
+
+    def certainly_allows(
+        self, role_arn: str, action: str, resource: str, context: Mapping[str, str]
+    ) -> bool:
+        """Whether the policies of the stacks allow an action of a role."""
         return self._allow(self.policies.stored(role_arn), role_arn, (action, resource, context))
 
+    def _is_undecided(self, documents: list[Mapping[str, Any]], role_arn: str, need: Need) -> bool:
+        """Whether the policy of a resource outside of the stacks may allow what the others do not.
+
+        In one account, either may allow (IAM user guide, "Policy evaluation logic").
+        """
+        action, resource, _ = need
+        request = self._request(role_arn, need)
+        boundary = self.policies.boundary(role_arn)
+        limits = [] if boundary is None else [[boundary]]
+        is_limited = any(self._decide(each, **request) is not Decision.ALLOWED for each in limits)
+        if is_limited or self._decide(documents, **request) is Decision.DENIED:
+            return False
+        if not self.resource_policies.may_allow_outside(role_arn, action, resource):
+            return False
+        self.api.undecided.add(Undecided(role_arn, action, resource))
+        return True
+
     def _allow(self, documents: list[Mapping[str, Any]], role_arn: str, need: Need) -> bool:
+        action, _, _ = need
+        request = self._request(role_arn, need)
+        boundary = self.policies.boundary(role_arn)
+        if boundary is not None and self._decide([boundary], **request) is not Decision.ALLOWED:
+            return False
+        verdict = self._decide(documents, **request)
+        if verdict is Decision.NOT_GRANTED and self._has_unknown_policy(role_arn):
+            self._note(f"whether a policy that is not simulated allows {action} is not known")
+            verdict = Decision.ALLOWED
+        return self.resource_policies.allow_role(role_arn, verdict, request)
+
+    def _request(self, role_arn: str, need: Need) -> dict[str, Any]:
+        """What policies are asked about a need of a role."""
         action, resource, context = need
         account = self.api.account
         known = {
@@ -111,19 +154,7 @@ class Access:
             "aws:RequestedRegion": self.api.region,
             "kms:CallerAccount": account,
         }
-        request: dict[str, Any] = {
-            "action": action,
-            "resource": resource,
-            "context": {**known, **context},
-        }
-        boundary = self.policies.boundary(role_arn)
-        if boundary is not None and self._decide([boundary], **request) is not Decision.ALLOWED:
-            return False
-        verdict = self._decide(documents, **request)
-        if verdict is Decision.NOT_GRANTED and self._has_unknown_policy(role_arn):
-            self._note(f"whether a policy that is not simulated allows {action} is not known")
-            verdict = Decision.ALLOWED
-        return self.resource_policies.allow_role(role_arn, verdict, request)
+        return {"action": action, "resource": resource, "context": {**known, **context}}
 
     def _has_unknown_policy(self, role_arn: str) -> bool:
         """Whether a stack may give a role a policy of which nothing is known."""
@@ -168,7 +199,10 @@ class Access:
             needs = list(self.s3_needs.of(request))
         else:
             needs = self._service_needs(request)
-        return all(self._allow(documents, role_arn, need) for need in needs)
+        return all(
+            self._allow(documents, role_arn, need) or self._is_undecided(documents, role_arn, need)
+            for need in needs
+        )
 
     def _service_needs(self, request: SignedRequest) -> list[Need]:
         """The permissions of a request to a service other than S3.

@@ -12,8 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..existing import is_assumed_bucket
 from ..services.service_api import ServiceApi
 from .policy import Decision, Service, parse_policy
+
+_CREATIONS = {"ecr": ("CreateRepository", "repositoryName"), "sns": ("CreateTopic", "Name")}
+"""The operations that create a topic or a repository, and their members for the name."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,35 @@ class ResourcePolicies:
             return False
         counts = not is_of_key or Decision.ALLOWED in for_account
         return for_role is Decision.ALLOWED or (counts and of_role is Decision.ALLOWED)
+
+    def may_allow_outside(self, role_arn: str, action: str, resource: str) -> bool:
+        """Whether a resource is outside of the stacks, and its policy alone may allow a role.
+
+        In the account of the role it may. For a resource of another account, the role needs a
+        policy of its own too (IAM user guide, "Cross-account policy evaluation logic"). The ARN of
+        a bucket has no account.
+        """
+        api = self.api
+        if not api.assumes_existing:
+            return False
+        service = action.partition(":")[0]
+        if service == "s3":
+            name = resource.removeprefix("arn:aws:s3:::").partition("/")[0]
+            return is_assumed_bucket(api, name) and self._policy(action, resource) is None
+
+        parts = resource.split(":", 5)
+        is_own = len(parts) > 5 and parts[4] == role_arn.split(":")[4]
+        return is_own and self._is_never_created(service, parts[5])
+
+    def _is_never_created(self, service: str, name: str) -> bool:
+        """Whether no stack has or had a key, a topic or a repository of this name."""
+        api = self.api
+        if service == "kms":
+            return self._key(name) is None
+        operation, member = _CREATIONS.get(service, ("", ""))
+        created = (each for _, called, each in api.calls if called == operation)
+        own_name = name.removeprefix("repository/")
+        return bool(operation) and all(each.get(member) != own_name for each in created)
 
     def allow_service(self, service: str, request: Mapping[str, Any]) -> bool:
         """Whether a key of the account lets an AWS service use it.

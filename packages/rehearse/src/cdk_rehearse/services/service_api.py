@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import boto3
 import botocore.session
@@ -57,6 +57,14 @@ Place = tuple[str, str, str]
 """Account, Region, and the name of a parameter or an output, as ``<stack>.<output>``."""
 
 
+class Undecided(NamedTuple):
+    """An action of a role on a resource outside of the stacks, whose own policy may allow it."""
+
+    role_arn: str
+    action: str
+    resource: str
+
+
 @dataclass
 class ServiceApi:
     """Calls services as CloudFormation does; ``calls`` records service, operation and request."""
@@ -82,6 +90,8 @@ class ServiceApi:
     """
     mentioned: set[tuple[str, str]] = field(default_factory=set)
     """Kind and name of the buckets, roles, keys and networks that properties of resources name."""
+    undecided: set[Undecided] = field(default_factory=set)
+    """What may be allowed by a policy outside of the stacks, and is allowed by none of theirs."""
     awaited: set[tuple[str, str, str]] = field(default_factory=set)
     """What the running operation creates: the service's operation, the member for the name, and
     the name.

@@ -15,6 +15,7 @@ from .data_problems import data_problems
 from .report import GENERATED, Problem
 from .scaling_problems import scaling_problems
 from .trial import Outcome
+from .undecided import undecided_problems
 
 _FAILED_AT = re.compile(r"(?:The following resource\(s\) failed to delete: \[)?(\w+)(?::|\])")
 """The beginning of a reason that names the resource."""
@@ -51,6 +52,7 @@ def update_problems(
         message = f"the update ends as {outcome.last_status}: {outcome.reason}"
         yield _refused(code, _place_of(outcome, declared), message, list(outcome.status)[-1])
     yield from reader_problems(sequence)
+    yield from undecided_problems(sequence)
     yield from data_problems(sequence)
     yield from _shrinking(sequence, fleets)
     yield from late_log_problems(outcome)

@@ -19,6 +19,7 @@ from ..construct_libraries import construct_libraries
 from ..errors import FAILURES
 from ..existing import assume_role, assumed_maxima
 from ..moto_account.process import repeat_ids
+from ..services.service_api import Undecided
 from ..stacks.publishing import publish
 from ..stacks.stack import Stack
 from ..steps import Step
@@ -46,6 +47,8 @@ class Outcome:
     after: State
     leftovers: tuple[Leftover, ...]
     late_log_groups: frozenset[str] = frozenset()
+    undecided: frozenset[Undecided] = frozenset()
+    """What no policy allowed certainly, and did so before the operation or was not needed."""
 
     @property
     def is_complete(self) -> bool:
@@ -119,6 +122,7 @@ class Trial:
     def _run(self, operations: list[StackVersion | str]) -> Outcome:
         self.account.encrypted_data.remember()
         before, moments = State.of(self.account), len(self._recorder.moments)
+        known = set(self.account.api.undecided)
         status: dict[str, str] = {}
         remaining: list[Leftover] = []
         reason = ""
@@ -140,7 +144,10 @@ class Trial:
         moments_seen = tuple(self._recorder.moments[moments:])
         late = frozenset(self.account.fleets.late_log_groups)
         after = State.of(self.account)
-        return Outcome(status, reason, moments_seen, before, after, tuple(remaining), late)
+        undecided = frozenset(self.account.api.undecided - known)
+        return Outcome(
+            status, reason, moments_seen, before, after, tuple(remaining), late, undecided
+        )
 
     @property
     def watch(self) -> Callable[[str], None]:
