@@ -50,3 +50,43 @@ def test_gateway_endpoint_of_each_service_is_created_and_deleted(service: str) -
         assert any("DestinationPrefixListId" in route for route in table["Routes"])
         account.deployer.delete(stack)
         assert stack.status == "DELETE_COMPLETE", stack.reason
+
+
+@pytest.mark.parametrize(
+    ("destination", "value"),
+    [
+        ("DestinationCidrBlock", "0.0.0.0/0"),
+        # The CDK routes it from each subnet of a Vpc with IpProtocol.DUAL_STACK.
+        ("DestinationIpv6CidrBlock", "::/0"),
+        ("DestinationPrefixListId", "pl-0123456789abcdef0"),
+    ],
+)
+def test_route_to_each_kind_of_destination_is_created_and_deleted(
+    destination: str, value: str
+) -> None:
+    """A route leads to IPv4 addresses, to IPv6 addresses or to a prefix list."""
+    resources = {
+        "Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}},
+        "Table": {"Type": "AWS::EC2::RouteTable", "Properties": {"VpcId": {"Ref": "Vpc"}}},
+        "Gateway": {"Type": "AWS::EC2::InternetGateway"},
+        "Attachment": {
+            "Type": "AWS::EC2::VPCGatewayAttachment",
+            "Properties": {"VpcId": {"Ref": "Vpc"}, "InternetGatewayId": {"Ref": "Gateway"}},
+        },
+        "Route": {
+            "Type": "AWS::EC2::Route",
+            "DependsOn": "Attachment",
+            "Properties": {
+                "RouteTableId": {"Ref": "Table"},
+                "GatewayId": {"Ref": "Gateway"},
+                destination: value,
+            },
+        },
+    }
+    with SimulatedAccount() as account:
+        stack = deploy(account, resources, "Network")
+        assert stack.status == "CREATE_COMPLETE", stack.reason
+        table = stack.resources["Table"].physical.id
+        assert stack.resources["Route"].physical.id == f"{table}|{value}"
+        account.deployer.delete(stack)
+        assert stack.status == "DELETE_COMPLETE", stack.reason

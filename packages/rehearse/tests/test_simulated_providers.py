@@ -124,6 +124,9 @@ def test_small_resources_are_created_updated_and_deleted(aws: SimulatedAccount) 
             "",
         ),
         ("AWS::EC2::Subnet", {"VpcId": "vpc-of-another-account", "CidrBlock": "10.0.0.0/24"}, ""),
+        # IPAM chooses the addresses, and a subnet may have those of IPv6 only.
+        ("AWS::EC2::VPC", {"Ipv4IpamPoolId": "ipam-pool-0", "Ipv4NetmaskLength": 24}, ""),
+        ("AWS::EC2::Subnet", {"VpcId": "vpc-0", "Ipv6CidrBlock": "::/64", "Ipv6Native": True}, ""),
     ],
 )
 def test_what_a_provider_does_not_know_is_noted(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from ..errors import StackError
+from ..errors import NotSimulatedError, StackError
 from ..values.stand_ins import is_opaque
 from .ec2 import Ec2Resource
 from .provider import Deployed, Physical, Request, without
@@ -15,7 +15,20 @@ _SOURCE = ("CidrIp", "Description")
 """The properties of a rule that the service has below ``IpRanges``."""
 
 
-class VPC(Ec2Resource):
+class _Network(Ec2Resource):
+    """A VPC or a subnet: without IPv4 addresses of its own, it is not simulated.
+
+    IPAM may choose the addresses, and a subnet may have those of IPv6 only (CloudFormation template
+    reference, ``Ipv4IpamPoolId`` and ``Ipv6Native``).
+    """
+
+    def create(self, request: Request) -> Physical:
+        if "CidrBlock" not in request.properties:
+            raise NotSimulatedError(f"{self.type}: no CidrBlock")
+        return super().create(request)
+
+
+class VPC(_Network):
     type = "AWS::EC2::VPC"
     create_operation = "CreateVpc"
     delete_operation = "DeleteVpc"
@@ -33,7 +46,7 @@ class VPC(Ec2Resource):
                 self.call("ModifyVpcAttribute", {**key, name: {"Value": properties[name]}})
 
 
-class Subnet(Ec2Resource):
+class Subnet(_Network):
     """Its Zone may be one that is not simulated: a Local Zone, one that is new, or the CDK's
     ``dummy1a`` for a Zone that it has not looked up.
     """
@@ -96,6 +109,10 @@ class SubnetRouteTableAssociation(Ec2Resource):
         return Physical(association, {"Id": association})
 
 
+_DESTINATIONS = ("DestinationCidrBlock", "DestinationIpv6CidrBlock", "DestinationPrefixListId")
+"""The properties of which a route has one (EC2 API reference, CreateRoute)."""
+
+
 class Route(Ec2Resource):
     """A route has no ID: its table and its destination identify it."""
 
@@ -104,11 +121,15 @@ class Route(Ec2Resource):
     delete_operation = "DeleteRoute"
 
     def physical(self, found: Mapping[str, Any]) -> Physical:
-        destination = str(found["DestinationCidrBlock"])
-        return Physical(f"{found['RouteTableId']}|{destination}", {"CidrBlock": destination})
+        (destination,) = (str(found[name]) for name in _DESTINATIONS if name in found)
+        physical_id = f"{found['RouteTableId']}|{destination}"
+        if "DestinationCidrBlock" not in found:
+            return Physical(physical_id)
+        return Physical(physical_id, {"CidrBlock": destination})
 
     def key(self, current: Deployed) -> dict[str, Any]:
-        return {name: current.properties[name] for name in ("RouteTableId", "DestinationCidrBlock")}
+        names = ("RouteTableId", *_DESTINATIONS)
+        return {name: current.properties[name] for name in names if name in current.properties}
 
 
 class SecurityGroup(Ec2Resource):
