@@ -9,7 +9,7 @@ from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.onnx import dims_problem, type_problems, unexpected
 from triton_model_check.checks.onnx_dims import Pair, different, pairs
-from triton_model_check.checks.rules import Problem, reported, rule, warning
+from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.steps import put, unsafe
 from triton_model_check.model.backends import fix_of_wrong_backend
 from triton_model_check.model.folder import ModelFolder
@@ -17,6 +17,7 @@ from triton_model_check.model.misplaced_files import hint_of_misplaced, is_autos
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.plan_manifest import PlanManifest, manifest_of, read_manifest
 
+_ONNX_RUNTIME = "ONNX Runtime"
 _LOAD = "onnxruntime_backend ModelState::LoadModel"
 _PLAN = "NVIDIA TensorRT printPlanVersion"
 _INSTANCE = "tensorrt_backend ModelInstanceState"
@@ -84,14 +85,97 @@ def _pipeline(folder: ModelFolder, version: str) -> str | None:
     return f'rename "{found[0]}" to "dali.py", or set default_model_filename: "{found[0]}"'
 
 
-model_file_format = reported("model-file-format", _problems)
-onnx_not_a_model = reported("onnx-not-a-model", _problems)
-onnx_version = reported("onnx-version", _problems)
-onnx_operator = reported("onnx-operator", _problems)
-onnx_invalid_graph = reported("onnx-invalid-graph", _problems)
-onnx_not_a_tensor = reported("onnx-not-a-tensor", _problems)
-onnx_external_data = reported("onnx-external-data", _problems)
-plan_not_a_plan = reported("plan-not-a-plan", _problems)
+@rule(
+    "model-file-format",
+    "file",
+    needs_files=True,
+    source="openvino, fil, dali and tensorflow backends",
+)
+def model_file_format(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The model file has the format that its backend reads: OpenVINO, trees, DALI, SavedModel or
+    GraphDef.
+
+    A Git LFS pointer, a web page, a compressed or an empty file is not a model. An OpenVINO model
+    needs the ``.bin`` file with its weights, and a SavedModel is a folder with ``saved_model.pb``
+    directly in it.
+    """
+    return _problems(model, "model-file-format")
+
+
+@rule(
+    "onnx-not-a-model",
+    "onnxruntime",
+    needs_files=True,
+    source="onnxruntime_backend ModelState::LoadModel, ONNX Runtime",
+)
+def onnx_not_a_model(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The model file is a complete ONNX model.
+
+    A Git LFS pointer, a web page, a compressed file or an incomplete download is not.
+    """
+    return _problems(model, "onnx-not-a-model")
+
+
+@rule("onnx-version", "onnxruntime", needs_files=True, source=_ONNX_RUNTIME)
+def onnx_version(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The ONNX Runtime of the image supports the model's IR version and operator sets.
+
+    An exporter that is newer than the image writes newer versions.
+    """
+    return _problems(model, "onnx-version")
+
+
+@rule("onnx-operator", "onnxruntime", needs_files=True, source=_ONNX_RUNTIME)
+def onnx_operator(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every operator is built into ONNX Runtime or is a function of the model.
+
+    Other operators need a library, which ``model_operations`` names. Where the model runs on the
+    CPU only, the runtime must also implement the operator there, for its types and operator set.
+    The ``onnx`` package is needed to check this.
+    """
+    return _problems(model, "onnx-operator")
+
+
+@rule("onnx-invalid-graph", "onnxruntime", needs_files=True, source=_ONNX_RUNTIME)
+def onnx_invalid_graph(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The graph is valid: every name is produced once, and operators accept their inputs.
+
+    The ``onnx`` package is needed to check the types of inputs and the attributes of operators.
+    """
+    return _problems(model, "onnx-invalid-graph")
+
+
+@rule(
+    "onnx-not-a-tensor",
+    "onnxruntime",
+    needs_files=True,
+    source="onnxruntime_backend InputOutputInfos",
+)
+def onnx_not_a_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every input and output of the model is a tensor, also those that the configuration omits.
+
+    Converted scikit-learn classifiers return a sequence of maps by default.
+    """
+    return _problems(model, "onnx-not-a-tensor")
+
+
+@rule("onnx-external-data", "onnxruntime", needs_files=True, source=_ONNX_RUNTIME)
+def onnx_external_data(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The files with the weights of a large model exist, and are complete.
+
+    ONNX Runtime looks for them in the folder of the model file. From image 26.02 on, they must not
+    be outside that folder.
+    """
+    return _problems(model, "onnx-external-data")
+
+
+@rule("plan-not-a-plan", "tensorrt", needs_files=True, source=_PLAN)
+def plan_not_a_plan(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The model file is a TensorRT plan.
+
+    An ONNX model must be converted first, with ``trtexec``.
+    """
+    return _problems(model, "plan-not-a-plan")
 
 
 @rule("plan-version", "tensorrt", needs_files=True, source=_PLAN)
@@ -311,5 +395,24 @@ def plan_max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f"{message} {allowed}", ("max_batch_size",), hint, fix=fix)
 
 
-torchscript_not_a_model = reported("torchscript-not-a-model", _problems)
-torchscript_arguments = reported("torchscript-arguments", _problems)
+@rule(
+    "torchscript-not-a-model",
+    "pytorch",
+    needs_files=True,
+    source="pytorch_backend, torch::jit::load",
+)
+def torchscript_not_a_model(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The model file is a TorchScript archive, which ``torch.jit.save`` writes.
+
+    The backend cannot load a state_dict, a pickled module or an exported program.
+    """
+    return _problems(model, "torchscript-not-a-model")
+
+
+@rule("torchscript-arguments", "pytorch", needs_files=True, source="pytorch_backend ValidateInputs")
+def torchscript_arguments(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The arguments of ``forward`` are tensors, lists, or one dictionary of tensors.
+
+    The backend cannot pass numbers, optional tensors or tuples, even if they have default values.
+    """
+    return _problems(model, "torchscript-arguments")

@@ -188,18 +188,3 @@ def rule(
 
 warning = partial(rule, severity=Severity.WARNING)
 """Register a function as a rule whose problems do not stop a model from loading."""
-
-
-def reported(code: str, find: Callable[[Any, str], Iterable[Problem]]) -> RuleFunction:
-    """Register a rule that reports what ``find(model, code)`` yields;
-    its words are in ``reported.json``.
-    """
-    words = dict(_load("reported")[code])
-
-    def function(model: Any) -> Iterable[Problem]:
-        return find(model, code)
-
-    function.__name__, function.__module__ = code.replace("-", "_"), find.__module__
-    function.__doc__ = f"{words.pop('summary')}\n\n{words.pop('reason')}"
-    severity = Severity(words.pop("severity", "error"))
-    return rule(code, severity=severity, **words)(function)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from triton_model_check.checks.model_under_check import ModelUnderCheck
-from triton_model_check.checks.rules import Problem, reported, rule, warning
+from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.steps import put, remove, safe, unsafe
 from triton_model_check.untrusted.budget import count_elements
 
@@ -26,18 +26,49 @@ def title(field: str, index: int, tensor: Any) -> str:
     return f'{field} "{tensor.name}"' if tensor.name else f"{field} number {index + 1}"
 
 
-def _without(model: ModelUnderCheck, code: str) -> Iterator[Problem]:
-    member = code.removeprefix("tensor-").replace("-", "_")
-    for field, index, tensor in (
-        model.tensors if member == "name" or not model.completes_tensors else ()
-    ):
+def _without(model: ModelUnderCheck, member: str) -> Iterator[Problem]:
+    """Yield the tensors that lack a member."""
+    for field, index, tensor in model.tensors:
         if not getattr(tensor, member):
             yield Problem(f"{title(field, index, tensor)} must specify '{member}'", (field, index))
 
 
-tensor_name = reported("tensor-name", _without)
-tensor_data_type = reported("tensor-data-type", _without)
-tensor_dims = reported("tensor-dims", _without)
+def _incomplete(model: ModelUnderCheck, member: str) -> Iterator[Problem]:
+    """Yield the tensors that lack a member which the backend does not complete."""
+    if not model.completes_tensors:
+        yield from _without(model, member)
+
+
+@rule("tensor-name", source=_SHAPE, hint="add name, with the name that the model file uses")
+def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every input and output has a name.
+
+    Any string is allowed: exported models often have names such as ``input:0`` or ``268``.
+    """
+    return _without(model, "name")
+
+
+@rule("tensor-data-type", source=_SHAPE, hint="add data_type, for example TYPE_FP32")
+def tensor_data_type(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every input and output has a data type, unless the backend completes it.
+
+    The Python backend completes it only for a model with ``auto_complete_config``. Ensembles are
+    never completed.
+    """
+    return _incomplete(model, "data_type")
+
+
+@rule(
+    "tensor-dims",
+    source=_SHAPE,
+    hint="add dims without the batch axis; write -1 for a variable size",
+)
+def tensor_dims(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every input and output has dims, unless the backend completes them.
+
+    If ``max_batch_size`` is at least 1, dims do not include the batch axis.
+    """
+    return _incomplete(model, "dims")
 
 
 @rule(
@@ -232,18 +263,44 @@ def one_sided(model: ModelUnderCheck) -> Iterator[Problem]:
     )
 
 
-def _unknown_types(model: ModelUnderCheck, code: str) -> Iterator[Problem]:
-    """Yield the unknown types that the Python backend ignores, or all others."""
-    is_ignored = code == "tensor-data-type-number-output"
+def _unknown_types(model: ModelUnderCheck, *, of_python_outputs: bool) -> Iterator[Problem]:
+    """Yield the unknown types of the outputs of a Python model, or of all other tensors.
+
+    The Python backend ignores the type of an output, and responds with that of the array.
+    """
     for field, index, tensor in model.tensors:
-        is_returned = field == "output" and model.backend == "python"
-        if is_returned is is_ignored and tensor.data_type not in range(15):
+        is_python_output = field == "output" and model.backend == "python"
+        if is_python_output is of_python_outputs and tensor.data_type not in range(15):
             message = f"{title(field, index, tensor)}: unknown data type, got {tensor.data_type}"
             yield Problem(message, (field, index, "data_type"))
 
 
-tensor_data_type_number = reported("tensor-data-type-number", _unknown_types)
-tensor_data_type_number_output = reported("tensor-data-type-number-output", _unknown_types)
+@rule(
+    "tensor-data-type-number",
+    rejects=False,
+    source=_OBSERVED,
+    hint="write the name of a data type, for example TYPE_FP32",
+)
+def tensor_data_type_number(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A data type that is given by number is in the schema.
+
+    Any number parses and loads, but then no request can have the right data type. For an output of
+    a Python model this is a warning, ``tensor-data-type-number-output``.
+    """
+    return _unknown_types(model, of_python_outputs=False)
+
+
+@warning(
+    "tensor-data-type-number-output",
+    source=_OBSERVED,
+    hint="write the name of a data type, for example TYPE_FP32",
+)
+def tensor_data_type_number_output(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The data type of a Python model's output that is given by number is in the schema.
+
+    Triton responds with the type that the model returns, whatever the configuration says.
+    """
+    return _unknown_types(model, of_python_outputs=True)
 
 
 @warning(

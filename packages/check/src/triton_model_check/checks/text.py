@@ -8,9 +8,11 @@ from itertools import islice
 
 from triton_model_check.checks.layout import has_another_name
 from triton_model_check.checks.model_under_check import ModelUnderCheck
-from triton_model_check.checks.rules import Problem, reported, warning
+from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.text_fixes import fix_of_fault, fix_of_repeated_key
 from triton_model_check.model_config.text import line_and_column
+
+_TEXT_PROTO = "triton core ReadTextProto; protobuf C++ text format"
 
 
 def _fault(model: ModelUnderCheck, code: str) -> Iterator[Problem]:
@@ -20,13 +22,72 @@ def _fault(model: ModelUnderCheck, code: str) -> Iterator[Problem]:
         yield Problem(fault.message, hint=fault.hint, line=fault.line, column=fault.column, fix=fix)
 
 
-text_syntax = reported("text-syntax", _fault)
-text_size = reported("text-size", _fault)
-text_unknown_field = reported("text-unknown-field", _fault)
-text_enum = reported("text-enum", _fault)
-text_field_twice = reported("text-field-twice", _fault)
-text_one_of = reported("text-one-of", _fault)
-text_template = reported("text-template", _fault)
+@rule("text-syntax", "fault", source=_TEXT_PROTO)
+def text_syntax(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``config.pbtxt`` follows the protobuf text format.
+
+    Triton reports only "failed to read text proto"; the line and column are in its log.
+    """
+    return _fault(model, "text-syntax")
+
+
+@rule("text-size", "fault", rejects=False, source="bounds of this check; Triton has none")
+def text_size(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``config.pbtxt`` has at most 1 MiB, 100,000 words, signs and lines, and 50,000 backslashes.
+
+    At most 100 backslashes follow each other. Reading a larger file would take seconds or minutes.
+    The largest configurations of public repositories have some thousand words. Triton has no such
+    limit and may serve the model, but nothing else of it is checked, so the constructs refuse it.
+    """
+    return _fault(model, "text-size")
+
+
+@rule("text-unknown-field", "fault", source=_TEXT_PROTO)
+def text_unknown_field(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every field is one of Triton's ``model_config.proto``.
+
+    Triton rejects an unknown field. It does not ignore it.
+    """
+    return _fault(model, "text-unknown-field")
+
+
+@rule("text-enum", "fault", source=_TEXT_PROTO)
+def text_enum(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Enum values are spelled as in the schema, in capitals and without quotes.
+
+    For example, ``FP32`` is the name on the wire, and ``TYPE_FP32`` the name in a configuration.
+    """
+    return _fault(model, "text-enum")
+
+
+@rule("text-field-twice", "fault", source=_TEXT_PROTO)
+def text_field_twice(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A field that is not repeated occurs once.
+
+    Triton rejects a second value even if both are equal.
+    """
+    return _fault(model, "text-field-twice")
+
+
+@rule("text-one-of", "fault", source=_TEXT_PROTO)
+def text_one_of(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Only one of several fields that exclude each other is set.
+
+    ``dynamic_batching``, ``sequence_batching`` and ``ensemble_scheduling`` exclude each other, and
+    so do the version policies.
+    """
+    return _fault(model, "text-one-of")
+
+
+@rule("text-template", "fault", source=_TEXT_PROTO)
+def text_template(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The file is a configuration, not a template.
+
+    Many public repositories contain templates with placeholders such as ``${max_batch_size}``,
+    which a script fills in. Triton reports them as a syntax error.
+    """
+    return _fault(model, "text-template")
+
 
 _KEY = re.compile(r"""\bkey\s*:\s*("[^"\n]*"|'[^'\n]*'|\w+)""")
 _MOST_REPEATED = 50  # a generated file can have a hundred thousand
