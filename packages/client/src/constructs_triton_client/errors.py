@@ -230,7 +230,7 @@ def _shape_hint(said: str) -> str:
     found = _WRONG_SHAPE.search(said)
     if found is None or _OF_A_STEP in said[: found.start()]:
         return ""
-    expected, shape = (json.loads(each) for each in found.group(2, 3))
+    expected, shape = (json.loads(part) for part in found.group(2, 3))
     hint = reshape_hint(shape, expected)
     kept = "; max_batch_size can stay as it is" if _BATCH_NOTE in said else ""
     return f'input "{found[1]}": shape must fit {expected}, got {shape}; {hint}{kept}'

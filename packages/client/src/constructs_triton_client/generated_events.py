@@ -59,7 +59,7 @@ class GenerateEvent(Mapping[str, Any]):
             ResponseDecodingError: the event has no such output, or it does not consist of strings.
         """
         values = self._values(name)
-        if not all(isinstance(each, str) for each in values):
+        if not all(isinstance(value, str) for value in values):
             raise ResponseDecodingError(
                 f'output "{name}": must be strings, got {values!r:.80}; '
                 f'read it with array("{name}")'
@@ -77,7 +77,7 @@ class GenerateEvent(Mapping[str, Any]):
             ResponseDecodingError: the event has no such output, or its values do not fit ``dtype``.
         """
         values = self._values(name)
-        if dtype is None and any(isinstance(each, str) for each in values):
+        if dtype is None and any(isinstance(value, str) for value in values):
             dtype = object
         try:
             array = np.array(values, dtype)

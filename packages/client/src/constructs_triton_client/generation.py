@@ -134,14 +134,16 @@ class GenerationReader:
 
     def _check(self, event: dict[str, Any]) -> None:
         choices = objects_in(event, "choices")
-        reasons = [each.get("finish_reason") for each in [*choices, *objects_in(event, "details")]]
+        reasons = [
+            entry.get("finish_reason") for entry in [*choices, *objects_in(event, "details")]
+        ]
         if (error := event.get("error")) is not None or _FAILED in reasons:
             said = str(error.get("message", error) if isinstance(error, dict) else error or _FAILED)
             raise InvocationError(
                 f"event {self.count}: the model failed, got {said:.500}; {fix_of(said) or _LOG}",
                 model_message=said,
             )
-        if any("message" in each for each in choices) or (
+        if any("message" in choice for choice in choices) or (
             "generated_text" in event and "token" not in event
         ):
             raise InvocationError(
@@ -155,7 +157,9 @@ def objects_in(fields: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the JSON objects of a field: its items, or the field itself."""
     value = fields.get(name)
     return [
-        each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)
+        choice
+        for choice in (value if isinstance(value, list) else [value])
+        if isinstance(choice, dict)
     ]
 
 

@@ -72,11 +72,11 @@ def check_call(
     The parameters of InvokeEndpoint begin with a capital letter, so others are misspelled
     arguments.
     """
-    for name in (each for each in options if each[:1].islower()):
+    for name in (option for option in options if option[:1].islower()):
         what = f"TritonClient.{method.__name__}()"
         if name in _FIXES:
             raise TypeError(f"{what} got an unexpected keyword argument '{name}'; {_FIXES[name]}")
-        passed = [keywords_of(each) for each in callees]
+        passed = [keywords_of(callee) for callee in callees]
         others = [
             each
             for keywords in passed

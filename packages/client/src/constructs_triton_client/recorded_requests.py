@@ -211,13 +211,13 @@ class RecordedRequests:
             OSError: a file cannot be written, or a link has its name.
         """
         path = Path(path)
-        requests = [_document(path, each) for each in self.requests]
+        requests = [_document(path, request) for request in self.requests]
         text = json.dumps({"version": _VERSION, "requests": requests}, indent=1)
         write_whole(path, text + "\n")
 
     def compile(self) -> dict[str, Any]:
         """Return all requests as bytes on the wire, in values that JSON can hold."""
-        return {"version": _VERSION, "requests": [each.compile() for each in self.requests]}
+        return {"version": _VERSION, "requests": [request.compile() for request in self.requests]}
 
 
 def _compiled(name: str, output: ExpectedOutput) -> dict[str, Any]:
@@ -242,10 +242,12 @@ def _request(where: str, number: int, value: Any, arrays: ArrayFolder) -> Record
         name = read_string(value["name"])
         place = f"{where} {name}"
         inputs = {
-            read_string(each["name"]): read_tensor(place, each, arrays) for each in value["inputs"]
+            read_string(tensor["name"]): read_tensor(place, tensor, arrays)
+            for tensor in value["inputs"]
         }
         outputs = {
-            read_string(each["name"]): _expected(place, each, arrays) for each in value["outputs"]
+            read_string(output["name"]): _expected(place, output, arrays)
+            for output in value["outputs"]
         }
         target_model = value.get("target_model")
         return RecordedRequest(name, inputs, outputs, target_model and read_string(target_model))

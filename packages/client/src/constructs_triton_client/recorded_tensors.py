@@ -64,7 +64,7 @@ def _decode(where: str, values: Any, datatype: Datatype, shape: list[int]) -> ND
     """Return the array of BYTES elements that are not UTF-8, such as images."""
     elements: list[bytes] | None
     try:
-        elements = [base64.b64decode(read_string(each), validate=True) for each in values]
+        elements = [base64.b64decode(read_string(text), validate=True) for text in values]
     except ValueError:
         elements = None
     if elements is None or datatype.datatype != "BYTES" or len(elements) != math.prod(shape):
@@ -94,7 +94,7 @@ def _load(where: str, file: str, datatype: Datatype, arrays: ArrayFolder) -> NDA
 
 def _shape(value: Any, where: str) -> list[int]:
     is_list = isinstance(value, list) and len(value) <= _MOST_DIMENSIONS
-    if is_list and all(type(each) is int and each >= 0 for each in value):
+    if is_list and all(type(size) is int and size >= 0 for size in value):
         return list(value)
     raise InvalidValueError(
         f"{where}: shape must be a list of at most {_MOST_DIMENSIONS} sizes, got {value!r:.40}; "
@@ -135,8 +135,11 @@ def _written_bytes(array: NDArray[Any]) -> dict[str, list[str]]:
     """Return the elements as strings, or in base64 if one of them is not UTF-8,
     as an image is not.
     """
-    elements = [each.encode() if isinstance(each, str) else bytes(each) for each in array.ravel()]
+    elements = [
+        element.encode() if isinstance(element, str) else bytes(element)
+        for element in array.ravel()
+    ]
     try:
-        return {"data": [each.decode() for each in elements]}
+        return {"data": [element.decode() for element in elements]}
     except UnicodeDecodeError:
-        return {"base64": [base64.b64encode(each).decode() for each in elements]}
+        return {"base64": [base64.b64encode(element).decode() for element in elements]}
