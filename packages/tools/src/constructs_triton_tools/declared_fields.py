@@ -16,12 +16,14 @@ def shows_options(kind: type[KindT]) -> type[KindT]:
     """
     fields: Any = kind
     values = declared_values(fields)
-    lines = [f"    {each.name}: {each.documentation()}" for each in values.values()]
+    lines = [f"    {declared.name}: {declared.documentation()}" for declared in values.values()]
     kind.__doc__ = "\n".join([inspect.cleandoc(kind.__doc__ or ""), "", "Args:", *lines])
     own = inspect.signature(kind)
     parameters = [
-        each.replace(annotation=values[each.name].annotation) if each.name in values else each
-        for each in own.parameters.values()
+        parameter.replace(annotation=values[parameter.name].annotation)
+        if parameter.name in values
+        else parameter
+        for parameter in own.parameters.values()
     ]
     kind.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined] # read by inspect
     return kind

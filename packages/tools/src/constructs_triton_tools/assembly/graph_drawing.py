@@ -101,7 +101,7 @@ class _Drawing:
     def _set_columns(self) -> float:
         x = float(_PADDING)
         for kind in _COLUMNS:
-            found = [each for each in self._graph.nodes if self._column(each) == kind]
+            found = [node for node in self._graph.nodes if self._column(node) == kind]
             if found:
                 self._left[kind] = x
                 self._widths[kind] = max(self._text_width(node) for node in found) + 2 * _PADDING
@@ -118,7 +118,7 @@ class _Drawing:
         if node.kind != "scaling":
             return node.kind
         return next(
-            self._nodes[each.end].kind for each in self._graph.edges if each.start == node.key
+            self._nodes[edge.end].kind for edge in self._graph.edges if edge.start == node.key
         )
 
     def _place(self, node: Node, top: float) -> float:
@@ -130,7 +130,11 @@ class _Drawing:
         for user in self._linked(node, "scaling"):
             below = self._place(user, below + _BETWEEN)
         left, right = top, top
-        for user in [each for each in self._linked(node, "caller") if each.key not in self._boxes]:
+        for user in [
+            neighbour
+            for neighbour in self._linked(node, "caller")
+            if neighbour.key not in self._boxes
+        ]:
             left = self._place(user, left) + _BETWEEN
         for edge in self._graph.edges:
             if edge.start == node.key and edge.end not in self._boxes:
@@ -198,10 +202,10 @@ def _shortened(graph: ServiceGraph) -> ServiceGraph:
     """Return a graph with the first callers and components,
     and one node for the others of each kind.
     """
-    keys = {each.key for each in graph.nodes}
+    keys = {node.key for node in graph.nodes}
     nodes, edges = (
         list(graph.nodes),
-        [each for each in graph.edges if {each.start, each.end} <= keys],
+        [edge for edge in graph.edges if {edge.start, edge.end} <= keys],
     )
     for kind in ("caller", "component"):
         others = {each.key for each in [each for each in graph.nodes if each.kind == kind][_MOST:]}
@@ -209,13 +213,13 @@ def _shortened(graph: ServiceGraph) -> ServiceGraph:
             continue
         more = Node(f"more {kind}", kind, (f"and {len(others):,} more",))
         moved = dict.fromkeys(
-            Edge(more.key, each.end) if each.start in others else Edge(each.start, more.key)
-            for each in edges
-            if (each.start if kind == "caller" else each.end) in others and each.text != "scales"
+            Edge(more.key, edge.end) if edge.start in others else Edge(edge.start, more.key)
+            for edge in edges
+            if (edge.start if kind == "caller" else edge.end) in others and edge.text != "scales"
         )
-        nodes = [each for each in nodes if each.key not in others] + [more]
-        edges = [each for each in edges if not {each.start, each.end} & others] + list(moved)
+        nodes = [node for node in nodes if node.key not in others] + [more]
+        edges = [edge for edge in edges if not {edge.start, edge.end} & others] + list(moved)
         # What only those others use is not drawn either.
-        used = {key for each in edges for key in (each.start, each.end)}
-        nodes = [each for each in nodes if each.kind == "endpoint" or each.key in used]
+        used = {key for edge in edges for key in (edge.start, edge.end)}
+        nodes = [node for node in nodes if node.kind == "endpoint" or node.key in used]
     return ServiceGraph(graph.stack, nodes, edges)

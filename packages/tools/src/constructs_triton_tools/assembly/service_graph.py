@@ -61,8 +61,8 @@ class ServiceGraph:
     def of(cls, stack: SynthesizedStack) -> ServiceGraph:
         """Read the graph of a stack; it has no nodes if the stack has no endpoint."""
         parts = list(_Reader(stack).parts())
-        nodes = {each.key: each for each in parts if isinstance(each, Node)}
-        edges = dict.fromkeys(each for each in parts if isinstance(each, Edge))
+        nodes = {part.key: part for part in parts if isinstance(part, Node)}
+        edges = dict.fromkeys(part for part in parts if isinstance(part, Edge))
         return cls(stack.name, list(nodes.values()), list(edges))
 
 
@@ -71,7 +71,7 @@ class _Reader:
 
     def __init__(self, stack: SynthesizedStack) -> None:
         self._stack = stack
-        self._scaled = {each.resource_id: each.properties for each in scalable_targets(stack)}
+        self._scaled = {target.resource_id: target.properties for target in scalable_targets(stack)}
         self._policies: dict[str, list[DeclaredPolicy]] = {}
         for policy in scaling_policies(stack):
             self._policies.setdefault(policy.target.resource_id, []).append(policy)
@@ -136,7 +136,10 @@ class _Reader:
             return
         policies = self._policies.get(resource_id, [])
         least, most = text_of(bounds.get("MinCapacity")), text_of(bounds.get("MaxCapacity"))
-        lines = (f"{least} to {most} {unit}", *(_target(each, instance_types) for each in policies))
+        lines = (
+            f"{least} to {most} {unit}",
+            *(_target(policy, instance_types) for policy in policies),
+        )
         yield Node(f"scaling {scaled}", "scaling", lines)
         yield Edge(f"scaling {scaled}", scaled, "scales")
 
@@ -192,11 +195,11 @@ def _instances(variant: Mapping[str, Any]) -> str:
 
 def _shares(variants: Sequence[DeclaredVariant]) -> dict[str, str]:
     """Return the share of the requests of each variant; nothing for the only one."""
-    weights = [each.weight for each in variants if isinstance(each.weight, int | float)]
+    weights = [variant.weight for variant in variants if isinstance(variant.weight, int | float)]
     total = sum(weights)
     if len(variants) < 2 or len(weights) < len(variants) or not total:
         return {}
-    return {each.name: f"{each.weight / total:.0%}" for each in variants}
+    return {variant.name: f"{variant.weight / total:.0%}" for variant in variants}
 
 
 def _target(policy: DeclaredPolicy, instance_types: Sequence[str]) -> str:

@@ -69,7 +69,7 @@ class NotingReader(AwsReader):
         for _ in range(self.most_pages):
             answer = self.read(service, operation, **request)
             yield from answer.get(member, [])
-            token = next((each for each in _PAGE_TOKENS if answer.get(each)), None)
+            token = next((name for name in _PAGE_TOKENS if answer.get(name)), None)
             if token is None:
                 return
             request[token] = answer[token]

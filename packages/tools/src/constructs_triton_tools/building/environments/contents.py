@@ -87,7 +87,7 @@ def read_contents(path: Path) -> EnvironmentContents:
         )
     return EnvironmentContents(
         python=min(pythons, default=""),
-        packages=tuple(sorted(packages, key=lambda each: each.name.lower())),
+        packages=tuple(sorted(packages, key=lambda package: package.name.lower())),
         bundled={folder: tuple(sorted(names)) for folder, names in sorted(bundled.items())},
         unpacked_bytes=size,
         lock=read_lock(lock, f"{path}: {LOCK_MEMBER}") if lock else None,
@@ -122,7 +122,11 @@ def _licenses(metadata: Message) -> Iterator[str]:
     text = str(metadata["License"] or "").strip()
     if text and len(text) <= _LONGEST_LICENSE and "\n" not in text:
         yield text
-    classifiers = [str(each) for each in metadata.get_all("Classifier", ())]
-    found = [each.rpartition(" :: ")[2] for each in classifiers if each.startswith(_CLASSIFIER)]
+    classifiers = [str(classifier) for classifier in metadata.get_all("Classifier", ())]
+    found = [
+        classifier.rpartition(" :: ")[2]
+        for classifier in classifiers
+        if classifier.startswith(_CLASSIFIER)
+    ]
     if found:
         yield ", ".join(found)

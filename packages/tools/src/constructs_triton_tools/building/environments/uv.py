@@ -215,7 +215,7 @@ def _explain(output: str, target: EnvironmentTarget, place: str) -> str:
             "build --wheel`, or `pip wheel --no-deps`, for this Python and platform, and pass its "
             "folder with --find-links"
         )
-    if any(each in output for each in _UNREACHABLE):
+    if any(phrase in output for phrase in _UNREACHABLE):
         return f"{start} ({reason}); {_OFFLINE_HINT}"
     if "ash mismatch" in output:
         return (

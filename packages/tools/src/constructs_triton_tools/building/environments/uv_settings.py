@@ -43,12 +43,12 @@ def refuse_builds(folder: Path) -> None:
 
 def _nearest(folder: Path) -> tuple[TomlFile, tuple[str, ...], Mapping[str, Any]] | None:
     """Return the file that uv uses, the keys of the table of its settings, and the table."""
-    for each in (folder, *folder.parents):
-        if (each / "uv.toml").is_file():
-            file = TomlFile.read(each / "uv.toml")
+    for directory in (folder, *folder.parents):
+        if (directory / "uv.toml").is_file():
+            file = TomlFile.read(directory / "uv.toml")
             return file, (), file.document
-        if (each / "pyproject.toml").is_file():
-            file = TomlFile.read(each / "pyproject.toml")
+        if (directory / "pyproject.toml").is_file():
+            file = TomlFile.read(directory / "pyproject.toml")
             tools = file.document.get("tool")
             settings = tools.get("uv") if isinstance(tools, dict) else None
             if isinstance(settings, dict):

@@ -104,7 +104,7 @@ def _check_folder(folder: Path) -> None:
         raise InvalidValueError(f"{folder}: is a file; give a folder")
     if folder.is_dir():
         remove_abandoned(folder)
-    present = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
+    present = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     if present:
         links = [name for name in present if (folder / name).is_symlink()]
         what = (

@@ -53,13 +53,18 @@ def smallest_with_gpu(gpu_model: str) -> InstanceType:
         InvalidValueError: no known type has the GPU.
     """
     types = [InstanceType.of(name) for name in instance_type_names()]
-    fitting = [each for each in types if each.gpu_model == gpu_model]
+    fitting = [instance_type for instance_type in types if instance_type.gpu_model == gpu_model]
     if not fitting:
         raise InvalidValueError(
             f'gpu_model: no instance type has it, got "{gpu_model}"; use another one'
         )
     return min(
-        fitting, key=lambda each: (job_kind(each) != "processing", each.vcpus or 0, each.name)
+        fitting,
+        key=lambda instance_type: (
+            job_kind(instance_type) != "processing",
+            instance_type.vcpus or 0,
+            instance_type.name,
+        ),
     )
 
 

@@ -213,7 +213,7 @@ class JobRequest:
         script = resources.files(__package__).joinpath("compile.sh").read_bytes()
         return {
             "compile.sh": script,
-            "trtexec.txt": "".join(f"{each}\n" for each in self.build.arguments).encode(),
+            "trtexec.txt": "".join(f"{argument}\n" for argument in self.build.arguments).encode(),
             "compute_capability.txt": f"{self.build.gpu.compute_capability}\n".encode(),
         }
 

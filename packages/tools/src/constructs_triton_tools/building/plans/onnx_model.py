@@ -55,12 +55,12 @@ class OnnxModelFile:
             raise InvalidValueError(f"{path}: {_EXPORT}")
         described = describe(path, model_format="onnx")
         lines = [
-            f"{path}: {each.message}; {each.hint}"
-            for each in described.faults
-            if each.code in _FAULTS
+            f"{path}: {fault.message}; {fault.hint}"
+            for fault in described.faults
+            if fault.code in _FAULTS
         ]
         if lines:
-            is_read = all(each.code != _MISSING for each in described.faults)
+            is_read = all(fault.code != _MISSING for fault in described.faults)
             raise (FaultyModelError if is_read else InvalidValueError)("\n".join(lines))
         return cls(described)
 

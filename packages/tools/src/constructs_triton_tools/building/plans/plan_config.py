@@ -55,13 +55,13 @@ def derived_config(
 
 
 def _given_batch(model: OnnxModelFile, given: dict[str, tuple[Range, ...]]) -> int:
-    inputs = [each for each in model.described.inputs if not each.is_optional]
-    if not all(each.name in given for each in inputs):
+    inputs = [tensor for tensor in model.described.inputs if not tensor.is_optional]
+    if not all(tensor.name in given for tensor in inputs):
         raise InvalidValueError(
             f"{model.path}: the batch dimension is dynamic, so a plan needs the largest batch; set "
             "--max-batch-size, for example --max-batch-size 16"
         )
-    return min(given[each.name][0].most for each in inputs)
+    return min(given[tensor.name][0].most for tensor in inputs)
 
 
 def _narrow(message: Any) -> None:

@@ -56,13 +56,14 @@ def read_input_ranges(texts: Sequence[str]) -> dict[str, tuple[Range, ...]]:
             raise InvalidValueError(
                 f'--input {name}: is given twice; write all dims of "{name}" in one option'
             )
-        ranges[name] = tuple(_range(name, each) for each in dims.split(","))
+        ranges[name] = tuple(_range(name, part) for part in dims.split(","))
     return ranges
 
 
 def _range(name: str, text: str) -> Range:
     sizes = [
-        int(each) if each.isdecimal() and each.isascii() else 0 for each in text.strip().split("..")
+        int(number) if number.isdecimal() and number.isascii() else 0
+        for number in text.strip().split("..")
     ]
     given = (
         Range(*sizes)
@@ -93,19 +94,21 @@ def input_ranges(
     Raises:
         InvalidValueError: a size is not known, or contradicts the file or the configuration.
     """
-    inputs = {each.name: each for each in file.inputs}
+    inputs = {tensor.name: tensor for tensor in file.inputs}
     for name in given:
         if name not in inputs:
             hint = did_you_mean(name, inputs) or f"the inputs are {', '.join(inputs)}"
             raise InvalidValueError(f"--input {name}: {file.path} has no such input; {hint}")
     batch = Range(1, usual_batch, config.max_batch_size) if config.max_batch_size else None
-    declared = {each.name: tuple(each.dims) for each in config.input}
+    declared = {tensor.name: tuple(tensor.dims) for tensor in config.input}
     found = [
-        _InputShapes(file, each, batch, declared.get(each.name), given.get(each.name)).settle()
-        for each in file.inputs
-        if not each.is_optional
+        _InputShapes(
+            file, tensor, batch, declared.get(tensor.name), given.get(tensor.name)
+        ).settle()
+        for tensor in file.inputs
+        if not tensor.is_optional
     ]
-    return tuple(each for each in found if each is not None)
+    return tuple(shape for shape in found if shape is not None)
 
 
 @dataclass(frozen=True, slots=True)
