@@ -70,11 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
     with show_work("looking at this machine"):
         parts = list(_parts())
     if arguments.json:
-        print_json([asdict(each) for each in parts])
+        print_json([asdict(part) for part in parts])
     else:
-        rows = ([each.name, each.state, each.needed_for, each.details] for each in parts)
+        rows = ([part.name, part.state, part.needed_for, part.details] for part in parts)
         print_table(("part", "state", "for", "found, or what to do"), rows)
-    is_broken = any(each.is_required and each.state == "missing" for each in parts)
+    is_broken = any(part.is_required and part.state == "missing" for part in parts)
     return EXIT_WRONG if is_broken else EXIT_SUCCESS
 
 
@@ -149,7 +149,7 @@ def _found(name: str, needed_for: str, look: Callable[[], str]) -> Part:
 
 def _extra(name: str) -> Part:
     needed_for, modules = EXTRAS[name]
-    missing = [each for each in modules if find_spec(each) is None]
+    missing = [module for module in modules if find_spec(module) is None]
     fix = f"{', '.join(missing)} not installed; run `pip install 'constructs-triton[{name}]'`"
     details = fix if missing else ", ".join(modules)
     return Part(f"[{name}]", "missing" if missing else "works", needed_for, details)

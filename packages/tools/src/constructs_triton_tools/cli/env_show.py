@@ -48,7 +48,7 @@ def _as_json(archive: Path, contents: EnvironmentContents) -> dict[str, Any]:
         "size_bytes": archive.stat().st_size,
         "unpacked_size_bytes": contents.unpacked_bytes,
         "lock_sha256": contents.lock_sha256 or None,
-        "packages": [asdict(each) for each in contents.packages],
+        "packages": [asdict(package) for package in contents.packages],
         "bundled_libraries": contents.bundled,
     }
 
@@ -67,7 +67,10 @@ def _print(archive: Path, contents: EnvironmentContents) -> None:
         else "lock:  none, built by another program",
         "",
     )
-    rows = [(each.name, each.version, each.license or "not stated") for each in contents.packages]
+    rows = [
+        (package.name, package.version, package.license or "not stated")
+        for package in contents.packages
+    ]
     print_table(["package", "version", "license"], rows)
     if contents.bundled:
         print_lines("", "Wheels also contain these libraries, whose licenses may differ:")

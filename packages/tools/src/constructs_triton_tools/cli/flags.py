@@ -26,7 +26,9 @@ def add_option(parser: argparse._ActionsContainer, options: type, name: str) -> 
 
 def _form(value: Value) -> dict[str, Any]:
     """Return argparse's words for a value of a type: how it is written, read and kept."""
-    kinds = {get_origin(each) or each: each for each in value.alternatives}
+    kinds = {
+        get_origin(alternative) or alternative: alternative for alternative in value.alternatives
+    }
     if bool in kinds:
         return {"action": "store_false" if value.is_negative else "store_true"}
     if Literal in kinds:
@@ -54,7 +56,7 @@ def _pair(value: Value) -> Callable[[str], tuple[str, Any]]:
 
 def _help(value: Value) -> str:
     text = f"do not {value.text}" if value.is_negative else value.text
-    if any(get_origin(each) is Mapping for each in value.alternatives):
+    if any(get_origin(alternative) is Mapping for alternative in value.alternatives):
         text += "; may be repeated"
     return f"{text}{default_words(value)}"
 

@@ -257,7 +257,7 @@ def _print_ready(
         targets = [
             line for name in endpoint.variants for line in _variant_lines(url, name, endpoint)
         ]
-        components = [_component_line(each) for each in endpoint.components.values()]
+        components = [_component_line(component) for component in endpoint.components.values()]
         is_first = (
             endpoint.spec.region not in regions
         )  # the calls of the others have the same client

@@ -58,9 +58,9 @@ def add_options(
     values.
     """
     values = declared_values(kind)
-    for name in names or [each for each in values if each not in without]:
+    for name in names or [choice for choice in values if choice not in without]:
         value = values[name]
-        kinds = {get_origin(each) or each for each in value.alternatives}
+        kinds = {get_origin(alternative) or alternative for alternative in value.alternatives}
         is_list, is_repeated = tuple in kinds, Sequence in kinds
         is_exact = bool(value.read or Decimal in kinds) and Mapping not in kinds
         if not (is_list or is_repeated or is_exact):

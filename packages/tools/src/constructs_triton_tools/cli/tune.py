@@ -206,11 +206,11 @@ def _print(result: TuneResult, *, as_json: bool) -> None:
     patterns = ("**/config.pbtxt", "report.md", "report.svg", "benchmark.csv")
     files = [
         str(path.relative_to(result.folder))
-        for each in patterns
-        for path in sorted(result.folder.glob(each))
+        for pattern in patterns
+        for path in sorted(result.folder.glob(pattern))
     ]
     print_note(f"wrote {', '.join(files)} to {result.folder}")
-    if found := [each for each in files if each.endswith("config.pbtxt")]:
+    if found := [file for file in files if file.endswith("config.pbtxt")]:
         print_note(f"next: copy {', '.join(found)} from {result.folder} into the model repository")
 
 

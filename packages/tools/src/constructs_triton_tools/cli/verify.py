@@ -86,7 +86,11 @@ def run(arguments: argparse.Namespace) -> int:
         wake_timeout=arguments.wake_timeout,
         concurrency=arguments.concurrency,
     )
-    show(arguments, {each.name: list(each.differences) for each in results}, *result_lines(results))
+    show(
+        arguments,
+        {result.name: list(result.differences) for result in results},
+        *result_lines(results),
+    )
     return code_of_results(results)
 
 
@@ -95,21 +99,21 @@ def code_of_results(results: Iterable[VerifiedRequest]) -> int:
     2 if the endpoint cannot be reached.
     """
     return combined_code(
-        EXIT_WRONG if each.error is None else exit_code_of(each.error)
-        for each in results
-        if each.differences
+        EXIT_WRONG if result.error is None else exit_code_of(result.error)
+        for result in results
+        if result.differences
     )
 
 
 def result_lines(results: Sequence[VerifiedRequest]) -> list[str]:
     """Return a line for each request, and one for each difference."""
     lines = []
-    for each in results:
-        lines.append(f"{each.name}: {'differs' if each.differences else 'equal'}")
-        lines += [f"  {difference}" for difference in each.differences]
-    wrong = sum(1 for each in results if each.differences)
+    for result in results:
+        lines.append(f"{result.name}: {'differs' if result.differences else 'equal'}")
+        lines += [f"  {difference}" for difference in result.differences]
+    wrong = sum(1 for result in results if result.differences)
     lines.append(f"{wrong} of {len(results)} responses differ")
-    if any(each.is_batching_fault for each in results):
+    if any(result.is_batching_fault for result in results):
         lines.append(
             "a model mixes the requests of a batch: its responses are as recorded for requests "
             "that are sent alone; compute each row from its own row only, "

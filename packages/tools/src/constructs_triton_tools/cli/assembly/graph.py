@@ -54,10 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
     path: Path | None = arguments.output
     if path is not None and path.suffix.lower() != ".svg":
         raise InvalidValueError(f'--output: must end in .svg, got "{path}"; name an SVG file')
-    graphs = [ServiceGraph.of(each) for each in read_stacks(arguments.template, arguments.stack)]
-    drawn = [each for each in graphs if each.nodes]
+    graphs = [ServiceGraph.of(stack) for stack in read_stacks(arguments.template, arguments.stack)]
+    drawn = [graph for graph in graphs if graph.nodes]
     if not drawn:
-        names = quoted(each.stack for each in graphs)
+        names = quoted(graph.stack for graph in graphs)
         raise InvalidValueError(
             f"{arguments.template}: no endpoint in the stacks {names}; "
             "add an endpoint to the app, or draw other stacks"

@@ -121,7 +121,7 @@ def prepare(arguments: argparse.Namespace, settings: JobSettings) -> Compilation
         )
         for gpu, types in groups.items()
     ]
-    requests = tuple(_request(each, config.name, settings, arguments.job_kind) for each in builds)
+    requests = tuple(_request(build, config.name, settings, arguments.job_kind) for build in builds)
     return Compilation(config.name, format_model_config(config), requests, release, warnings)
 
 
@@ -186,7 +186,8 @@ def _paths(arguments: argparse.Namespace) -> tuple[Path, Path | None]:
     if config is None and (model / "config.pbtxt").is_file():
         config = model / "config.pbtxt"
     versions = sorted(
-        (each for each in model.iterdir() if each.name.isdecimal()), key=lambda each: int(each.name)
+        (folder for folder in model.iterdir() if folder.name.isdecimal()),
+        key=lambda folder: int(folder.name),
     )
     for version in reversed(versions):
         if (version / "model.onnx").exists():
@@ -237,6 +238,6 @@ def _check_with_onnx(config: Any, model: OnnxModelFile, config_path: Path) -> No
             (folder / "1" / name).symlink_to(source.resolve())
         (folder / "config.pbtxt").write_text(format_model_config(message), encoding="utf-8")
         report = ModelRepository.from_directory(scratch).check()
-    errors = [each for each in report.errors if each.code not in _OF_ONNX_RUNTIME]
+    errors = [error for error in report.errors if error.code not in _OF_ONNX_RUNTIME]
     if errors:
         raise RepositoryError(str(config_path), errors)

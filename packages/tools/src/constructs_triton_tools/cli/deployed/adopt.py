@@ -133,7 +133,7 @@ def _synthesize(directory: Path) -> str:
 
 def _print(adoption: Adoption, directory: Path, problems: Sequence[Problem], failure: str) -> None:
     if problems:
-        lines = [f"  [{each.code}] {each.message}" for each in problems]
+        lines = [f"  [{problem.code}] {problem.message}" for problem in problems]
         print_note(f"endpoint {adoption.name}: nothing was written", *lines, _way_out(problems))
         return
     print_lines(
@@ -148,7 +148,7 @@ def _print(adoption: Adoption, directory: Path, problems: Sequence[Problem], fai
 
 
 def _way_out(problems: Sequence[Problem]) -> str:
-    if any(each.is_final for each in problems):
+    if any(problem.is_final for problem in problems):
         return "--accept does not help here; do what the messages say, and run the command again"
-    codes = dict.fromkeys(each.code for each in problems)
-    return f"to write the app without this, add {' '.join(f'--accept {each}' for each in codes)}"
+    codes = dict.fromkeys(problem.code for problem in problems)
+    return f"to write the app without this, add {' '.join(f'--accept {code}' for code in codes)}"

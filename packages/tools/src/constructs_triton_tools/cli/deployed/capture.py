@@ -88,12 +88,14 @@ def run(arguments: argparse.Namespace) -> int:
         variant=arguments.variant,
         since=arguments.since,
     )
-    requests = [_Read(each) for each in islice(found, arguments.limit)]
+    requests = [_Read(item) for item in islice(found, arguments.limit)]
     is_cut = next(found, None) is not None
     if arguments.json:
-        print_json({"requests": [each.to_dict() for each in requests], "has_more": is_cut})
+        print_json({"requests": [request.to_dict() for request in requests], "has_more": is_cut})
     else:
-        print_table(("time", "event", "request", "response"), [each.row() for each in requests])
+        print_table(
+            ("time", "event", "request", "response"), [request.row() for request in requests]
+        )
     if is_cut:
         print_note(f"stopped after {arguments.limit} requests; use --limit to read more")
     if arguments.record:
@@ -125,7 +127,7 @@ class _Read:
         yield f"{time:%Y-%m-%d %H:%M:%S}" if time else ""
         yield self.captured.event_id
         yield self.request_problem or self._request()
-        yield self.response_problem or ", ".join(_shown(each) for each in self._outputs())
+        yield self.response_problem or ", ".join(_shown(tensor) for tensor in self._outputs())
 
     def to_dict(self) -> dict[str, Any]:
         captured = self.captured
@@ -136,13 +138,15 @@ class _Read:
             "inference_id": captured.inference_id,
             "inputs": list(self._inputs()),
             "outputs": list(self._outputs()),
-            "problems": [each for each in (self.request_problem, self.response_problem) if each],
+            "problems": [
+                problem for problem in (self.request_problem, self.response_problem) if problem
+            ],
         }
 
     def _request(self) -> str:
         if self.inputs is not None and self.inputs.raw is not None:
             return f"{len(self.inputs.raw)} bytes"
-        return ", ".join(_shown(each) for each in self._inputs())
+        return ", ".join(_shown(tensor) for tensor in self._inputs())
 
     def _inputs(self) -> Iterator[dict[str, Any]]:
         if self.inputs is not None:
@@ -195,17 +199,19 @@ def _recorded(read: _Read, number: int, target_model: str | None) -> RecordedReq
 
 def _write_lines(path: Path, requests: Iterable[_Read], target_model: str | None) -> None:
     """Write what ``load-test`` sends: the bytes of every request."""
-    bodies = [each.captured.request for each in requests if each.captured.request is not None]
+    bodies = [
+        request.captured.request for request in requests if request.captured.request is not None
+    ]
     target = {"target_model": target_model} if target_model else {}
     lines = (
         json.dumps(
             {
-                "body_base64": base64.b64encode(each.content).decode(),
-                "content_type": each.content_type,
+                "body_base64": base64.b64encode(body.content).decode(),
+                "content_type": body.content_type,
                 **target,
             }
         )
-        for each in bodies
+        for body in bodies
     )
     write_whole(path, "".join(f"{line}\n" for line in lines))
     print_note(f"wrote {path}: {len(bodies)} requests")

@@ -84,9 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
     with show_work("reading events and logs"):
         results, not_read = read_each(names, lambda name: diagnose_endpoint(session, name))
     lines = "\n\n".join(_texts(results)).split("\n")
-    show(arguments, {"endpoints": [each.to_dict() for each in results]}, *lines)
+    show(arguments, {"endpoints": [result.to_dict() for result in results]}, *lines)
     print_note(*not_read)
-    return EXIT_WRONG if not_read or any(each.is_failed for each in results) else EXIT_SUCCESS
+    return EXIT_WRONG if not_read or any(result.is_failed for result in results) else EXIT_SUCCESS
 
 
 def _diagnose_stack(arguments: argparse.Namespace, result: StackDiagnosis) -> int:
@@ -110,7 +110,7 @@ def _diagnose_stack(arguments: argparse.Namespace, result: StackDiagnosis) -> in
             "cause: unknown, because no message is in the catalogue of failures; fix "
             f"{result.resource} as its reason says, and deploy the stack again"
         )
-    lines += [f"not read: {each}" for each in result.not_read]
+    lines += [f"not read: {unread}" for unread in result.not_read]
     document = {"endpoints": [], "stack": result.to_dict()}
     show(arguments, document, *"\n".join(lines).split("\n"))
     return EXIT_WRONG
@@ -145,7 +145,7 @@ def _text(result: EndpointDiagnosis, failures: str) -> str:
         )
     else:
         lines.append(f"{_NONE} in {'what could be read' if result.not_read else _SOURCES}")
-    lines += [f"not read: {each}" for each in result.not_read]
+    lines += [f"not read: {unread}" for unread in result.not_read]
     return "\n".join(lines)
 
 
@@ -182,7 +182,7 @@ def _show_found(
     arguments: argparse.Namespace, found: list[Diagnosis], unknown: str = _NONE
 ) -> list[Diagnosis]:
     lines = (format_diagnoses(found) if found else unknown).split("\n")
-    show(arguments, {"diagnoses": [each.to_dict() for each in found]}, *lines)
+    show(arguments, {"diagnoses": [diagnosis.to_dict() for diagnosis in found]}, *lines)
     return found
 
 

@@ -104,7 +104,9 @@ def run(arguments: argparse.Namespace) -> int:
         limit=f"{calls} in {arguments.days} days",
         report=report,
         prices=prices,
-        variants=sorted(report.variants, key=lambda each: -(_per_hour(each, prices) or Decimal(0))),
+        variants=sorted(
+            report.variants, key=lambda variant: -(_per_hour(variant, prices) or Decimal(0))
+        ),
         not_read=not_read,
     )
     if arguments.json:
@@ -125,9 +127,9 @@ def _print(found: _Found) -> None:
     counted = f"{len(found.variants)} of {found.report.looked_at} variants with instances"
     print_lines(f"{found.region}: {counted} had {found.limit}")
     if found.variants:
-        print_table(_COLUMNS, [_row(each, found.prices) for each in found.variants])
+        print_table(_COLUMNS, [_row(variant, found.prices) for variant in found.variants])
         print_lines(
-            *_total(found), *(f"stop: {_stop(each, found.region)}" for each in found.variants)
+            *_total(found), *(f"stop: {_stop(variant, found.region)}" for variant in found.variants)
         )
     for component in found.report.components:
         print_lines(
@@ -137,7 +139,7 @@ def _print(found: _Found) -> None:
             f"{component.name} --region {found.region}",
         )
     print_note(*(found.prices.notes if found.variants else ()))
-    print_lines(*_notes(found.report), *(f"not read: {each}" for each in found.not_read))
+    print_lines(*_notes(found.report), *(f"not read: {unread}" for unread in found.not_read))
 
 
 def _row(variant: BilledVariant, prices: Prices) -> list[str]:
@@ -164,7 +166,9 @@ def _owner(variant: BilledVariant) -> Iterator[str]:
 
 
 def _total(found: _Found) -> Iterator[str]:
-    costs = [cost for each in found.variants if (cost := _per_hour(each, found.prices)) is not None]
+    costs = [
+        cost for variant in found.variants if (cost := _per_hour(variant, found.prices)) is not None
+    ]
     if costs:
         total = sum(costs, Decimal(0))
         partly = "" if len(costs) == len(found.variants) else ", without those of unknown price"
@@ -197,7 +201,7 @@ def _notes(report: IdleReport) -> Iterator[str]:
         yield f"too young: {', '.join(report.too_young)}"
     for name, status in report.not_serving.items():
         yield f"not serving: {name} ({status}); whether SageMaker bills it is not settled"
-    yield from (f"AWS disagrees: {each}" for each in report.disagreements)
+    yield from (f"AWS disagrees: {disagreement}" for disagreement in report.disagreements)
 
 
 def _as_json(found: _Found) -> dict[str, Any]:
@@ -205,7 +209,7 @@ def _as_json(found: _Found) -> dict[str, Any]:
         cost = _per_hour(variant, found.prices)
         return {**asdict(variant), "cost_per_hour": None if cost is None else float(cost)}
 
-    variants = [priced(each) for each in found.variants]
+    variants = [priced(variant) for variant in found.variants]
     currency = found.prices.currency or None
     return {
         **asdict(found.report),

@@ -55,8 +55,8 @@ def _cost(session: boto3.Session, aws: AwsCalls, name: str, path: Path) -> str:
         "sagemaker", "describe_endpoint_config", EndpointConfigName=saved.endpoint_config
     )
     counts = {
-        each["VariantName"]: each.get("DesiredInstanceCount")
-        for each in saved.capacities["DesiredWeightsAndCapacities"]
+        capacity["VariantName"]: capacity.get("DesiredInstanceCount")
+        for capacity in saved.capacities["DesiredWeightsAndCapacities"]
     }
     instances: Counter[str] = Counter()
     for variant in config["ProductionVariants"]:

@@ -117,7 +117,7 @@ def _is_changing(state: EndpointState) -> bool:
 
 def _is_in_service(state: EndpointState) -> bool:
     """Return whether the endpoint and its components serve. A component that scales, serves too."""
-    is_missing = any(each.status in _WITHOUT_SERVICE for each in state.components)
+    is_missing = any(component.status in _WITHOUT_SERVICE for component in state.components)
     return state.status == "InService" and not is_missing
 
 

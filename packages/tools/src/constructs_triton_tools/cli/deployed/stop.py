@@ -115,10 +115,12 @@ def _plan(saved: SavedEndpoint) -> Iterator[str]:
             f"deletes scaling of {target['ResourceId']}: {target['MinCapacity']} to "
             f"{target['MaxCapacity']}"
         )
-    yield from (f"deletes scaling policy {each['PolicyName']}" for each in saved.scaling_policies)
     yield from (
-        f"deletes scheduled action {each['ScheduledActionName']}"
-        for each in saved.scheduled_actions
+        f"deletes scaling policy {policy['PolicyName']}" for policy in saved.scaling_policies
+    )
+    yield from (
+        f"deletes scheduled action {action['ScheduledActionName']}"
+        for action in saved.scheduled_actions
     )
     for alarm in sorted({name for names in saved.step_policy_alarms.values() for name in names}):
         yield (

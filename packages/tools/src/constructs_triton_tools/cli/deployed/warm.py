@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     targets = _targets(arguments, variant, transport)
     results = [warm_model(transport, target, calls) for target in targets]
     _print(arguments, results, calls, instances)
-    return combined_code(exit_code_of(each.error) for each in results if each.error)
+    return combined_code(exit_code_of(result.error) for result in results if result.error)
 
 
 def _warm_local_run(arguments: argparse.Namespace) -> int:
@@ -78,7 +78,7 @@ def _warm_local_run(arguments: argparse.Namespace) -> int:
     calls = arguments.calls or 1
     results = [warm_model(transport, known.archive_of(name), calls) for name in names]
     _print(arguments, results, calls, 1)
-    return combined_code(exit_code_of(each.error) for each in results if each.error)
+    return combined_code(exit_code_of(result.error) for result in results if result.error)
 
 
 def _multi_model_variant(state: EndpointState) -> VariantState:
@@ -110,7 +110,7 @@ def _print(
     arguments: argparse.Namespace, results: Sequence[WarmedModel], calls: int, instances: int
 ) -> None:
     reached = expected_instances(calls, instances)
-    models = {each.target_model: each.error and str(each.error) for each in results}
+    models = {result.target_model: result.error and str(result.error) for result in results}
     called = "call of each model reaches" if calls == 1 else "calls of each model reach"
     show(
         arguments,

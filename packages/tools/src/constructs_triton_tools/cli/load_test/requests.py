@@ -240,7 +240,7 @@ def _read_arrays(place: str, texts: Iterable[str], *, with_batch: bool) -> dict[
     for text in texts:
         name, (array, datatype) = read_input(text, with_batch=with_batch)
         files = (
-            [each for each in array.flat if isinstance(each, bytes)]
+            [element for element in array.flat if isinstance(element, bytes)]
             if array.dtype == object
             else []
         )

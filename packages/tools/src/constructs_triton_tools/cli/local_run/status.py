@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         entries = {
             endpoint: {
-                name: [each.to_dict() for each in models] for name, models in servers.items()
+                name: [model.to_dict() for model in models] for name, models in servers.items()
             }
             for endpoint, servers in found.items()
         }
@@ -65,14 +65,16 @@ def _counted(url: str, seconds: int | None) -> Statistics:
 
 
 def _rows(models: Sequence[ModelStatistics]) -> Iterator[tuple[str, ...]]:
-    models = [each for each in models if each.name != PUBLISHER]
-    several = {each.name for each in models if sum(other.name == each.name for other in models) > 1}
-    for each in models:
+    models = [model for model in models if model.name != PUBLISHER]
+    several = {
+        model.name for model in models if sum(other.name == model.name for other in models) > 1
+    }
+    for model in models:
         yield (
-            f"{each.name} version {each.version}" if each.name in several else each.name,
-            str(each.success.count),
-            str(each.failure.count),
-            f"{each.queue.mean_ms:.2f}",
-            f"{each.mean_compute_ms:.2f}",
-            f"{each.mean_batch_size:.2f}" if each.executions else "-",
+            f"{model.name} version {model.version}" if model.name in several else model.name,
+            str(model.success.count),
+            str(model.failure.count),
+            f"{model.queue.mean_ms:.2f}",
+            f"{model.mean_compute_ms:.2f}",
+            f"{model.mean_batch_size:.2f}" if model.executions else "-",
         )

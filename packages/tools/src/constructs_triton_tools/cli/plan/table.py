@@ -59,7 +59,7 @@ def print_plans(given: Iterable[Plan], chosen: Plan | None) -> None:
 
 
 def _width(heading: str, cells: Iterable[str]) -> int:
-    return max(len(each) for each in (*heading.split("\n"), *cells))
+    return max(len(line) for line in (*heading.split("\n"), *cells))
 
 
 def _total(widths: Sequence[int], space: int = 2) -> int:
@@ -76,9 +76,9 @@ def _fitting(widths: Sequence[int], width: int) -> list[int]:
     if _total(widths) <= width:
         return shown
     shown.remove(_OPTIONAL[0])
-    for each in _OPTIONAL[1:]:
+    for column in _OPTIONAL[1:]:
         if _total([widths[index] for index in shown], space=1) > width:
-            shown.remove(each)
+            shown.remove(column)
     return shown
 
 
@@ -176,7 +176,7 @@ def summary_of_pools(pooled: PooledPlan, currency: str = "") -> str:
     """Return the plan of a fleet with several instance types in one line;
     ``currency`` follows each cost.
     """
-    types = ", ".join(each.instance_type for each in pooled.plans)
+    types = ", ".join(plan.instance_type for plan in pooled.plans)
     hour, month = (
         f"{least:f} to {most:f}" for least, most in (pooled.cost_per_hour, pooled.cost_per_month)
     )

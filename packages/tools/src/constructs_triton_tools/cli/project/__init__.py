@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     new.add_argument(
         "--example",
-        choices=sorted(each.name for each in _EXAMPLES.iterdir()),
+        choices=sorted(folder.name for folder in _EXAMPLES.iterdir()),
         help=(
             "digits: an ensemble that reads handwritten digits, the models of the documentation; "
             "multi-model: several models behind one endpoint, with alarms "

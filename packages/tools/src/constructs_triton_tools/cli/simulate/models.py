@@ -128,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
     results = list(_simulated(models, memory_mib, arguments))
     reached = results[-1].hit_rate >= arguments.hit_rate
     if arguments.json:
-        rows = [{**asdict(each), "cost_per_month": _cost(each, price)} for each in results]
+        rows = [{**asdict(result), "cost_per_month": _cost(result, price)} for result in results]
         currency = prices.currency or None
         print_json(
             {"memory_mib": memory_mib, "models": len(models), "currency": currency, "results": rows}
@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"{len(models):,} models; {memory_mib:,.0f} MiB of {kind} for models on each instance"
         )
         chosen = len(results) - 1 if reached else None
-        print_table(_COLUMNS, [_row(each, price) for each in results], highlighted=chosen)
+        print_table(_COLUMNS, [_row(result, price) for result in results], highlighted=chosen)
         if price is not None:
             print_note(*(prices.notes or [f"Costs are in {prices.currency}."]))
     if not reached:
