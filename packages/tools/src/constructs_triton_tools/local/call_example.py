@@ -96,14 +96,14 @@ def _generated_inputs(endpoint: RunningEndpoint) -> dict[str, object]:
     """Return a value for each required input of the model;
     a text if its configuration has no inputs.
     """
-    values = {each["name"]: _value(each) for each in _inputs(endpoint)[0]}
+    values = {tensor["name"]: _value(tensor) for tensor in _inputs(endpoint)[0]}
     return values or {"text_input": "hello"}
 
 
 def _request(endpoint: RunningEndpoint) -> str:
     """Return Python for a request of the KServe protocol with all required inputs."""
     inputs, is_batched = _inputs(endpoint)
-    return f'{{"inputs": [{", ".join(_python_input(each, is_batched) for each in inputs)}]}}'
+    return f'{{"inputs": [{", ".join(_python_input(tensor, is_batched) for tensor in inputs)}]}}'
 
 
 def _python_input(tensor: Mapping[str, Any], is_batched: bool) -> str:
@@ -125,7 +125,7 @@ def _inputs(endpoint: RunningEndpoint) -> tuple[list[Mapping[str, Any]], bool]:
         form: Any = model_form(endpoint.all_servers()[0], archives[0] if archives else None)
     except ConstructsTritonError:  # the server has its own message about these models
         return [], False
-    required = [each for each in form["inputs"] if not each["optional"]]
+    required = [tensor for tensor in form["inputs"] if not tensor["optional"]]
     return required, form.get("max_batch_size", 0) > 0
 
 

@@ -149,11 +149,11 @@ def _environments(repository: ModelRepository) -> set[str]:
     """Return the names of the archives that Python models have their packages in."""
     configs = (model.config for model in repository.models.values())
     found = (
-        each.parameters[_ENVIRONMENT]
-        for each in configs
-        if each and _ENVIRONMENT in each.parameters
+        config.parameters[_ENVIRONMENT]
+        for config in configs
+        if config and _ENVIRONMENT in config.parameters
     )
-    return {each.string_value.rpartition("/")[2] for each in found}
+    return {parameter.string_value.rpartition("/")[2] for parameter in found}
 
 
 def _copy(model: ModelFolder, target: Path, archives: set[str]) -> tuple[str, ...]:

@@ -201,7 +201,9 @@ class LocalEndpoint:
         for ``InferenceComponentName``.
         """
         return tuple(
-            name for each in self._ready["endpoints"] for name in each["inference_components"]
+            name
+            for endpoint in self._ready["endpoints"]
+            for name in endpoint["inference_components"]
         )
 
     @property

@@ -119,9 +119,15 @@ class ModelStatistics:
         A model that was loaded again between the two readings has counted from zero, so its own
         counters are the answer.
         """
-        if any(getattr(self, each).count < getattr(earlier, each).count for each in _DURATIONS):
+        if any(
+            getattr(self, duration).count < getattr(earlier, duration).count
+            for duration in _DURATIONS
+        ):
             return self
-        durations = {each: getattr(self, each).since(getattr(earlier, each)) for each in _DURATIONS}
+        durations = {
+            duration: getattr(self, duration).since(getattr(earlier, duration))
+            for duration in _DURATIONS
+        }
         batches = {
             size: count - earlier.batches.get(size, 0) for size, count in self.batches.items()
         }
@@ -153,10 +159,10 @@ def statistics_since(
     later: Iterable[ModelStatistics], earlier: Iterable[ModelStatistics]
 ) -> tuple[ModelStatistics, ...]:
     """Return the counters of the time between two readings, for each model of the later one."""
-    before = {(each.name, each.version): each for each in earlier}
+    before = {(model.name, model.version): model for model in earlier}
     return tuple(
-        each.since(before.get((each.name, each.version), ModelStatistics(name="", version="")))
-        for each in later
+        model.since(before.get((model.name, model.version), ModelStatistics(name="", version="")))
+        for model in later
     )
 
 
@@ -166,7 +172,7 @@ def statistics_paths(index: bytes) -> tuple[str, ...]:
     """
     with _answers():
         ready = sorted(
-            each["name"] for each in parse_bounded_json(index) if each.get("state") == "READY"
+            model["name"] for model in parse_bounded_json(index) if model.get("state") == "READY"
         )
         return tuple(
             f"models/{quote(name, safe=NOT_QUOTED)}/stats" for name in dict.fromkeys(ready)
@@ -181,13 +187,18 @@ def decode_statistics(answers: Iterable[bytes]) -> tuple[ModelStatistics, ...]:
     with _answers():
         decoded = [parse_bounded_json(answer) for answer in answers]
         return parse_statistics(
-            [model for each in decoded if "error" not in each for model in each["model_stats"]]
+            [
+                model
+                for answer in decoded
+                if "error" not in answer
+                for model in answer["model_stats"]
+            ]
         )
 
 
 def parse_statistics(models: Iterable[Mapping[str, Any]]) -> tuple[ModelStatistics, ...]:
     """Read the entries of ``model_stats``, sorted by name and version."""
-    return tuple(sorted(map(_model, models), key=lambda each: (each.name, each.version)))
+    return tuple(sorted(map(_model, models), key=lambda model: (model.name, model.version)))
 
 
 @contextmanager
@@ -210,8 +221,8 @@ def _model(entry: Mapping[str, Any]) -> ModelStatistics:
         executions=int(entry.get("execution_count", 0)),
         last_inference_ms=int(entry.get("last_inference", 0)),
         batches={
-            int(each["batch_size"]): int(each["compute_infer"]["count"])
-            for each in entry.get("batch_stats", ())
+            int(batch["batch_size"]): int(batch["compute_infer"]["count"])
+            for batch in entry.get("batch_stats", ())
         },
         **{ours: _durations(durations.get(theirs, {})) for ours, theirs in _DURATIONS.items()},
     )

@@ -234,7 +234,7 @@ class LocalRun:
 
             from constructs_triton_tools.local.sources.bucket_archives import with_archives_of
 
-            return [with_archives_of(each, folder) for each in specs]
+            return [with_archives_of(spec, folder) for spec in specs]
 
         return read_deployed_endpoints(
             options.aws_endpoint_url, scratch, endpoint=options.endpoint, stack=options.stack
@@ -304,9 +304,9 @@ async def _stop_all(servers: Sequence[RunningContainer]) -> None:
 async def _wait_until_idle(endpoints: Sequence[RunningEndpoint], timeout_seconds: float) -> None:
     """Wait for requests in progress, as long as a container may take to answer."""
     deadline = asyncio.get_running_loop().time() + timeout_seconds
-    running = [each for endpoint in endpoints for each in endpoint.all_servers()]
+    running = [server for endpoint in endpoints for server in endpoint.all_servers()]
     while asyncio.get_running_loop().time() < deadline and not all(
-        each.is_idle for each in running
+        server.is_idle for server in running
     ):
         await asyncio.sleep(_IDLE_INTERVAL_SECONDS)
 

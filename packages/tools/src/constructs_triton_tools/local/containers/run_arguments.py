@@ -86,7 +86,11 @@ def _environment_arguments(container: ContainerSpec) -> Iterator[str]:
 
 def shared_memory_bytes(instance_types: Iterable[str], machine_bytes: int) -> int:
     """Return half of the memory of the smallest type, but at most half of that of this machine."""
-    memories = [memory for each in instance_types if (memory := _memory_bytes(each)) is not None]
+    memories = [
+        memory
+        for instance_type in instance_types
+        if (memory := _memory_bytes(instance_type)) is not None
+    ]
     return min(machine_bytes, *memories) // 2 if memories else machine_bytes // 2
 
 

@@ -125,7 +125,7 @@ class BucketFolder:
         """Refuse an upload that leaves too little of the disk:
         every user of the machine can upload.
         """
-        place = next(each for each in (self._root, *self._root.parents) if each.exists())
+        place = next(folder for folder in (self._root, *self._root.parents) if folder.exists())
         if shutil.disk_usage(place).free - size < FREE_BYTES:
             raise RuntimeApiError(
                 507,

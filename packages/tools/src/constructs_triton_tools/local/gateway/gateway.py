@@ -155,9 +155,9 @@ class _Gateway:
         For scripts that wait; SageMaker has no such path.
         """
         are_ready = (
-            each.server.is_ready
+            served.server.is_ready
             for endpoint in self._endpoints.values()
-            for each in (*endpoint.variants.values(), *endpoint.components.values())
+            for served in (*endpoint.variants.values(), *endpoint.components.values())
         )
         return web.Response(status=200 if all(are_ready) else 503)
 
@@ -188,7 +188,7 @@ class _Gateway:
         try:
             endpoint = self._endpoint(request.match_info["name"])
             containers = [
-                each.multi_model for each in endpoint.variants.values() if each.multi_model
+                variant.multi_model for variant in endpoint.variants.values() if variant.multi_model
             ]
             index = await asyncio.to_thread(containers[0].index) if containers else None
         except RuntimeApiError as error:

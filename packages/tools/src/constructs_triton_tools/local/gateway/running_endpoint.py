@@ -21,7 +21,7 @@ from constructs_triton_tools.local.sources.specs import EndpointSpec, VariantSpe
 
 async def _statistics(server: RunningContainer) -> dict[str, Any]:
     try:
-        return {"model_stats": [each.to_dict() for each in await server.statistics()]}
+        return {"model_stats": [model.to_dict() for model in await server.statistics()]}
     except LocalEndpointError as error:
         return {"error": str(error)}
 
@@ -54,7 +54,7 @@ class RunningEndpoint:
 
     async def statistics(self) -> dict[str, Any]:
         """Return what each variant or component counted of its models, or why that is unknown."""
-        return {each.spec.name: await _statistics(each.server) for each in self.all_servers()}
+        return {server.spec.name: await _statistics(server.server) for server in self.all_servers()}
 
     def report(self, line: str) -> None:
         """Print a line about the endpoint for the user."""

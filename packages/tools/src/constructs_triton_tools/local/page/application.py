@@ -69,7 +69,7 @@ class Page:
         endpoint = self._endpoints.get(request.query.get("endpoint", ""))
         servers = [] if endpoint is None else endpoint.all_servers()
         running = next(
-            (each for each in servers if each.spec.name == request.query.get("server")), None
+            (server for server in servers if server.spec.name == request.query.get("server")), None
         )
         if endpoint is None or running is None:
             return web.json_response(

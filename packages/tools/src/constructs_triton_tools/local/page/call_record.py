@@ -165,7 +165,7 @@ def fault_of(status: int, error: bytes, *, is_multi_model: bool) -> Fault:
 @lru_cache(maxsize=256)
 def _fault_of_answer(message: str, *, may_blame_request: bool) -> Fault:
     text = _REQUEST_ID.sub("", message, count=1)
-    if any(each.is_refusal and each.pattern.match(text) for each in known_failures()):
+    if any(failure.is_refusal and failure.pattern.match(text) for failure in known_failures()):
         return Fault.REQUEST
     if may_blame_request and recognize(Message(message, "the response", is_log=True)) is None:
         return Fault.REQUEST
@@ -179,7 +179,7 @@ def failed_step(message: str, models: Iterable[str]) -> str:
     """
     match = _NAMES_STEP.search(message)
     named = "" if match is None else next(filter(None, match.groups()), "")
-    fitting = [each for each in models if re.fullmatch(re.escape(each) + r"(_\d+){0,2}", named)]
+    fitting = [model for model in models if re.fullmatch(re.escape(model) + r"(_\d+){0,2}", named)]
     return max(fitting, key=len, default="")
 
 

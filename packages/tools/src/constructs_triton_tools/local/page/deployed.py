@@ -138,11 +138,14 @@ def cost_of(
 def _series(state: EndpointState) -> dict[str, Mapping[str, str]]:
     """Return the dimensions of the metrics of each variant, or of each inference component."""
     if state.components:
-        return {each.name: {"InferenceComponentName": each.name} for each in state.components}
+        return {
+            component.name: {"InferenceComponentName": component.name}
+            for component in state.components
+        }
     return {
-        each.name: {"EndpointName": state.name, "VariantName": each.name}
-        for each in state.variants
-        if not each.is_shadow
+        variant.name: {"EndpointName": state.name, "VariantName": variant.name}
+        for variant in state.variants
+        if not variant.is_shadow
     }
 
 

@@ -112,7 +112,7 @@ class Figures:
         ``failed`` is the message of its last failure, unless a call succeeded since.
         """
         found = self._targets.get((endpoint, target), _Target())
-        latencies = [each for second in found.recent.values() for each in second.latencies]
+        latencies = [latency for second in found.recent.values() for latency in second.latencies]
         return {
             **_sums([found]),
             "calls_per_second": _rate(found.recent, self._clock()),
@@ -152,9 +152,9 @@ def _sums(targets: Sequence[_Target]) -> dict[str, int]:
 
     ``errors`` are also those of wrong requests.
     """
-    recent = [second for each in targets for second in each.recent.values()]
+    recent = [second for target in targets for second in target.recent.values()]
     return {
-        f"{prefix}{name}": sum(getattr(each, name) for each in found)
+        f"{prefix}{name}": sum(getattr(second, name) for second in found)
         for prefix, found in (("", targets), ("recent_", recent))
         for name in ("calls", "errors", "failures")
     }
@@ -169,7 +169,7 @@ def _milliseconds(latencies: Iterable[float]) -> list[float | None]:
     ordered = sorted(latencies)
     if not ordered:
         return [None] * len(_PERCENTILES)
-    return [round(percentile(ordered, each) * 1000, 3) for each in _PERCENTILES]
+    return [round(percentile(ordered, share) * 1000, 3) for share in _PERCENTILES]
 
 
 def _rate(recent: dict[int, _Second], now: float, seconds: int = 5) -> float:
@@ -181,5 +181,5 @@ def _rate(recent: dict[int, _Second], now: float, seconds: int = 5) -> float:
 
 
 def _forget(seconds: dict[int, _Second], before: float) -> None:
-    for at in [each for each in seconds if each < before]:
+    for at in [second for second in seconds if second < before]:
         del seconds[at]

@@ -52,8 +52,10 @@ def describe_model(repository: ModelRepository, folder: ModelFolder) -> dict[str
     return {
         "model": folder.name,
         "max_batch_size": int(config.max_batch_size),
-        "inputs": [_tensor(each) for each in config.input],
-        "outputs": [{**_tensor(each), "labels": _labels(folder, each)} for each in config.output],
+        "inputs": [_tensor(tensor) for tensor in config.input],
+        "outputs": [
+            {**_tensor(tensor), "labels": _labels(folder, tensor)} for tensor in config.output
+        ],
         "steps": steps_of(repository.models, folder),
         "notes": list(loaded.notes),
     }
@@ -82,7 +84,7 @@ def _tensor(tensor: Any) -> dict[str, object]:
     return {
         "name": tensor.name,
         "datatype": "" if datatype is None else datatype.datatype,
-        "dims": [int(each) for each in tensor.dims],
+        "dims": [int(dim) for dim in tensor.dims],
         "optional": bool(getattr(tensor, "optional", False)),
         "format": _format(tensor),
     }
@@ -142,9 +144,11 @@ def _layers(graph: EnsembleGraph) -> Sequence[int]:
         before = list(layers)
         for step in graph.steps:
             sources = [
-                each for name in step.input_map.values() for each in graph.producers.get(name, ())
+                producer
+                for name in step.input_map.values()
+                for producer in graph.producers.get(name, ())
             ]
-            others = [layers[each.index] for each in sources if each.index != step.index]
+            others = [layers[source.index] for source in sources if source.index != step.index]
             layers[step.index] = max(others, default=-1) + 1
         if layers == before or max(layers) > len(
             layers

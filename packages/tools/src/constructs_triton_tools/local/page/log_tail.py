@@ -37,7 +37,7 @@ class _Lines:
 
     def after(self, number: int) -> list[Line]:
         """Return the lines with a higher number."""
-        return [each for each in self._lines if each[0] > number]
+        return [line for line in self._lines if line[0] > number]
 
 
 class Messages(_Lines):

@@ -90,16 +90,16 @@ class Observer:
         self.figures.update()
         endpoints = list(self._endpoints.values())
         running = {
-            each.server.directory for endpoint in endpoints for each in endpoint.all_servers()
+            server.server.directory for endpoint in endpoints for server in endpoint.all_servers()
         }
         self._servers = {
             folder: known for folder, known in self._servers.items() if folder in running
         }
-        states = [await self._endpoint(each) for each in endpoints]
+        states = [await self._endpoint(endpoint) for endpoint in endpoints]
         return {"endpoints": sorted(states, key=_has_no_failed_target)}
 
     async def _endpoint(self, endpoint: RunningEndpoint) -> dict[str, object]:
-        servers = [await self._server(endpoint, each) for each in endpoint.all_servers()]
+        servers = [await self._server(endpoint, server) for server in endpoint.all_servers()]
         return {
             "name": endpoint.spec.name,
             "stack": endpoint.spec.stack,
@@ -114,8 +114,8 @@ class Observer:
         names = await asyncio.to_thread(targets_of, running)
         targets = [self._target(endpoint, running, known, *each) for each in names.items()]
         targets = sorted(targets, key=_rank)[:_MOST_TARGETS]
-        await _count(running, known, [each["calls"] for each in targets])
-        await asyncio.to_thread(_explain, running, known, [each["failed"] for each in targets])
+        await _count(running, known, [target["calls"] for target in targets])
+        await asyncio.to_thread(_explain, running, known, [target["failed"] for target in targets])
         state = _state_of(running)
         return {
             "name": running.spec.name,
@@ -130,7 +130,7 @@ class Observer:
             "targets": targets,
             "targets_left_out": len(names) - len(targets),
             "stand_ins": dict(running.server.stand_ins),
-            "models": [_model(each, known.model_bytes) for each in known.statistics],
+            "models": [_model(model, known.model_bytes) for model in known.statistics],
             "diagnoses": known.diagnoses,
             **running.server.identity(),
         }
@@ -176,9 +176,9 @@ class Observer:
         and of the run's messages.
         """
         labels = {
-            each.server.directory: each.server.label
+            server.server.directory: server.server.label
             for endpoint in self._endpoints.values()
-            for each in endpoint.all_servers()
+            for server in endpoint.all_servers()
         }
         for folder, known in self._servers.items():
             label = labels.get(folder, "")
@@ -200,7 +200,7 @@ def targets_of(running: LocalVariant) -> dict[str, str]:
         )
         return {target: names.get(target, "") for target in targets}
     try:
-        found = [each.name for each in (running.server.models_directory.parent / "model").iterdir()]
+        found = [path.name for path in (running.server.models_directory.parent / "model").iterdir()]
     except OSError:  # the server is being replaced
         found = []
     only = found[0] if len(found) == 1 else ""
@@ -309,7 +309,7 @@ def _failure(
     return {
         "failed": named,
         "place": files.place(message),
-        "failed_step": failed_step(message, [each.name for each in known.statistics]),
+        "failed_step": failed_step(message, [model.name for model in known.statistics]),
         "diagnosis": _recognized(named),
     }
 

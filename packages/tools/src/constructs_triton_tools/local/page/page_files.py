@@ -53,9 +53,9 @@ class PageFiles:
     def __init__(self, index: str) -> None:
         folder = files("constructs_triton_tools.local.page") / "static"
         self._files = {
-            each.name: each.read_bytes()
-            for each in folder.iterdir()
-            if PurePath(each.name).suffix in _TYPES
+            file.name: file.read_bytes()
+            for file in folder.iterdir()
+            if PurePath(file.name).suffix in _TYPES
         }
         self._index = index
 

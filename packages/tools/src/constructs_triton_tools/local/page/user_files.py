@@ -42,7 +42,7 @@ class UserFiles:
         lines = text.split("\n")
         frames = [line for line in lines if _FRAME.match(line)]
         if any(map(self.folders.search, frames)):
-            lines = [each for each in lines if each not in frames or self.folders.search(each)]
+            lines = [line for line in lines if line not in frames or self.folders.search(line)]
         return self.folders.sub(lambda _: self.source, "\n".join(lines))
 
     def place(self, text: str) -> str:

@@ -50,7 +50,7 @@ class FrontEndPorts:
         """
         with self._lock:
             found = [self._front_end(server, *wanted, report) for wanted in _wanted(arguments)]
-        return [each for each in found if each.port != each.wanted]
+        return [port for port in found if port.port != port.wanted]
 
     def port_of(self, server: str, name: str, arguments: Sequence[str]) -> int | None:
         """Return the port of a front end after ``moved``; ``None`` if it is not turned on."""
@@ -59,7 +59,7 @@ class FrontEndPorts:
     @staticmethod
     def environment(moved: Sequence[FrontEnd]) -> dict[str, str]:
         """Return the variables from which a server's models know where its front ends listen."""
-        ports = {f"SAGEMAKER_TRITON_{each.name.upper()}_PORT": str(each.port) for each in moved}
+        ports = {f"SAGEMAKER_TRITON_{port.name.upper()}_PORT": str(port.port) for port in moved}
         return {**ports, SOCKET_VARIABLE: _METRICS_SOCKET}
 
     def _front_end(

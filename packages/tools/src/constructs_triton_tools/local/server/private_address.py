@@ -104,7 +104,7 @@ def _filter_program() -> bytes:
         (_RETURN, 0, 0, _REPORT),
         (_RETURN, 0, 0, _ALLOW),
     )
-    return b"".join(struct.pack("HBBI", *each) for each in instructions)
+    return b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
 
 
 def _system_calls() -> tuple[int, int, int]:

@@ -282,7 +282,7 @@ class TritonServer(RunningContainer):
                 f"--backend-directory={self.directory / 'backends'}",
                 f"--backend-config=python,shm-region-prefix-name={self.shm_prefix}",
                 *private_addresses(self.directory),
-                *(f"--{each.name}-port={each.port}" for each in moved),
+                *(f"--{port.name}-port={port.port}" for port in moved),
                 *self._http.prepare(self.directory, ports.port_of(self.label, "http", wanted)),
             ],
             "environment": {

@@ -53,7 +53,7 @@ def explain_failure(log: str, image: str = "", *, in_container: bool = False) ->
     """
     found = diagnose_log(log, "the server's log", triton_version=version_of_image(image))
     diagnosis = f"{format_diagnoses(found)}\n" if found else ""
-    is_misspelled = any(each.id == "py-module-misspelled" for each in found)
+    is_misspelled = any(failure.id == "py-module-misspelled" for failure in found)
     local_fix = "" if in_container or is_misspelled else _local_fix(log)
     return f"{diagnosis}{local_fix}its log says:\n{error_excerpt(log)}"
 

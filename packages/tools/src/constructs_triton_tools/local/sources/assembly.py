@@ -117,12 +117,18 @@ class _Specs:
             account=self.stack.account,
             asynchronous=self._asynchronous(endpoint),
             components=self._components(endpoint) if has_components else (),
-            not_run=tuple(each.name for each in endpoint.components if not _is_triton(each)),
+            not_run=tuple(
+                component.name for component in endpoint.components if not _is_triton(component)
+            ),
         )
 
     def _asynchronous(self, endpoint: DeclaredEndpoint) -> AsyncInferenceSpec | None:
         spec = AsyncInferenceSpec.of(endpoint.config)
-        roles = [each.execution_role for each in endpoint.containers if each.execution_role]
+        roles = [
+            container.execution_role
+            for container in endpoint.containers
+            if container.execution_role
+        ]
         return spec and replace(
             spec, permissions=role_permissions(self.app, roles[0]) if roles else None
         )
@@ -144,8 +150,8 @@ class _Specs:
     def _components(self, endpoint: DeclaredEndpoint) -> tuple[ComponentSpec, ...]:
         types = {variant.name: variant.instance_types for variant in endpoint.variants}
         asleep = self._names_with_minimum_zero()
-        of_triton = [each for each in endpoint.components if _is_triton(each)]
-        found = tuple(self._component(each, types, asleep) for each in of_triton)
+        of_triton = [component for component in endpoint.components if _is_triton(component)]
+        found = tuple(self._component(component, types, asleep) for component in of_triton)
         if not endpoint.components:
             raise LocalEndpointError(
                 f"{self.stack.name}/{endpoint.name}: the endpoint has variants without a model, "
@@ -290,7 +296,7 @@ class _Specs:
 
 def _is_triton(component: DeclaredComponent) -> bool:
     is_adapter = "BaseInferenceComponentName" in component.specification
-    return not is_adapter and all(each.is_triton for each in component.containers)
+    return not is_adapter and all(container.is_triton for container in component.containers)
 
 
 def _key_of(url: str) -> str:

@@ -22,8 +22,8 @@ def with_archives_of(endpoint: EndpointSpec, bucket_folder: Path) -> EndpointSpe
     removed later. An archive of the deployment replaces one of the same name. ``index.json`` below
     the prefix gets the names that the deployment would write.
     """
-    variants = tuple(_variant(each, bucket_folder) for each in endpoint.variants)
-    shadows = tuple(_variant(each, bucket_folder) for each in endpoint.shadow_variants)
+    variants = tuple(_variant(variant, bucket_folder) for variant in endpoint.variants)
+    shadows = tuple(_variant(variant, bucket_folder) for variant in endpoint.shadow_variants)
     return replace(endpoint, variants=variants, shadow_variants=shadows)
 
 

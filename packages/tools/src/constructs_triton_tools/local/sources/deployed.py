@@ -73,13 +73,13 @@ class _Account:
 
     def endpoints(self, wanted: str | None, stack: str | None) -> Iterator[EndpointSpec]:
         listed = self._reader.members("sagemaker", "list_endpoints", "Endpoints")
-        names = [each["EndpointName"] for each in listed]
+        names = [endpoint["EndpointName"] for endpoint in listed]
         if stack is not None:
             # The identifier of an endpoint is its ARN, which has the name in lower case.
             found = endpoints_among(stack_resources(self._reader.members, stack))
-            own = {each.lower() for each in found}
-            names = [each for each in names if each.lower() in own]
-        yield from (self._endpoint(each) for each in names if wanted in (None, each))
+            own = {name.lower() for name in found}
+            names = [name for name in names if name.lower() in own]
+        yield from (self._endpoint(name) for name in names if wanted in (None, name))
 
     def _describe(self, kind: str, **request: str) -> dict[str, Any]:
         return self._reader.require("sagemaker", f"describe_{kind}", **request)
@@ -102,7 +102,9 @@ class _Account:
             name=name,
             stack=config_name,
             variants=() if is_shared else self._variants(name, variants, weights),
-            components=tuple(each for each in components.values() if each is not None),
+            components=tuple(
+                component for component in components.values() if component is not None
+            ),
             not_run=tuple(each for each, spec in components.items() if spec is None),
             shadow_variants=self._variants(
                 name, config.get("ShadowProductionVariants", []), weights

@@ -29,7 +29,9 @@ class RolePermissions:
     def allows(self, action: str, location: str) -> bool:
         """Return whether the role may do something with the object at ``s3://bucket/key``."""
         effects = {
-            each.get("Effect") for each in self._of_action(action) if _covers(each, location)
+            statement.get("Effect")
+            for statement in self._of_action(action)
+            if _covers(statement, location)
         }
         return effects == {"Allow"}
 
@@ -37,16 +39,20 @@ class RolePermissions:
         """Return the prefixes ``s3://bucket/prefix/`` below which the role may do something."""
         resources = (
             resource
-            for each in self._of_action(action)
-            if each.get("Effect") == "Allow"
-            for resource in _texts(each.get("Resource"))
+            for statement in self._of_action(action)
+            if statement.get("Effect") == "Allow"
+            for resource in _texts(statement.get("Resource"))
         )
-        prefixes = (_S3_ARN.sub("s3://", each[:-1]) for each in resources if each.endswith("*"))
-        return [each for each in prefixes if each.startswith("s3://") and "*" not in each]
+        prefixes = (
+            _S3_ARN.sub("s3://", resource[:-1]) for resource in resources if resource.endswith("*")
+        )
+        return [prefix for prefix in prefixes if prefix.startswith("s3://") and "*" not in prefix]
 
     def _of_action(self, action: str) -> Iterator[Mapping[str, Any]]:
         return (
-            each for each in self.statements if _names(each, "Action", action.lower(), str.lower)
+            statement
+            for statement in self.statements
+            if _names(statement, "Action", action.lower(), str.lower)
         )
 
 
@@ -83,11 +89,11 @@ def _statements(
     elif role in (*properties.get("Roles", []), properties.get("RoleName")):
         yield from properties.get("PolicyDocument", {}).get("Statement", [])
     elif "Bucket" in properties:
-        for each in properties["PolicyDocument"]["Statement"]:
-            principal = each.get("Principal")
+        for statement in properties["PolicyDocument"]["Statement"]:
+            principal = statement.get("Principal")
             principals = principal.get("AWS") if isinstance(principal, dict) else principal
             if {"*", f"{role}.Arn"}.intersection(_texts(principals)):
-                yield each
+                yield statement
 
 
 def _covers(statement: Mapping[str, Any], location: str) -> bool:
@@ -104,7 +110,7 @@ def _names(statement: Mapping[str, Any], key: str, value: str, form: Any) -> boo
 
 
 def _matches(patterns: Iterable[str], value: str, form: Any) -> bool:
-    return any(matches_wildcards(form(each), value) for each in patterns)
+    return any(matches_wildcards(form(pattern), value) for pattern in patterns)
 
 
 def _texts(value: Any) -> list[str]:

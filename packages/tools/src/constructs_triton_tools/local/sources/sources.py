@@ -114,7 +114,7 @@ def _endpoint_of_folder(
     if is_multi_model:
         _refuse_default_model(path, model)
         found = () if _has_models(path) else sorted(path.rglob(f"*{_SUFFIX}"))
-        archives = {str(each.relative_to(path)): each for each in found}
+        archives = {str(file.relative_to(path)): file for file in found}
         if archives:
             return _multi_model(name, archives, _names_below(path))
         packed = _pack_each(_checked(path, calls), scratch)

@@ -150,7 +150,10 @@ class AsyncInferenceSpec:
         readable = (
             [] if self.permissions is None else self.permissions.allowed_prefixes("s3:GetObject")
         )
-        return next((each for each in readable if each.startswith(bucket)), f"{bucket}async/input/")
+        return next(
+            (location for location in readable if location.startswith(bucket)),
+            f"{bucket}async/input/",
+        )
 
 
 @dataclass(frozen=True, slots=True)

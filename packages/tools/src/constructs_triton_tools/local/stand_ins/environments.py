@@ -83,7 +83,7 @@ def _target(python: Path) -> EnvironmentTarget:
         raise LocalEndpointError(
             f"{python}: is not a working Python interpreter; set --python to another one"
         ) from error
-    homes = (each for each in folders if each and Path(each, "python3").exists())
+    homes = (folder for folder in folders if folder and Path(folder, "python3").exists())
     return server_target((version[0], version[1]), next(homes, folders[0]), packages)
 
 

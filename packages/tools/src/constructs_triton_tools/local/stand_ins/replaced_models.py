@@ -84,7 +84,9 @@ def _copy_onnx(stand_in: Path, folder: Path) -> None:
     shutil.copy(stand_in, folder / _ONNX_FILE)
     with stand_in.open("rb") as file:
         graph = read_model(MessageFile(file).root()).graph or OnnxGraph()
-    for location in {each.location for part in graph.all_graphs() for each in part.external_data}:
+    for location in {
+        tensor.location for part in graph.all_graphs() for tensor in part.external_data
+    }:
         target = folder / location
         if not target.resolve().is_relative_to(folder.resolve()):
             raise LocalEndpointError(
@@ -151,7 +153,7 @@ def _models_of(paths: Iterable[str]) -> Iterator[str]:
 
 def _unknown(name: str, known: Iterable[str]) -> InvalidValueError:
     names = sorted(filter(None, known))
-    alike = [each for each in names if ("/" in each) == ("/" in name)] or names
+    alike = [other for other in names if ("/" in other) == ("/" in name)] or names
     hint = " ".join(filter(None, [did_you_mean(name, names), f"the models are {quoted(alike)}"]))
     return InvalidValueError(
         f'--stand-in: no model of this run has this name, got "{name}"; {hint}'

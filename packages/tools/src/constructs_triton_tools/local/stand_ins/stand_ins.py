@@ -95,7 +95,7 @@ def why_unsupported(config: Any | None) -> str | None:
     if (
         given.batch_input
         or given.batch_output
-        or any(each.allow_ragged_batch for each in given.input)
+        or any(tensor.allow_ragged_batch for tensor in given.input)
     ):
         return "has ragged batches (allow_ragged_batch, batch_input or batch_output)"
     return None

@@ -22,7 +22,7 @@ def complete(config: Config, inputs: Sequence[TensorInfo], outputs: Sequence[Ten
     """Set ``max_batch_size``, ``dynamic_batching``,
     and all inputs or outputs if none is written.
     """
-    is_batchable = all(each.shape[:1] == (-1,) for each in (*inputs, *outputs))
+    is_batchable = all(tensor.shape[:1] == (-1,) for tensor in (*inputs, *outputs))
     if config["max_batch_size"] and not is_batchable:
         raise ValueError(
             f"autofill failed for model '{config['name']}': model does not support batching while "
@@ -32,8 +32,8 @@ def complete(config: Config, inputs: Sequence[TensorInfo], outputs: Sequence[Ten
         config["max_batch_size"] = config["max_batch_size"] or DEFAULT_MAX_BATCH_SIZE
         if config["max_batch_size"] > 1 and not any(name in config for name in _SCHEDULERS):
             config["dynamic_batching"] = {}
-    config["input"] = config["input"] or [_written(each, is_batchable) for each in inputs]
-    config["output"] = config["output"] or [_written(each, is_batchable) for each in outputs]
+    config["input"] = config["input"] or [_written(tensor, is_batchable) for tensor in inputs]
+    config["output"] = config["output"] or [_written(tensor, is_batchable) for tensor in outputs]
 
 
 def _written(tensor: TensorInfo, is_batched: bool) -> Config:

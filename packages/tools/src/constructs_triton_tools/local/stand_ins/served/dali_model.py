@@ -45,7 +45,7 @@ class TritonPythonModel(StandIn):
     def run(self, inputs: Arrays, outputs: Sequence[str]) -> Arrays:
         for name, array in inputs.items():
             self._pipeline.feed_input(name, list(array) if self.is_batched else [array])
-        names = [each["name"] for each in self.config["output"]]
+        names = [tensor["name"] for tensor in self.config["output"]]
         found = dict(zip(names, self._pipeline.run()))
         return {name: self._array(found[name]) for name in outputs}
 

@@ -67,10 +67,10 @@ def count_inputs(config: Config) -> int:
     """
     sequences = config.get("sequence_batching", {})
     controls = sum(
-        len({each["kind"] for each in control["control"]})
+        len({entry["kind"] for entry in control["control"]})
         for control in sequences.get("control_input", [])
     )
-    required = sum(1 for each in config["input"] if not each.get("optional"))
+    required = sum(1 for tensor in config["input"] if not tensor.get("optional"))
     return (
         required + len(config.get("batch_input", [])) + controls + len(sequences.get("state", []))
     )

@@ -43,8 +43,8 @@ def check_inputs(
 
 def check_outputs(config: Config, outputs: Sequence[TensorInfo]) -> None:
     """Raise ``ValueError`` if the configuration's outputs do not fit. Outputs may be left out."""
-    known = {each.name: each for each in outputs}
-    computed = {name for each in config.get("batch_output", []) for name in each["target_name"]}
+    known = {output.name: output for output in outputs}
+    computed = {name for entry in config.get("batch_output", []) for name in entry["target_name"]}
     for tensor in config["output"]:
         found = _find(tensor, known, "output")
         _check_type(config["name"], tensor, found, "output")
@@ -71,8 +71,8 @@ def _check_controls(config: Config, known: Dict[str, TensorInfo]) -> None:
                 f"unable to load model '{config['name']}', sequence control '{found.name}' must "
                 f"have shape [1], model provides {list(shape)}"
             )
-        for each in control["control"]:
-            wanted = _control_type(each)
+        for entry in control["control"]:
+            wanted = _control_type(entry)
             if wanted != found.data_type:
                 raise ValueError(
                     f"unable to load model '{config['name']}', configuration expects datatype "

@@ -62,11 +62,11 @@ class TritonPythonModel(StandIn):
         check_inputs(self.config, inputs, _signature(session.get_overridable_initializers()))
         check_outputs(self.config, outputs)
         self._session = session
-        self._scalar_inputs = {each.name for each in inputs if not each.shape}
+        self._scalar_inputs = {tensor.name for tensor in inputs if not tensor.shape}
         self._scalar_outputs = {
             tensor["name"]: dims_of(tensor)
             for tensor in self.config["output"]
-            if any(each.name == tensor["name"] and not each.shape for each in outputs)
+            if any(output.name == tensor["name"] and not output.shape for output in outputs)
         }
 
     def run(self, inputs: Arrays, outputs: Sequence[str]) -> Arrays:
@@ -135,9 +135,9 @@ def _check_accelerators(config: Config) -> None:
     OpenVINO itself is not used, and those for GPUs are ignored.
     """
     accelerators = config.get("optimization", {}).get("execution_accelerators", {})
-    for each in accelerators.get("cpu_execution_accelerator", []):
-        if each["name"] != "openvino":
-            raise ValueError(f"unknown Execution Accelerator '{each['name']}' is requested")
+    for accelerator in accelerators.get("cpu_execution_accelerator", []):
+        if accelerator["name"] != "openvino":
+            raise ValueError(f"unknown Execution Accelerator '{accelerator['name']}' is requested")
 
 
 def _level(config: Config, levels: Any) -> Any:
@@ -147,7 +147,7 @@ def _level(config: Config, levels: Any) -> Any:
 
 
 def _signature(tensors: Sequence[Any]) -> List[TensorInfo]:
-    return [TensorInfo(each.name, _data_type(each), _shape(each)) for each in tensors]
+    return [TensorInfo(tensor.name, _data_type(tensor), _shape(tensor)) for tensor in tensors]
 
 
 def _data_type(tensor: Any) -> str:
@@ -166,7 +166,9 @@ def _shape(tensor: Any) -> Any:
 
 def _strings(array: Array) -> Array:
     """Return bytes as ``str``, which the runtime's Python package takes. They must be UTF-8."""
-    decoded = [each if isinstance(each, str) else each.decode() for each in array.ravel()]
+    decoded = [
+        element if isinstance(element, str) else element.decode() for element in array.ravel()
+    ]
     return np.array(decoded, dtype=np.object_).reshape(array.shape)
 
 

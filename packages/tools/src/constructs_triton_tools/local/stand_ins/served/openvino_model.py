@@ -56,7 +56,7 @@ class TritonPythonModel(StandIn):
             is_batched = config["max_batch_size"] > 0
             for side, tensors in (("input", model.inputs), ("output", model.outputs)):
                 config[side] = config[side] or [
-                    _written(each, is_batched) for each in _signature(tensors)
+                    _written(tensor, is_batched) for tensor in _signature(tensors)
                 ]
         return auto_complete_model_config
 
@@ -74,10 +74,12 @@ class TritonPythonModel(StandIn):
         _check_names(self.config, "output", outputs)
         if (parameter(self.config, "RESHAPE_IO_LAYERS") or "").lower() == "yes":
             batch = [-1] if self.is_batched else []
-            model.reshape({each["name"]: [*batch, *dims_of(each)] for each in self.config["input"]})
+            model.reshape(
+                {tensor["name"]: [*batch, *dims_of(tensor)] for tensor in self.config["input"]}
+            )
         self._compiled = openvino.Core().compile_model(model, "CPU", _properties(self.config))
         self._types = {
-            each.any_name: each.element_type.to_dtype() for each in self._compiled.inputs
+            tensor.any_name: tensor.element_type.to_dtype() for tensor in self._compiled.inputs
         }
 
     def run(self, inputs: Arrays, outputs: Sequence[str]) -> Arrays:
@@ -86,8 +88,8 @@ class TritonPythonModel(StandIn):
         }
         found = self._compiled(feeds)
         types = {
-            each["name"]: pb_utils.triton_string_to_numpy(each["data_type"])
-            for each in self.config["output"]
+            tensor["name"]: pb_utils.triton_string_to_numpy(tensor["data_type"])
+            for tensor in self.config["output"]
         }
         return {name: np.array(found[name], dtype=types[name]) for name in outputs}
 
@@ -102,8 +104,8 @@ def _read(path: str) -> Any:
 
 def _signature(tensors: Sequence[Any]) -> List[TensorInfo]:
     return [
-        TensorInfo(each.any_name, _data_type(each), _shape(each.get_partial_shape()))
-        for each in tensors
+        TensorInfo(tensor.any_name, _data_type(tensor), _shape(tensor.get_partial_shape()))
+        for tensor in tensors
     ]
 
 
@@ -124,11 +126,11 @@ def _written(tensor: TensorInfo, is_batched: bool) -> Config:
 
 
 def _check_names(config: Config, side: str, tensors: Sequence[TensorInfo]) -> None:
-    names = [each.name for each in tensors]
-    for each in config[side]:
-        if each["name"] not in names:
+    names = [tensor.name for tensor in tensors]
+    for declared in config[side]:
+        if declared["name"] not in names:
             raise ValueError(
-                f"model '{config['name']}', unexpected inference {side} '{each['name']}', "
+                f"model '{config['name']}', unexpected inference {side} '{declared['name']}', "
                 f"allowed {side}s are: {', '.join(names)}"
             )
 

@@ -48,7 +48,7 @@ class TritonPythonModel(StandIn):
             self._module = torch.jit.load(model_file, map_location="cpu").eval()
         except RuntimeError as error:
             raise ValueError(f"failed to load model '{self.config['name']}': {error}") from None
-        arguments = [each.name for each in self._module.forward.schema.arguments[1:]]
+        arguments = [argument.name for argument in self._module.forward.schema.arguments[1:]]
         self._is_dictionary = _takes_dictionary(self._module)
         if not self._is_dictionary and count_inputs(self.config) != len(arguments):
             raise ValueError(
@@ -56,7 +56,7 @@ class TritonPythonModel(StandIn):
                 f"{count_inputs(self.config)} inputs, model provides {len(arguments)}"
             )
         self._input_positions = _input_positions(self._input_names(), arguments)
-        self._output_positions = _positions([each["name"] for each in self.config["output"]])
+        self._output_positions = _positions([tensor["name"] for tensor in self.config["output"]])
 
     def run(self, inputs: Arrays, outputs: Sequence[str]) -> Arrays:
         import torch
@@ -105,7 +105,7 @@ class TritonPythonModel(StandIn):
 
     def _input_names(self) -> List[str]:
         controls = self.config.get("sequence_batching", {}).get("control_input", [])
-        return [each["name"] for each in (*self.config["input"], *controls)]
+        return [tensor["name"] for tensor in (*self.config["input"], *controls)]
 
     def _output(self, name: str, values: Sequence[Any]) -> Array:
         position = self._output_positions[name]
@@ -116,9 +116,11 @@ class TritonPythonModel(StandIn):
             )
         value = values[position]
         if isinstance(value, list):
-            return np.array([each.encode() for each in value], dtype=np.object_)
+            return np.array([element.encode() for element in value], dtype=np.object_)
         array: Array = value.detach().cpu().contiguous().numpy()
-        wanted = next(each["data_type"] for each in self.config["output"] if each["name"] == name)
+        wanted = next(
+            tensor["data_type"] for tensor in self.config["output"] if tensor["name"] == name
+        )
         if array.dtype != np.dtype(_TYPES[wanted]):
             raise ValueError(
                 f"unexpected datatype {array.dtype} for inference "
@@ -160,6 +162,8 @@ def _tensor(array: Array) -> Any:
     import torch
 
     if array.dtype == np.object_:
-        return [each if isinstance(each, str) else each.decode() for each in array.ravel()]
+        return [
+            element if isinstance(element, str) else element.decode() for element in array.ravel()
+        ]
     # PyTorch warns about an array that cannot be written.
     return torch.from_numpy(array if array.flags.writeable else array.copy())

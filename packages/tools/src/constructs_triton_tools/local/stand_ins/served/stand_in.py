@@ -52,7 +52,8 @@ class StandIn:
 
     def execute(self, requests: Sequence[Any]) -> List[Any]:
         inputs = [
-            {each.name(): each.as_numpy() for each in request.inputs()} for request in requests
+            {tensor.name(): tensor.as_numpy() for tensor in request.inputs()}
+            for request in requests
         ]
         responses: List[Any] = []
         for size in _batch_sizes(inputs) if self.is_batched else [1] * len(requests):
