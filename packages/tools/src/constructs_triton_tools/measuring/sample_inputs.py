@@ -111,7 +111,9 @@ def _folder(repository: ModelRepository, model: str | None, likely: Sequence[str
     top_level = repository.top_level_models()
     found = [model] if model else [name for name in likely if name in repository.models]
     if not model and not repository.models:
-        below = sorted({str(each.parents[1]) for each in repository.path.glob("*/*/config.pbtxt")})
+        below = sorted(
+            {str(config.parents[1]) for config in repository.path.glob("*/*/config.pbtxt")}
+        )
         fix = f"set it to a folder of models{f', such as {quoted(below)}' if below else ''}"
         raise InvalidValueError(f"--repository: {repository.path} contains no model; {fix}")
     if not found and len(top_level) != 1:

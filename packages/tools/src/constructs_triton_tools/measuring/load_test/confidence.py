@@ -32,7 +32,7 @@ def probability_of_at_most(count: int, requests: int, share: float) -> float:
         return 1.0
     if share >= 1:
         return 0.0
-    terms = (_log_probability(each, requests, share) for each in range(count + 1))
+    terms = (_log_probability(number, requests, share) for number in range(count + 1))
     return min(1.0, sum(map(exp, terms)))
 
 
@@ -95,7 +95,7 @@ def least_requests(percentile: float, *, error: float = 0.05) -> int:
     share = min(0.99, 2 * (1 - percentile / 100))
     requests = range(1, _MOST_REQUESTS)
     return next(
-        each
-        for each in requests
-        if probability_of_at_most(allowed_over(each, percentile), each, share) <= error
+        count
+        for count in requests
+        if probability_of_at_most(allowed_over(count, percentile), count, share) <= error
     )

@@ -171,21 +171,21 @@ class HeldSteps:
     def of(cls, steps: Iterable[StepResult]) -> HeldSteps:
         """Select them from all steps of a test, in the order in which they were measured."""
         measured = list(steps)
-        held_steps = [each for each in measured if each.verdict is Verdict.HELD]
+        held_steps = [step for step in measured if step.verdict is Verdict.HELD]
         missed = sorted(
-            (each for each in measured if each.verdict is Verdict.NOT_HELD),
-            key=lambda each: each.rate,
+            (step for step in measured if step.verdict is Verdict.NOT_HELD),
+            key=lambda step: step.rate,
         )
         disturbed = _find_disturbed(held_steps, missed)
-        lowest_missed = min((each.rate for each in missed[len(disturbed) :]), default=inf)
+        lowest_missed = min((step.rate for step in missed[len(disturbed) :]), default=inf)
         held: dict[float, StepResult] = {}
-        for each in held_steps:
-            if each.rate < lowest_missed and each.seconds >= getattr(
-                held.get(each.rate), "seconds", 0
+        for step in held_steps:
+            if step.rate < lowest_missed and step.seconds >= getattr(
+                held.get(step.rate), "seconds", 0
             ):
-                held[each.rate] = each
+                held[step.rate] = step
         highest = max(held, default=0.0)
-        voids = (each.rate for each in measured if each.verdict is Verdict.VOID)
+        voids = (step.rate for step in measured if step.verdict is Verdict.VOID)
         is_void_above = any(highest < rate < lowest_missed for rate in voids)
         is_found = lowest_missed < inf and not is_void_above
         reason = "" if is_found else GENERATOR_WAS_BUSY if is_void_above else NO_HIGHER_RATE
@@ -197,10 +197,10 @@ def _find_disturbed(held: Sequence[StepResult], missed: Sequence[StepResult]) ->
     at or above whose rates more time was held.
     """
     disturbed: list[StepResult] = []
-    for rate, group in groupby(missed, key=lambda each: each.rate):
+    for rate, group in groupby(missed, key=lambda step: step.rate):
         steps = list(group)
-        held_seconds = sum(each.seconds for each in held if each.rate >= rate)
-        if held_seconds <= sum(each.seconds for each in steps):
+        held_seconds = sum(step.seconds for step in held if step.rate >= rate)
+        if held_seconds <= sum(step.seconds for step in steps):
             break
         disturbed += steps
     return disturbed

@@ -218,13 +218,13 @@ def evaluate(
     good = [sample for sample in samples if sample.is_good]
     failed = [sample for sample in samples if not sample.is_good and not sample.is_closed]
     latencies = sorted(sample.latency for sample in good)
-    seconds = max((each.seconds for each in recordings), default=0.0) or settings.seconds
+    seconds = max((recording.seconds for recording in recordings), default=0.0) or settings.seconds
     values: dict[str, Any] = {
         "errors": len(failed),
         "shed": sum(recording.shed for recording in recordings),
         "latency_ms": percentile_ms(latencies, limits.percentile),
         "service_ms": percentile_ms(
-            sorted(each.latency - each.late for each in good), limits.percentile
+            sorted(sample.latency - sample.late for sample in good), limits.percentile
         ),
         "late_p99_ms": percentile_ms(sorted(sample.late for sample in samples), 99),
         "cpu": round(max((recording.cpu for recording in recordings), default=0.0), 3),
@@ -235,7 +235,7 @@ def evaluate(
     )
     requests = len(samples) + values["shed"]
     over = (
-        sum(1000 * each > limits.latency_ms for each in latencies)
+        sum(1000 * latency > limits.latency_ms for latency in latencies)
         + values["errors"]
         + values["shed"]
     )
@@ -247,7 +247,9 @@ def evaluate(
         p50_ms=percentile_ms(latencies, 50),
         p99_ms=percentile_ms(latencies, 99) if len(latencies) >= REQUESTS_FOR_P99 else None,
         statuses=dict(Counter(sample.status for sample in failed)),
-        first_error=next((each.first_error for each in recordings if each.first_error), ""),
+        first_error=next(
+            (recording.first_error for recording in recordings if recording.first_error), ""
+        ),
         verdict=verdict,
         reason=reason,
         by_concurrency=settings.by_concurrency,
@@ -255,7 +257,7 @@ def evaluate(
         confidence=None
         if limits.stream or values["errors"] or values["shed"]
         else _confidence(verdict, over, requests, limits.percentile),
-        latencies_ms=array("d", (1000 * each for each in latencies)),
+        latencies_ms=array("d", (1000 * latency for latency in latencies)),
         **values,
     )
 

@@ -114,20 +114,22 @@ def compute_figures(
 
     ``concurrency`` is the planned number of streams at a time; ``None`` computes it.
     """
-    samples = [each for recording in recordings for each in recording.samples if each.stream]
-    seen = [each for each in samples if each.is_good or each.is_closed]
-    times = [each.stream for each in seen if each.stream]
+    samples = [sample for recording in recordings for sample in recording.samples if sample.stream]
+    seen = [sample for sample in samples if sample.is_good or sample.is_closed]
+    times = [sample.stream for sample in seen if sample.stream]
     counted = [
-        each.is_counted for each in times if each.events and (each.is_counted or not each.is_closed)
+        stream.is_counted
+        for stream in times
+        if stream.events and (stream.is_counted or not stream.is_closed)
     ]
     in_tokens = bool(counted) and all(counted)
-    between = sorted(_present(each.between(in_tokens=in_tokens) for each in times))
+    between = sorted(_present(stream.between(in_tokens=in_tokens) for stream in times))
     first = sorted(_first_tokens(seen, limits))
-    second = sorted(_present(_second_token(each) for each in times))
-    arrived = sum(each.tokens if in_tokens else each.events for each in recordings)
-    good = sum(limits.are_met(each, in_tokens=in_tokens) for each in samples)
+    second = sorted(_present(_second_token(stream) for stream in times))
+    arrived = sum(recording.tokens if in_tokens else recording.events for recording in recordings)
+    good = sum(limits.are_met(sample, in_tokens=in_tokens) for sample in samples)
     speeds = [1 / each for each in between if each]
-    open_streams = sum(each.latency for each in samples) / seconds
+    open_streams = sum(sample.latency for sample in samples) / seconds
     return StreamFigures(
         unit=TOKENS if in_tokens else EVENTS,
         first_token_ms=percentile_ms(first, percentile),
@@ -140,7 +142,7 @@ def compute_figures(
         tokens_per_second_per_user=round(sum(speeds) / len(speeds), 2) if speeds else 0.0,
         goodput_per_second=round(good / seconds, 3),
         concurrency=round(open_streams if concurrency is None else concurrency, 2),
-        closed=sum(each.is_closed for each in samples),
+        closed=sum(sample.is_closed for sample in samples),
     )
 
 

@@ -90,7 +90,10 @@ def _describe_variants(transport: SageMakerTransport, name: str) -> list[dict[st
         service="sagemaker",
         EndpointConfigName=endpoint["EndpointConfigName"],
     )
-    types = {each["VariantName"]: each.get("InstanceType") for each in config["ProductionVariants"]}
+    types = {
+        variant["VariantName"]: variant.get("InstanceType")
+        for variant in config["ProductionVariants"]
+    }
     return [
         {**variant, "InstanceType": types.get(variant["VariantName"]) or _only_type(variant)}
         for variant in endpoint.get("ProductionVariants", ())
@@ -98,9 +101,9 @@ def _describe_variants(transport: SageMakerTransport, name: str) -> list[dict[st
 
 
 def _only(variants: list[dict[str, Any]], name: str | None) -> list[dict[str, Any]]:
-    found = [each for each in variants if name in (None, each["VariantName"])]
+    found = [variant for variant in variants if name in (None, variant["VariantName"])]
     if not found and variants:
-        names = [each["VariantName"] for each in variants]
+        names = [variant["VariantName"] for variant in variants]
         hint = did_you_mean(name or "", names, f"the variants are {', '.join(names)}")
         raise InvalidValueError(f"--target-variant: the endpoint has no variant {name!r}; {hint}")
     return found
@@ -111,9 +114,9 @@ def _only_type(variant: dict[str, Any]) -> str | None:
     ``None`` if they are mixed.
     """
     running = [
-        each["InstanceType"]
-        for each in variant.get("InstancePools", ())
-        if each["CurrentInstanceCount"]
+        pool["InstanceType"]
+        for pool in variant.get("InstancePools", ())
+        if pool["CurrentInstanceCount"]
     ]
     return running[0] if len(running) == 1 else None
 

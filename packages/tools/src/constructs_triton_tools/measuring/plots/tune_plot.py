@@ -47,7 +47,7 @@ def plot_tuning(result: TuneResult, path: str | PathLike[str]) -> None:
 def _finalists(result: TuneResult) -> list[Candidate]:
     """The candidates that were compared, the present configuration first."""
     compared = result.rounds[0] if result.rounds else dict.fromkeys([result.present, result.best])
-    return sorted(compared, key=lambda each: each != result.present)
+    return sorted(compared, key=lambda candidate: candidate != result.present)
 
 
 def _label(candidate: Candidate, result: TuneResult) -> str:
@@ -69,7 +69,7 @@ def _draw_comparison(axes: Axes, result: TuneResult) -> None:
     for place, candidate in enumerate(candidates):
         rate = result.rate(candidate)
         axes.bar(place, rate, width=0.55, color=_color(candidate, result), alpha=0.85)
-        found = [each[candidate] for each in result.rounds]
+        found = [rates[candidate] for rates in result.rounds]
         axes.scatter([place] * len(found), found, s=22, color="#333333", zorder=3)
         comparison = result.comparisons.get(candidate)
         if comparison is not None:
@@ -93,9 +93,9 @@ def _draw_latency(axes: Axes, result: TuneResult) -> None:
     order = sorted({step.candidate for step in steps}, key=lambda each: each in _finalists(result))
     for candidate in order:
         points = sorted(
-            (each.result.rate, each.result.latency_ms)
-            for each in steps
-            if each.candidate == candidate
+            (step.result.rate, step.result.latency_ms)
+            for step in steps
+            if step.candidate == candidate
         )
         label = _label(candidate, result) if candidate in _finalists(result) else "_other"
         x, y = zip(*points, strict=True)

@@ -47,7 +47,9 @@ _IN_FLIGHT, _LEAST_IN_FLIGHT = 4, 32
 _ALONE = 10
 #: Fields of a step that the journal keeps; tune measures no streams.
 _KEPT = tuple(
-    each.name for each in fields(StepResult) if each.name not in ("stream", "latencies_ms")
+    declared.name
+    for declared in fields(StepResult)
+    if declared.name not in ("stream", "latencies_ms")
 )
 
 
@@ -220,7 +222,7 @@ class MissDetector:
             return recording.shed > 0
         self.checked = count
         limit = self.limits.latency_ms / 1000
-        over = sum(not each.is_good or each.latency > limit for each in recording.samples)
+        over = sum(not sample.is_good or sample.latency > limit for sample in recording.samples)
         return decide(over, count, self.limits.percentile) is Decision.NOT_HELD
 
 

@@ -92,7 +92,9 @@ def compare_repositories(
     chosen = complete("compare_repositories()", options, ComparisonOptions)
     local = part_of(chosen, LocalRunOptions)
     check_range("rounds", rounds, _ROUNDS)
-    found, second_found = (ModelRepository.from_directory(each) for each in (first, second))
+    found, second_found = (
+        ModelRepository.from_directory(directory) for directory in (first, second)
+    )
     name = model or find_only_model(found)
     second_found.model(name)
     first_placed, second_placed = map(with_environments, (found, second_found))
@@ -103,7 +105,7 @@ def compare_repositories(
         for each in (repository, repository.second):
             check_backends(each, local, accept_stand_in=chosen["accept_stand_in"])
         drawn = requests or draw_requests(found, name, chosen["seed"], {})
-        invocations = [encode_inputs(each) for each in drawn]
+        invocations = [encode_inputs(request) for request in drawn]
         servers = CandidateServers(
             repository, invocations, folder / "running", local, read_machine()
         )
@@ -136,7 +138,7 @@ def _compare(bench: Bench, rounds: int, step_seconds: float) -> Comparison:
             seed=bench.seed,
         )
     )
-    return compare_rounds([each[_FIRST] for each in found], [each[_SECOND] for each in found])
+    return compare_rounds([rates[_FIRST] for rates in found], [rates[_SECOND] for rates in found])
 
 
 def _estimate(bench: Bench, candidate: Candidate, first_rate: float, step_seconds: float) -> float:

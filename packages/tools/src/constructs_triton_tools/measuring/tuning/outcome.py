@@ -150,7 +150,7 @@ class TuneResult:
 
     def _keep(self, rate: str, limit: str) -> str:
         if not self.is_measured:
-            held = [each.result.rate for each in self.steps if each.result.verdict is Verdict.HELD]
+            held = [step.result.rate for step in self.steps if step.result.verdict is Verdict.HELD]
             so_far = (
                 f"it held {_number(max(held))} requests per second" if held else "it held no rate"
             )
@@ -169,13 +169,15 @@ class TuneResult:
                 "raise the budget of time."
             )
         others = [
-            each for each in self.comparisons.values() if each.verdict != ComparisonVerdict.SLOWER
+            comparison
+            for comparison in self.comparisons.values()
+            if comparison.verdict != ComparisonVerdict.SLOWER
         ]
         if not others:
             return (
                 f"Keep your configuration: it holds {rate}, and nothing that was tried holds more."
             )
-        best = max(others, key=lambda each: each.ratio)
+        best = max(others, key=lambda comparison: comparison.ratio)
         return (
             f"Keep your configuration: it holds {rate}. The best other one is not distinguishable "
             f"from it: {_number(best.ratio)} times {_interval(best)}."
@@ -218,7 +220,7 @@ def choose(
         for candidate, comparison in comparisons.items()
         if comparison.verdict is ComparisonVerdict.FASTER and comparison.ratio >= _NEARLY_BEST * top
     ]
-    return min(good, key=lambda each: each.complexity, default=present)
+    return min(good, key=lambda candidate: candidate.complexity, default=present)
 
 
 def find_notes(

@@ -139,15 +139,17 @@ def find_spaces(
     folders = [found.models[name] for name in found.closure(model)]
     searched = [folder for folder in folders if not folder.is_ensemble]
     present = Candidate(
-        tuple((each.name, read_settings(each, gpus, parameters)) for each in searched)
+        tuple((folder.name, read_settings(folder, gpus, parameters)) for folder in searched)
     )
     least = _batches_of_ensembles(folders)
     spaces = {
-        each.name: replace(
-            find_space(each, latency_ms, cpus=machine.cpus, gpu_count=gpus, parameters=parameters),
-            least_batch=least.get(each.name, 1),
+        folder.name: replace(
+            find_space(
+                folder, latency_ms, cpus=machine.cpus, gpu_count=gpus, parameters=parameters
+            ),
+            least_batch=least.get(folder.name, 1),
         )
-        for each in searched
+        for folder in searched
     }
     return TunedRepository(with_environments(found), model, present, own=found), spaces
 

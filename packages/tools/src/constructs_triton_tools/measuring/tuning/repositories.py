@@ -47,7 +47,9 @@ class TunedRepository:
     def calls(self) -> dict[str, tuple[str, ...]]:
         """What is declared of the calls of these models, for a copy of them."""
         declared = self.repository.composition.calls
-        return {each.name: declared[each.name] for each in self.folders if each.name in declared}
+        return {
+            folder.name: declared[folder.name] for folder in self.folders if folder.name in declared
+        }
 
     def digest(self) -> str:
         """Return a digest of the files of these models."""
@@ -93,7 +95,7 @@ class TunedRepository:
             dict(self.present.models),
             self.own or self.repository,
         )
-        names = (each.name for each in self.folders)
+        names = (folder.name for folder in self.folders)
         return [own.models[name] for name in names if models.get(name) != present.get(name)]
 
     def config(self, folder: ModelFolder, settings: ModelSettings) -> Any:

@@ -107,12 +107,12 @@ def _confirmed(result: TuneResult, candidate: Candidate) -> list[StepResult]:
     """
     rate = result.rate(candidate)
     steps = [step.result for step in result.steps if step.candidate == candidate]
-    held = [each for each in steps if each.verdict is Verdict.HELD and each.rate <= rate * 1.001]
+    held = [step for step in steps if step.verdict is Verdict.HELD and step.rate <= rate * 1.001]
     if not held:
         return []
-    best = max(held, key=lambda each: (each.rate, each.seconds))
-    missed = [each for each in steps if each.verdict is Verdict.NOT_HELD and each.rate > best.rate]
-    return [best, *sorted(missed, key=lambda each: each.rate)[:1]]
+    best = max(held, key=lambda step: (step.rate, step.seconds))
+    missed = [step for step in steps if step.verdict is Verdict.NOT_HELD and step.rate > best.rate]
+    return [best, *sorted(missed, key=lambda step: step.rate)[:1]]
 
 
 # --- the report -----------------------------------------------------------------------------------
@@ -138,8 +138,8 @@ def _changes(result: TuneResult, repository: TunedRepository) -> list[str]:
     lines = []
     for folder in repository.changed(result.best):
         before, after = (
-            format_model_config(repository.config(folder, each[folder.name])).splitlines()
-            for each in (result.present, result.best)
+            format_model_config(repository.config(folder, candidate[folder.name])).splitlines()
+            for candidate in (result.present, result.best)
         )
         name = f"{folder.name}/{CONFIG_FILE}"
         diff = unified_diff(before, after, f"present/{name}", f"tuned/{name}", n=1, lineterm="")
@@ -194,8 +194,8 @@ def _times(result: TuneResult) -> list[str]:
     """
     rows = [
         row
-        for each in dict.fromkeys([result.present, result.best])
-        for row in _time_rows(each, result)
+        for candidate in dict.fromkeys([result.present, result.best])
+        for row in _time_rows(candidate, result)
     ]
     if not rows:
         return []

@@ -31,7 +31,9 @@ def choose_finalists(race: Race) -> list[Candidate]:
         if trial.outcome in (Outcome.BEST, Outcome.PRESENT) and trial.rate > _NEAR_BEST * race.rate
     ]
     simplest = min(
-        (trial.candidate for trial in good), key=lambda each: each.complexity, default=race.best
+        (trial.candidate for trial in good),
+        key=lambda candidate: candidate.complexity,
+        default=race.best,
     )
     return list(dict.fromkeys([race.present, race.best, simplest]))
 

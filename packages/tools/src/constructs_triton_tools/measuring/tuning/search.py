@@ -143,7 +143,7 @@ class Tuning:
         drawn = requests or draw_requests(
             found, self.model, options["seed"], options.get("shapes", {})
         )
-        self.requests = [encode_inputs(each) for each in drawn]
+        self.requests = [encode_inputs(request) for request in drawn]
         kind = "requests of your own" if requests else f"random requests (seed {options['seed']})"
         #: What the search is measured with.
         self.facts = Facts(
@@ -243,7 +243,7 @@ class Tuning:
         steps = [step.models for step in bench.steps if step.candidate == race.best]
 
         def queue(name: str) -> float:
-            return max((each.get(name, {}).get("queue_ms", 0.0) for each in steps), default=0.0)
+            return max((models.get(name, {}).get("queue_ms", 0.0) for models in steps), default=0.0)
 
         return sorted(self.spaces, key=queue, reverse=True)
 
@@ -263,7 +263,7 @@ class Tuning:
         watcher.on_compare(finalists, count)
         for found in measure_rounds(
             bench.measure,
-            {each: race.trials[each].rate for each in finalists},
+            {finalist: race.trials[finalist].rate for finalist in finalists},
             latency_ms=self.limits.latency_ms,
             seconds=seconds,
             rounds=count,

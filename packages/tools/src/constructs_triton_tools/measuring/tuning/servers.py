@@ -37,12 +37,12 @@ class RunningCandidate:
         """
         before = self._statistics()
         yield
-        for each in statistics_since(self._statistics(), before):
-            if each.success.count:
-                found[each.name] = {
-                    "queue_ms": round(each.queue.mean_ms, 3),
-                    "compute_ms": round(each.mean_compute_ms, 3),
-                    "batch": round(each.mean_batch_size, 2),
+        for model in statistics_since(self._statistics(), before):
+            if model.success.count:
+                found[model.name] = {
+                    "queue_ms": round(model.queue.mean_ms, 3),
+                    "compute_ms": round(model.mean_compute_ms, 3),
+                    "batch": round(model.mean_batch_size, 2),
                 }
 
     def _statistics(self) -> tuple[ModelStatistics, ...]:
@@ -52,7 +52,10 @@ class RunningCandidate:
         except LocalEndpointError:
             return ()
         return tuple(
-            each for variants in servers.values() for models in variants.values() for each in models
+            model
+            for variants in servers.values()
+            for models in variants.values()
+            for model in models
         )
 
 
