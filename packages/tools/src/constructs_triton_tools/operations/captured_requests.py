@@ -204,12 +204,12 @@ def _variant(name: str) -> str:
 
 def _objects(reader: AwsReader, source: str, since: datetime | None) -> Iterator[tuple[str, Read]]:
     bucket, _, prefix = source.removeprefix("s3://").partition("/")
-    for each in reader.members("s3", "list_objects_v2", "Contents", Bucket=bucket, Prefix=prefix):
+    for listed in reader.members("s3", "list_objects_v2", "Contents", Bucket=bucket, Prefix=prefix):
         # An object is written after its requests, so an older one has none of those that are asked
         # for.
-        if each["Key"].endswith(_SUFFIX) and (since is None or each["LastModified"] >= since):
-            body = reader.require("s3", "get_object", Bucket=bucket, Key=each["Key"])["Body"]
-            yield f"s3://{bucket}/{each['Key']}", body.read
+        if listed["Key"].endswith(_SUFFIX) and (since is None or listed["LastModified"] >= since):
+            body = reader.require("s3", "get_object", Bucket=bucket, Key=listed["Key"])["Body"]
+            yield f"s3://{bucket}/{listed['Key']}", body.read
 
 
 def _local_files(path: Path) -> Iterator[tuple[str, Read]]:

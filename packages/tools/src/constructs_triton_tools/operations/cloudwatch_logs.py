@@ -87,13 +87,13 @@ def read_logs(
     start = int((datetime.now(UTC) - since).timestamp() * 1000)
     seen: set[str] = set()
     while True:
-        fresh = [each for each in _events(reader, request, start) if each["eventId"] not in seen]
+        fresh = [event for event in _events(reader, request, start) if event["eventId"] not in seen]
         yield from _lines(fresh, errors_only)
         if not follow:
             return
         # The next request starts at the last line, so it returns that line again.
-        newest = max((each["timestamp"] for each in fresh), default=start)
-        seen = {each["eventId"] for each in fresh if each["timestamp"] == newest} | (
+        newest = max((event["timestamp"] for event in fresh), default=start)
+        seen = {event["eventId"] for event in fresh if event["timestamp"] == newest} | (
             seen if newest == start else set()
         )
         start = newest
@@ -141,7 +141,7 @@ def read_streams(
         return {}
     if answer is None:
         return None
-    names = [each["logStreamName"] for each in answer["logStreams"]]
+    names = [stream["logStreamName"] for stream in answer["logStreams"]]
     first = {} if since is None else {"startTime": int(since.timestamp() * 1000)}
     return {
         name: _last_lines(reader, group, name, first)
@@ -162,7 +162,7 @@ def _last_lines(
         limit=_STREAM_LINES,
         **first,
     )
-    return [_line(each, stream) for each in answer.get("events", [])]
+    return [_line(event, stream) for event in answer.get("events", [])]
 
 
 def _line(event: dict[str, Any], stream: str) -> LogLine:

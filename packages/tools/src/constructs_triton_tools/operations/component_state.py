@@ -44,12 +44,12 @@ def read_components(reader: NotingReader, endpoint_name: str) -> Iterator[Compon
         "InferenceComponents",
         EndpointNameEquals=endpoint_name,
     )
-    for each in listed:
-        name = each["InferenceComponentName"]
+    for component in listed:
+        name = component["InferenceComponentName"]
         details = reader.read(
             "sagemaker", "describe_inference_component", InferenceComponentName=name
         )
-        yield _state(name, {**each, **details})
+        yield _state(name, {**component, **details})
 
 
 def specifications_of(component: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -61,7 +61,11 @@ def specifications_of(component: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _state(name: str, found: Mapping[str, Any]) -> ComponentState:
     copies = found.get("RuntimeConfig", {})
-    models = [each["ModelName"] for each in specifications_of(found) if "ModelName" in each]
+    models = [
+        specification["ModelName"]
+        for specification in specifications_of(found)
+        if "ModelName" in specification
+    ]
     return ComponentState(
         name=name,
         status=found.get("InferenceComponentStatus", "unknown"),

@@ -96,7 +96,7 @@ def diagnose(messages: Iterable[Message]) -> list[Diagnosis]:
         diagnosis = recognize(message)
         if diagnosis is not None:
             found.setdefault(diagnosis.id, diagnosis)
-    ordered = sorted(found.values(), key=lambda each: each.rank)
+    ordered = sorted(found.values(), key=lambda failure: failure.rank)
     return ordered if ordered and ordered[0].rank is not Rank.NOTE else []
 
 
@@ -233,7 +233,7 @@ def format_diagnoses(diagnoses: Iterable[Diagnosis]) -> str:
     if first.keywords:
         lines.append(f"  see: {', '.join(first.keywords)}")
     lines += [f"  or: {cause}" for cause in first.other_causes]
-    lines += [f"also: {each.cause} [{each.id}]; {each.fix}" for each in others]
+    lines += [f"also: {other.cause} [{other.id}]; {other.fix}" for other in others]
     return "\n".join(lines)
 
 

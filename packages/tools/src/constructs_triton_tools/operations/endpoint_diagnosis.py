@@ -69,7 +69,7 @@ class EndpointDiagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as values that JSON can hold."""
-        return {**asdict(self), "diagnoses": [each.to_dict() for each in self.diagnoses]}
+        return {**asdict(self), "diagnoses": [diagnosis.to_dict() for diagnosis in self.diagnoses]}
 
 
 def diagnose_endpoint(session: boto3.Session, name: str) -> EndpointDiagnosis:
@@ -86,7 +86,7 @@ def diagnose_endpoint(session: boto3.Session, name: str) -> EndpointDiagnosis:
     described = describe_endpoint(reader, name)
     components = list(read_components(reader, name))
     alarms = read_alarms(reader, name, components)
-    facts = [describe_alarm(each) for each in alarms if not _only_scales(each)]
+    facts = [describe_alarm(alarm) for alarm in alarms if not _only_scales(alarm)]
     has_alarm, stack = bool(facts), _stack_of(reader, described)
     config = _running_config(reader, described)
     messages = [
@@ -96,7 +96,7 @@ def diagnose_endpoint(session: boto3.Session, name: str) -> EndpointDiagnosis:
         *_scaling_messages(reader, described, components),
     ]
     found = diagnose([*messages, *_all_log_messages(reader, described, config, components, facts)])
-    is_bad_release = found or any(_shows_release(each) for each in alarms)
+    is_bad_release = found or any(_shows_release(alarm) for alarm in alarms)
     if stack and not messages and is_bad_release and "CreationTime" in config:
         facts.append(
             f"this version was deployed at {moment(config['CreationTime'])}; to go back, check out "
@@ -123,7 +123,7 @@ def _only_scales(alarm: Mapping[str, Any]) -> bool:
     and nothing is wrong.
     """
     actions = alarm.get("AlarmActions", [])
-    return bool(actions) and all(":scalingPolicy:" in each for each in actions)
+    return bool(actions) and all(":scalingPolicy:" in action for action in actions)
 
 
 def _endpoint_messages(described: Mapping[str, Any], facts: list[str]) -> Iterator[Message]:
@@ -138,16 +138,18 @@ def _endpoint_messages(described: Mapping[str, Any], facts: list[str]) -> Iterat
 def _component_messages(
     components: Sequence[ComponentState], facts: list[str]
 ) -> Iterator[Message]:
-    for each in components:
-        if each.current_copies == 0 and each.status == "InService":
+    for component in components:
+        if component.current_copies == 0 and component.status == "InService":
             facts.append(
-                f"inference component {each.name} has zero copies; a call wakes it if it scales"
+                f"inference component {component.name} has zero copies; "
+                "a call wakes it if it scales"
             )
-        if each.failure_reason:
+        if component.failure_reason:
             facts.append(
-                f"SageMaker's reason for inference component {each.name}: {each.failure_reason}"
+                f"SageMaker's reason for inference component {component.name}: "
+                f"{component.failure_reason}"
             )
-            yield Message(each.failure_reason, f"FailureReason of {each.name}")
+            yield Message(component.failure_reason, f"FailureReason of {component.name}")
 
 
 def _stack_of(reader: NotingReader, described: Mapping[str, Any]) -> str | None:
@@ -155,7 +157,7 @@ def _stack_of(reader: NotingReader, described: Mapping[str, Any]) -> str | None:
     tags = reader.read("sagemaker", "list_tags", ResourceArn=described["EndpointArn"]).get(
         "Tags", []
     )
-    return {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG)
+    return {tag["Key"]: tag["Value"] for tag in tags}.get(_STACK_TAG)
 
 
 def _stack_messages(
@@ -184,8 +186,8 @@ def _stack_messages(
 
 def _outcome(events: Sequence[Mapping[str, Any]], failed: Mapping[str, Any], status: str) -> str:
     """Return when an operation of a stack failed, what became of the stack, and what serves."""
-    of_stack = (each for each in events if each["PhysicalResourceId"] == each["StackId"])
-    stack = next((each["ResourceStatus"] for each in of_stack), "an unknown status")
+    of_stack = (event for event in events if event["PhysicalResourceId"] == event["StackId"])
+    stack = next((event["ResourceStatus"] for event in of_stack), "an unknown status")
     is_undone = status == _GOOD and stack == "UPDATE_ROLLBACK_COMPLETE"
     serves = "; the version before serves" if is_undone else ""
     return f"it failed at {moment(failed['Timestamp'])}, and the stack is in {stack}{serves}"
@@ -234,11 +236,11 @@ def _rollback_messages(
         return
     resources = list(stack_resources(reader.read_list, stack))
     deployed = {
-        each["PhysicalResourceId"].rpartition("/")[2]
-        for each in resources
-        if each["ResourceType"] == "AWS::SageMaker::EndpointConfig"
-        and each.get("PhysicalResourceId")
-        and each["ResourceStatus"] != "DELETE_COMPLETE"
+        resource["PhysicalResourceId"].rpartition("/")[2]
+        for resource in resources
+        if resource["ResourceType"] == "AWS::SageMaker::EndpointConfig"
+        and resource.get("PhysicalResourceId")
+        and resource["ResourceStatus"] != "DELETE_COMPLETE"
     }
     running = described["EndpointConfigName"]
     if deployed and running not in deployed:
@@ -279,12 +281,12 @@ def _all_log_messages(
         group = log_group_of(described["EndpointName"])
         # The configuration of an update that failed is not known.
         variants = config.get("ProductionVariants", []) if status in _CREATED_ONCE else []
-        models = {each["VariantName"]: each["ModelName"] for each in variants}
+        models = {variant["VariantName"]: variant["ModelName"] for variant in variants}
         yield from log_messages(reader, group, status, models, facts, since=since)
-    for each in components:
-        group = component_log_group_of(each.name)
+    for component in components:
+        group = component_log_group_of(component.name)
         yield from log_messages(
-            reader, group, each.status, {each.name: each.model}, facts, since=since
+            reader, group, component.status, {component.name: component.model}, facts, since=since
         )
 
 
@@ -333,9 +335,11 @@ def log_messages(
 def _stream_messages(
     stream: str, lines: Sequence[LogLine], version: str | None
 ) -> Iterator[Message]:
-    log = "\n".join(each.text for each in lines)
-    last = {text.strip(): each.time for each in lines for text in each.text.splitlines()}
+    log = "\n".join(line.text for line in lines)
+    last = {text.strip(): line.time for line in lines for text in line.text.splitlines()}
     version = release(log) or version
-    for each in diagnose_log(log, f"log stream {stream}", triton_version=version):
-        when = f", {moment(last[each.line])}" if each.line in last else ""
-        yield Message(each.line, f"{each.source}{when}", is_log=True, triton_version=version)
+    for diagnosis in diagnose_log(log, f"log stream {stream}", triton_version=version):
+        when = f", {moment(last[diagnosis.line])}" if diagnosis.line in last else ""
+        yield Message(
+            diagnosis.line, f"{diagnosis.source}{when}", is_log=True, triton_version=version
+        )

@@ -62,7 +62,7 @@ def _results(
     request = {"MetricDataQueries": queries, "StartTime": start, "EndTime": end}
     for result in reader.members("cloudwatch", "get_metric_data", "MetricDataResults", **request):
         if result["StatusCode"] not in ("Complete", "PartialData"):
-            reasons = "; ".join(each.get("Value", "") for each in result.get("Messages", []))
+            reasons = "; ".join(message.get("Value", "") for message in result.get("Messages", []))
             raise InvalidValueError(
                 f"cloudwatch:GetMetricData: {result['StatusCode']} {reasons}".rstrip()
                 + "; without the figures nothing can be called idle, run the command again"
@@ -145,14 +145,18 @@ def find_idle(
     """Count the calls of every endpoint of a Region."""
     reader = NotingReader(session)
     survey = _Survey(start=now - period)
-    for each in reader.members("sagemaker", "list_endpoints", "Endpoints"):
-        survey.add(reader, each)
+    for listed in reader.members("sagemaker", "list_endpoints", "Endpoints"):
+        survey.add(reader, listed)
     counts = count_calls(reader, survey.metrics(), survey.start, now)
-    variants = [_counted(reader, each, counts) for each in survey.variants if each.instances]
-    idle = tuple(each for each in variants if each.calls < below and not each.has_backlog)
+    variants = [
+        _counted(reader, variant, counts) for variant in survey.variants if variant.instances
+    ]
+    idle = tuple(
+        variant for variant in variants if variant.calls < below and not variant.has_backlog
+    )
     return IdleReport(
         looked_at=len(variants),
-        without_instances=sum(not each.instances for each in survey.variants),
+        without_instances=sum(not variant.instances for variant in survey.variants),
         variants=idle,
         components=tuple(_idle_components(survey.variants, idle, counts, below)),
         too_young=tuple(survey.too_young),
@@ -208,7 +212,9 @@ class _Survey:
             self.variants += _variants(reader, name)
 
     def metrics(self) -> list[Counted]:
-        return list(dict.fromkeys(metric for each in self.variants for metric in each.metrics()))
+        return list(
+            dict.fromkeys(metric for variant in self.variants for metric in variant.metrics())
+        )
 
 
 def _variants(reader: NotingReader, endpoint: str) -> list[_Variant]:
@@ -220,13 +226,14 @@ def _variants(reader: NotingReader, endpoint: str) -> list[_Variant]:
     )
     lists = ("ProductionVariants", "ShadowProductionVariants")
     types = {
-        each["VariantName"]: each.get("InstanceType")
+        variant["VariantName"]: variant.get("InstanceType")
         for kind in lists
-        for each in config.get(kind, [])
+        for variant in config.get(kind, [])
     }
-    running = [each for kind in lists for each in described.get(kind, [])]
+    running = [variant for kind in lists for variant in described.get(kind, [])]
     instances = {
-        each["VariantName"]: _instances(each, types.get(each["VariantName"])) for each in running
+        variant["VariantName"]: _instances(variant, types.get(variant["VariantName"]))
+        for variant in running
     }
     components = _components(reader, endpoint)
     return [
@@ -260,8 +267,8 @@ def _components(reader: NotingReader, endpoint: str) -> dict[str, list[str]]:
     """Return the names of the inference components by variant."""
     found: dict[str, list[str]] = {}
     listed = "list_inference_components", "InferenceComponents"
-    for each in reader.members("sagemaker", *listed, EndpointNameEquals=endpoint):
-        found.setdefault(each["VariantName"], []).append(each["InferenceComponentName"])
+    for component in reader.members("sagemaker", *listed, EndpointNameEquals=endpoint):
+        found.setdefault(component["VariantName"], []).append(component["InferenceComponentName"])
     return found
 
 
@@ -275,8 +282,8 @@ def _counted(
     # SageMaker may count a call of a component for its variant too.
     components = sum(counts[_calls_of_component(name)] for name in variant.components)
     tags = {
-        each["Key"]: each["Value"]
-        for each in reader.read_list("sagemaker", "list_tags", "Tags", ResourceArn=variant.arn)
+        tag["Key"]: tag["Value"]
+        for tag in reader.read_list("sagemaker", "list_tags", "Tags", ResourceArn=variant.arn)
     }
     return BilledVariant(
         endpoint=variant.endpoint,
@@ -312,8 +319,8 @@ def _disagreements(
     theirs = _idle_for_compute_optimizer(reader)
     if theirs is None:
         return
-    used = {each.endpoint: each.calls for each in variants if each not in idle}
-    ours = {each.endpoint for each in idle} - set(used)
+    used = {variant.endpoint: variant.calls for variant in variants if variant not in idle}
+    ours = {variant.endpoint for variant in idle} - set(used)
     for name in sorted(theirs & set(used)):
         yield (
             f"{name}: AWS Compute Optimizer calls it idle; CloudWatch counted {used[name]:,} calls"
@@ -333,7 +340,10 @@ def _idle_for_compute_optimizer(reader: NotingReader) -> set[str] | None:
             answer = reader.read("compute-optimizer", "get_idle_recommendations", **request)
             if len(reader.not_read) > known:
                 return None
-            arns = (str(each["resourceArn"]) for each in answer["idleRecommendations"])
+            arns = (
+                str(recommendation["resourceArn"])
+                for recommendation in answer["idleRecommendations"]
+            )
             found |= {arn.rpartition("/")[2] for arn in arns}
             if not answer.get("nextToken"):
                 return found

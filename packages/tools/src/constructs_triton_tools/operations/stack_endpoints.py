@@ -66,11 +66,11 @@ def endpoints_among(resources: Iterable[Mapping[str, Any]]) -> list[str]:
     ARNs have the name in lower case.
     """
     return [
-        each["PhysicalResourceId"].rpartition("/")[2]
-        for each in resources
-        if each["ResourceType"] in ENDPOINT_TYPES
-        and each.get("PhysicalResourceId")
-        and each.get("ResourceStatus") != "DELETE_COMPLETE"
+        resource["PhysicalResourceId"].rpartition("/")[2]
+        for resource in resources
+        if resource["ResourceType"] in ENDPOINT_TYPES
+        and resource.get("PhysicalResourceId")
+        and resource.get("ResourceStatus") != "DELETE_COMPLETE"
     ]
 
 
@@ -96,7 +96,7 @@ class StackDiagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as values that JSON can hold."""
-        return {**asdict(self), "diagnoses": [each.to_dict() for each in self.diagnoses]}
+        return {**asdict(self), "diagnoses": [diagnosis.to_dict() for diagnosis in self.diagnoses]}
 
 
 def diagnose_stack(session: boto3.Session, stack: str) -> StackDiagnosis:
@@ -105,8 +105,8 @@ def diagnose_stack(session: boto3.Session, stack: str) -> StackDiagnosis:
     events = list(
         reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack)
     )
-    of_stack = (each for each in events if each["PhysicalResourceId"] == each["StackId"])
-    status = next((each["ResourceStatus"] for each in of_stack), None)
+    of_stack = (event for event in events if event["PhysicalResourceId"] == event["StackId"])
+    status = next((event["ResourceStatus"] for event in of_stack), None)
     failed = first_failed_event(events)
     if failed is not None:
         failed = _cause(reader, failed)

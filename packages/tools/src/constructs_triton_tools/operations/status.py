@@ -175,10 +175,10 @@ def _variants(
     kinds = (("ProductionVariants", False), ("ShadowProductionVariants", True))
     found = []
     for member, is_shadow in kinds:
-        declared = {each["VariantName"]: each for each in config.get(member, [])}
+        declared = {variant["VariantName"]: variant for variant in config.get(member, [])}
         found += [
-            _variant(reader, each, declared.get(each["VariantName"], {}), is_shadow)
-            for each in described.get(member, [])
+            _variant(reader, variant, declared.get(variant["VariantName"], {}), is_shadow)
+            for variant in described.get(member, [])
         ]
     return found
 
@@ -189,7 +189,7 @@ def _variant(
     container = container_of_model(reader, declared.get("ModelName"))
     images = [each.get("SpecifiedImage") for each in running.get("DeployedImages", [])]
     image = container.get("Image") or next(filter(None, images), None)
-    statuses = [each["Status"] for each in running.get("VariantStatus", [])]
+    statuses = [status["Status"] for status in running.get("VariantStatus", [])]
     return VariantState(
         name=running["VariantName"],
         is_shadow=is_shadow,
@@ -209,10 +209,10 @@ def _variant(
 def _instance_pools(running: Mapping[str, Any], declared: Mapping[str, Any]) -> Mapping[str, int]:
     types = instance_types_of(declared) if declared.get("InstancePools") else ()
     counts = {
-        each["InstanceType"]: each.get("CurrentInstanceCount", 0)
-        for each in running.get("InstancePools", [])
+        pool["InstanceType"]: pool.get("CurrentInstanceCount", 0)
+        for pool in running.get("InstancePools", [])
     }
-    return {each: counts.get(each, 0) for each in types}
+    return {instance_type: counts.get(instance_type, 0) for instance_type in types}
 
 
 def container_of_model(reader: NotingReader, name: str | None) -> Mapping[str, Any]:
@@ -241,9 +241,9 @@ def _captured_to(name: str, capture: Mapping[str, Any]) -> str | None:
 
 def _pending(summary: Mapping[str, Any]) -> Sequence[str]:
     return [
-        f"{each['VariantName']}: {each.get('CurrentInstanceCount', 0)} of "
-        f"{each.get('DesiredInstanceCount', '?')} new instances, {summary['EndpointConfigName']}"
-        for each in summary.get("ProductionVariants", [])
+        f"{variant['VariantName']}: {variant.get('CurrentInstanceCount', 0)} of "
+        f"{variant.get('DesiredInstanceCount', '?')} new instances, {summary['EndpointConfigName']}"
+        for variant in summary.get("ProductionVariants", [])
     ]
 
 
@@ -255,9 +255,10 @@ def _scaling(
 ) -> Sequence[ScalingState]:
     targets = scalable_targets(reader, name, {component.resource_id for component in components})
     types = {
-        each.name: each.instance_pools or filter(None, [each.instance_type]) for each in variants
+        variant.name: variant.instance_pools or filter(None, [variant.instance_type])
+        for variant in variants
     }
-    return [_scaling_of(reader, each, types) for each in targets]
+    return [_scaling_of(reader, target, types) for target in targets]
 
 
 def scalable_targets(
@@ -292,9 +293,10 @@ def _scaling_of(
         unit="instances" if target["ResourceId"].startswith("endpoint/") else "copies",
         minimum=target["MinCapacity"],
         maximum=target["MaxCapacity"],
-        policies=tuple(_describe_policy(each, types) for each in policies),
+        policies=tuple(_describe_policy(policy, types) for policy in policies),
         activities=tuple(
-            describe_activity(each) for each in scaling_activities(reader, target["ResourceId"])
+            describe_activity(activity)
+            for activity in scaling_activities(reader, target["ResourceId"])
         ),
     )
 
@@ -338,9 +340,9 @@ def read_alarms(
     alarms = reader.read_list("cloudwatch", "describe_alarms", "MetricAlarms", StateValue="ALARM")
     watched = [
         {"Name": "EndpointName", "Value": name},
-        *({"Name": "InferenceComponentName", "Value": each.name} for each in components),
+        *({"Name": "InferenceComponentName", "Value": component.name} for component in components),
     ]
-    return [each for each in alarms if watches(each, watched)]
+    return [alarm for alarm in alarms if watches(alarm, watched)]
 
 
 def describe_alarm(alarm: Mapping[str, Any]) -> str:
@@ -361,6 +363,8 @@ def watches(alarm: Mapping[str, Any], dimensions: Sequence[Mapping[str, str]]) -
     """Return whether an alarm watches a metric with one of the dimensions."""
     metrics = [
         alarm,
-        *(each.get("MetricStat", {}).get("Metric", {}) for each in alarm.get("Metrics", [])),
+        *(metric.get("MetricStat", {}).get("Metric", {}) for metric in alarm.get("Metrics", [])),
     ]
-    return any(each in metric.get("Dimensions", []) for metric in metrics for each in dimensions)
+    return any(
+        dimension in metric.get("Dimensions", []) for metric in metrics for dimension in dimensions
+    )

@@ -142,7 +142,9 @@ def _verify_together(
     faults: dict[int, VerifiedRequest] = {}
     for number, result in zip(numbers, results, strict=True):
         if result.differences and not alone[number].differences:
-            texts = tuple(f"together with other requests: {each}" for each in result.differences)
+            texts = tuple(
+                f"together with other requests: {difference}" for difference in result.differences
+            )
             fault = replace(result, differences=texts, is_batching_fault=result.error is None)
             faults.setdefault(number, fault)
     return [faults.get(number, each) for number, each in enumerate(alone)]

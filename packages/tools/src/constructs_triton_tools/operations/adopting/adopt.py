@@ -102,10 +102,13 @@ def adopt_endpoint(
 
 
 def _carried(running: RunningEndpoint) -> Iterator[str]:
-    for each in running.variants:
-        yield f"variant {each['VariantName']} on {', '.join(instance_types_of(each))}"
-    for each in running.targets:
-        yield f"scaling of {each['ResourceId']}, {each['MinCapacity']} to {each['MaxCapacity']}"
+    for variant in running.variants:
+        yield f"variant {variant['VariantName']} on {', '.join(instance_types_of(variant))}"
+
+    for target in running.targets:
+        bounds = f"{target['MinCapacity']} to {target['MaxCapacity']}"
+        yield f"scaling of {target['ResourceId']}, {bounds}"
+
     for variant in running.endpoint.get("ProductionVariants", []):
         for image in variant.get("DeployedImages", []):
             yield (

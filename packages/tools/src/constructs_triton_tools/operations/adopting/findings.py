@@ -70,8 +70,10 @@ class Adoption:
     @property
     def is_impossible(self) -> bool:
         """Whether no app can be written."""
-        return any(each.is_final for each in self.problems)
+        return any(problem.is_final for problem in self.problems)
 
     def open_problems(self, accepted: Collection[str]) -> list[Problem]:
         """Return the problems that are not accepted."""
-        return [each for each in self.problems if each.is_final or each.code not in accepted]
+        return [
+            problem for problem in self.problems if problem.is_final or problem.code not in accepted
+        ]

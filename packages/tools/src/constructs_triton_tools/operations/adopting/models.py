@@ -105,15 +105,17 @@ class ModelReader:
                 "DescribeModel.PrimaryContainer.ModelDataUrl", f"ends with a slash: {prefix}"
             )
         listed = self.downloads.list(bucket, prefix)
-        archives = [each for each in listed if each["Key"].endswith(_ARCHIVE)]
+        archives = [entry for entry in listed if entry["Key"].endswith(_ARCHIVE)]
         found: list[tuple[str, Finding]] = []
         head = None
         try:
-            for each in archives:
-                url = f"s3://{bucket}/{each['Key']}"
+            for archive in archives:
+                url = f"s3://{bucket}/{archive['Key']}"
                 found += (
                     (url, error)
-                    for error in self._check_of_many(bucket, each["Key"], each["Size"], target)
+                    for error in self._check_of_many(
+                        bucket, archive["Key"], archive["Size"], target
+                    )
                 )
             head = self.downloads.head(bucket, archives[0]["Key"]) if archives else None
         except ArchiveError as error:  # its KMS key is probably that of the others, too
@@ -149,7 +151,7 @@ class ModelReader:
         bucket, prefix = split_s3_uri(url)
         if model is None:
             listed = self.downloads.list(bucket, prefix)
-            folders = {each["Key"][len(prefix) :].partition("/")[0] for each in listed}
+            folders = {entry["Key"][len(prefix) :].partition("/")[0] for entry in listed}
             model = folders.pop() if len(folders) == 1 else None
         self.adoption.not_read.append(
             f"{url}: the files of the model stay there and were not checked; check a copy with "
@@ -219,13 +221,13 @@ class ModelReader:
             return self._served(name, AdoptedModels("directory", folder), "has several models")
         report = repository.check(replace(target, default_model=model))
         errors = repository.errors_after_packing(report)
-        self._note((folder, each) for each in errors)
+        self._note((folder, error) for error in errors)
         adopted = AdoptedModels(
             "directory",
             folder,
             model=model,
             is_ensemble=model in names and repository.models[model].is_ensemble,
-            acknowledged=tuple(sorted({each.code for each in errors})),
+            acknowledged=tuple(sorted({error.code for error in errors})),
         )
         with suppress(InvalidValueError):
             if repository.closure(model) == sorted(names):

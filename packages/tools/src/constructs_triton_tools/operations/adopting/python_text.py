@@ -60,7 +60,7 @@ def literal(value: Any) -> Expression:
     if isinstance(value, Mapping):
         return Items({quoted(str(name)): literal(each) for name, each in value.items()})
     if isinstance(value, list | tuple):
-        return Items([literal(each) for each in value])
+        return Items([literal(item) for item in value])
     if isinstance(value, float) and value == int(value):
         return str(int(value))
     return repr(value)
@@ -107,12 +107,12 @@ def _line(expression: Expression) -> str:
 
 def _parts(expression: Call | Items) -> tuple[str, list[tuple[str, Expression]], str]:
     if isinstance(expression, Call):
-        given = [("", each) for each in expression.positional]
+        given = [("", value) for value in expression.positional]
         named = [(f"{name}=", each) for name, each in expression.keywords.items()]
         return f"{expression.function}(", [*given, *named], ")"
     if isinstance(expression.members, Mapping):
         return "{", [(f"{name}: ", each) for name, each in expression.members.items()], "}"
-    return "[", [("", each) for each in expression.members], "]"
+    return "[", [("", member) for member in expression.members], "]"
 
 
 def quoted(text: str) -> str:
@@ -143,7 +143,7 @@ def options_of(answer: Answer, *members: str, with_zero: bool = False) -> Option
     """Return the keyword arguments for the members that are set,
     or ``with_zero`` also 0 and ``False``.
     """
-    given = {each: answer.get(each) for each in members}
+    given = {member: answer.get(member) for member in members}
     return {
         "_".join(words_of(_ENDING.sub("", member))): _value(member, value)
         for member, value in given.items()

@@ -61,7 +61,7 @@ def obstacles(running: RunningEndpoint, switch: Switch) -> Iterator[tuple[str, s
                 "instead, or use --switch new-endpoint"
             ),
         )
-    if any(each.get("ServerlessConfig") for each in running.variants):
+    if any(variant.get("ServerlessConfig") for variant in running.variants):
         yield (
             "serverless-config",
             (
@@ -106,18 +106,18 @@ def _of_components(running: RunningEndpoint, switch: Switch) -> Iterator[tuple[s
 
 
 def _of_variants(running: RunningEndpoint) -> Iterator[tuple[str, str]]:
-    for each in running.variants:
-        if not running.container(each["ModelName"]):
+    for variant in running.variants:
+        if not running.container(variant["ModelName"]):
             yield (
                 "deleted-model",
                 (
-                    f"variant {each['VariantName']}: its model {each['ModelName']} cannot be read; "
-                    "add the permissions of `adopt --policy`, "
+                    f"variant {variant['VariantName']}: its model {variant['ModelName']} cannot be "
+                    "read; add the permissions of `adopt --policy`, "
                     "or update the endpoint to a model with the same data"
                 ),
             )
-    containers = [running.container(each["ModelName"]) for each in running.variants]
-    if len({each.get("Mode", "SingleModel") for each in containers}) > 1:
+    containers = [running.container(variant["ModelName"]) for variant in running.variants]
+    if len({container.get("Mode", "SingleModel") for container in containers}) > 1:
         yield (
             "mode",
             (
@@ -145,7 +145,10 @@ def _answers(running: RunningEndpoint) -> Iterator[tuple[str, str, Answer]]:
         yield "variant", variant["VariantName"], variant
     for name, model in running.models.items():
         yield "model", name, model
-        yield from (("container of model", name, each) for each in containers_of(model))
+        yield from (("container of model", name, container) for container in containers_of(model))
     for component in running.components:
         name = component["InferenceComponentName"]
-        yield from (("inference component", name, each) for each in specifications_of(component))
+        yield from (
+            ("inference component", name, specification)
+            for specification in specifications_of(component)
+        )

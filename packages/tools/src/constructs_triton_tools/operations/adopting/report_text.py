@@ -32,8 +32,10 @@ _DELETE_COMPONENT = "delete-inference-component --inference-component-name {}"
 def report_text(code: StackCode, switch: Switch) -> str:
     """Return ADOPT.md for a stack that is complete."""
     running, adoption = code.running, code.adoption
-    differences = [f"`{each.path}`: {each.reason}" for each in adoption.differences]
-    problems = [f"`{each.code}`: {each.message}" for each in adoption.problems]
+    differences = [
+        f"`{difference.path}`: {difference.reason}" for difference in adoption.differences
+    ]
+    problems = [f"`{problem.code}`: {problem.message}" for problem in adoption.problems]
     sections = [
         f"# Endpoint {running.name} as an app",
         (
@@ -58,9 +60,9 @@ def _readable_values(running: RunningEndpoint) -> Iterator[str]:
     found = {f"tags of {arn}": tags for arn, tags in running.tags.items()}
     for name, model in running.models.items():
         found |= _variables(f"model {name}", containers_of(model))
-    for each in running.components:
-        containers = [part.get("Container") or {} for part in specifications_of(each)]
-        found |= _variables(f"component {each['InferenceComponentName']}", containers)
+    for component in running.components:
+        containers = [part.get("Container") or {} for part in specifications_of(component)]
+        found |= _variables(f"component {component['InferenceComponentName']}", containers)
     named = {
         owner: [name for name in of if not is_secret(name, of[name])] for owner, of in found.items()
     }
@@ -73,8 +75,12 @@ def _readable_values(running: RunningEndpoint) -> Iterator[str]:
 
 
 def _variables(owner: str, containers: Sequence[Answer]) -> dict[str, Mapping[str, str]]:
-    given = [each.get("Environment") or {} for each in containers]
-    return {f"variables of {owner}": {name: text for each in given for name, text in each.items()}}
+    given = [container.get("Environment") or {} for container in containers]
+    return {
+        f"variables of {owner}": {
+            name: text for environment in given for name, text in environment.items()
+        }
+    }
 
 
 def _list(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -97,7 +103,7 @@ def _not_readable(adoption: Adoption) -> list[str]:
 
 def _steps(code: StackCode, switch: Switch) -> Iterator[str]:
     running, adoption, endpoint_name = code.running, code.adoption, code.new_name(code.running.name)
-    parameters = "".join(f" --parameters {each}=..." for each in adoption.parameters)
+    parameters = "".join(f" --parameters {parameter}=..." for parameter in adoption.parameters)
     yield "Install the packages: `python -m pip install -r requirements.txt` and `npm install`."
     yield "Record the template, and commit this folder: `python -m pytest --snapshot-update`."
     yield (
@@ -123,7 +129,7 @@ def _steps(code: StackCode, switch: Switch) -> Iterator[str]:
     )
     yield f"Compare: `constructs-triton verify {endpoint_name} requests.json`."
     if switch == "new-endpoint":
-        components = [each["InferenceComponentName"] for each in running.components]
+        components = [component["InferenceComponentName"] for component in running.components]
         new_names = ", ".join(map(code.new_name, [running.name, *components]))
         commands = [
             *map(_DELETE_COMPONENT.format, components),
@@ -131,7 +137,7 @@ def _steps(code: StackCode, switch: Switch) -> Iterator[str]:
         ]
         yield (
             f"Let callers use {new_names}. When {running.name} has no calls any more, delete it: "
-            f"{', then '.join(f'`aws sagemaker {each}`' for each in commands)}."
+            f"{', then '.join(f'`aws sagemaker {command}`' for command in commands)}."
         )
     yield f"Look at it: `constructs-triton status --stack {stack_name(endpoint_name)}`."
 
@@ -140,10 +146,10 @@ def _import_steps(running: RunningEndpoint) -> Iterator[str]:
     commands = [
         (
             "       aws application-autoscaling deregister-scalable-target --service-namespace "
-            f"sagemaker --resource-id {each['ResourceId']} --scalable-dimension "
-            f"{each['ScalableDimension']}"
+            f"sagemaker --resource-id {target['ResourceId']} --scalable-dimension "
+            f"{target['ScalableDimension']}"
         )
-        for each in running.targets
+        for target in running.targets
     ]
     if commands:
         reason = (
@@ -158,8 +164,8 @@ def _import_steps(running: RunningEndpoint) -> Iterator[str]:
         "imports endpoints was not tried in an account. AWS's sources contradict each other. If it "
         f"refuses, use `--switch {second}`."
     )
-    for each in running.components:
-        command = _DELETE_COMPONENT.format(each["InferenceComponentName"])
+    for component in running.components:
+        command = _DELETE_COMPONENT.format(component["InferenceComponentName"])
         yield (
             "Delete the old component; calls fail until the deployment ends: "
             f"`aws sagemaker {command}`."
@@ -178,9 +184,9 @@ def _left(running: RunningEndpoint, switch: Switch) -> Iterator[str]:
     for name in running.models:
         yield f"model {name}: costs nothing; delete it after its endpoint configuration"
     yield from map(_about_role, running.roles)
-    for each in running.alarms:
+    for alarm in running.alarms:
         yield (
-            f"alarm {each['AlarmName']}: keeps watching the name {running.name}; "
+            f"alarm {alarm['AlarmName']}: keeps watching the name {running.name}; "
             "it belongs to no stack"
         )
     if running.log_retention_days:
@@ -201,8 +207,8 @@ def _about_role(role: RunningRole) -> str:
         return f"{text}. Its policies could not be read."
     if not actions:
         return f"{text}."
-    services = sorted({each.partition(":")[0] for each in actions})
-    shown = actions if len(actions) <= _MOST_ACTIONS else [f"{each}:…" for each in services]
+    services = sorted({action.partition(":")[0] for action in actions})
+    shown = actions if len(actions) <= _MOST_ACTIONS else [f"{service}:…" for service in services]
     return (
         f"{text}. If model code calls AWS, add what it needs with `endpoint.add_to_role_policy`; "
         f"the old role allows {', '.join(shown)}"

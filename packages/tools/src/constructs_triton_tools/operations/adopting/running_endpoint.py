@@ -93,7 +93,7 @@ class RunningEndpoint:
     @property
     def hosts_components(self) -> bool:
         """Whether inference components run on a variant."""
-        return any("ModelName" not in each for each in self.variants)
+        return any("ModelName" not in variant for variant in self.variants)
 
     def container(self, model_name: str | None) -> Answer:
         """Return the only container of a model; an empty one for a model that was deleted."""
@@ -102,14 +102,16 @@ class RunningEndpoint:
     def running_digest(self, image: str) -> str | None:
         """Return the digest that an image runs as; ``None`` if SageMaker does not say it."""
         for variant in self.endpoint.get("ProductionVariants", []):
-            for each in variant.get("DeployedImages", []):
-                if each.get("SpecifiedImage") == image:
-                    return each.get("ResolvedImage", "").partition("@")[2] or None
+            for deployed in variant.get("DeployedImages", []):
+                if deployed.get("SpecifiedImage") == image:
+                    return deployed.get("ResolvedImage", "").partition("@")[2] or None
         return None
 
     def running_variant(self, name: str) -> Answer:
         """Return what ``DescribeEndpoint`` says about a variant."""
-        return next((each for each in _variants(self.endpoint) if each["VariantName"] == name), {})
+        return next(
+            (variant for variant in _variants(self.endpoint) if variant["VariantName"] == name), {}
+        )
 
 
 def _variants(answer: Answer) -> list[Answer]:
@@ -126,14 +128,14 @@ def read_running_endpoint(reader: RecordingReader, name: str) -> RunningEndpoint
         for each in sorted(_model_names(config, components))
     }
     arns = [endpoint["EndpointArn"], config["EndpointConfigArn"]]
-    arns += [each["ModelArn"] for each in models.values() if each]
-    arns += [each["InferenceComponentArn"] for each in components]
+    arns += [model["ModelArn"] for model in models.values() if model]
+    arns += [component["InferenceComponentArn"] for component in components]
     tags = {arn: _read_tags(reader, arn) for arn in arns}
     targets = _read_targets(reader, name, components)
     roles = {
-        each["ExecutionRoleArn"]
-        for each in [config, *models.values()]
-        if each.get("ExecutionRoleArn")
+        answer["ExecutionRoleArn"]
+        for answer in [config, *models.values()]
+        if answer.get("ExecutionRoleArn")
     }
     return RunningEndpoint(
         endpoint=endpoint,
@@ -176,28 +178,34 @@ def _read_components(reader: RecordingReader, name: str) -> list[dict[str, Any]]
     )
     found = [
         reader.read("sagemaker", "describe_inference_component", InferenceComponentName=each)
-        for each in sorted(each["InferenceComponentName"] for each in listed)
+        for each in sorted(component["InferenceComponentName"] for component in listed)
     ]
-    return [each for each in found if each]
+    return [component for component in found if component]
 
 
 def _model_names(config: Answer, components: Answers) -> set[str]:
     variants = _variants(config)
-    names = [each.get("ModelName") for each in variants]
+    names = [variant.get("ModelName") for variant in variants]
     names += [
-        pool.get("ModelNameOverride") for each in variants for pool in each.get("InstancePools", [])
+        pool.get("ModelNameOverride")
+        for variant in variants
+        for pool in variant.get("InstancePools", [])
     ]
-    names += [part.get("ModelName") for each in components for part in specifications_of(each)]
+    names += [
+        part.get("ModelName") for component in components for part in specifications_of(component)
+    ]
     return {name for name in names if name}
 
 
 def _read_tags(reader: RecordingReader, arn: str) -> dict[str, str]:
     found = reader.read_list("sagemaker", "list_tags", "Tags", ResourceArn=arn)
-    return {each["Key"]: each["Value"] for each in found}
+    return {tag["Key"]: tag["Value"] for tag in found}
 
 
 def _read_targets(reader: RecordingReader, name: str, components: Answers) -> list[dict[str, Any]]:
-    copies = {f"inference-component/{each['InferenceComponentName']}" for each in components}
+    copies = {
+        f"inference-component/{component['InferenceComponentName']}" for component in components
+    }
     found = scalable_targets(reader, name, copies)
     reader.keep_only("describe_scalable_targets", "ScalableTargets", found)
     return found
@@ -207,17 +215,19 @@ def _of_targets(
     reader: RecordingReader, targets: Answers, operation: str, member: str
 ) -> list[Answer]:
     key = ("ServiceNamespace", "ResourceId", "ScalableDimension")
-    requests = [{name: each[name] for name in key} for each in targets]
+    requests = [{name: target[name] for name in key} for target in targets]
     return [
-        part for each in requests for part in reader.read_list(_SCALING, operation, member, **each)
+        part
+        for request in requests
+        for part in reader.read_list(_SCALING, operation, member, **request)
     ]
 
 
 def _read_alarms(reader: RecordingReader, name: str, components: Answers) -> list[dict[str, Any]]:
     watched = [{"Name": "EndpointName", "Value": name}]
     watched += [
-        {"Name": "InferenceComponentName", "Value": each["InferenceComponentName"]}
-        for each in components
+        {"Name": "InferenceComponentName", "Value": component["InferenceComponentName"]}
+        for component in components
     ]
     found = reader.read_list("cloudwatch", "describe_alarms", "MetricAlarms")
     # Alarms of scaling policies belong to Application Auto Scaling.
@@ -234,7 +244,12 @@ def _read_retention(reader: RecordingReader, name: str) -> int | None:
         reader.read_list("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=group)
     )
     return next(
-        (each.get("retentionInDays") for each in found if each["logGroupName"] == group), None
+        (
+            log_group.get("retentionInDays")
+            for log_group in found
+            if log_group["logGroupName"] == group
+        ),
+        None,
     )
 
 
@@ -246,12 +261,14 @@ def _read_role(reader: RecordingReader, arn: str) -> RunningRole:
     )
     inline = reader.read("iam", "list_role_policies", RoleName=name).get("PolicyNames", [])
     documents = [
-        reader.read("iam", "get_role_policy", RoleName=name, PolicyName=each).get("PolicyDocument")
-        for each in inline
+        reader.read("iam", "get_role_policy", RoleName=name, PolicyName=policy).get(
+            "PolicyDocument"
+        )
+        for policy in inline
     ]
-    documents += [_read_policy(reader, each["PolicyArn"]) for each in attached]
-    names = [*(each["PolicyName"] for each in attached), *inline]
-    is_readable = all(each is not None for each in documents)
+    documents += [_read_policy(reader, policy["PolicyArn"]) for policy in attached]
+    names = [*(policy["PolicyName"] for policy in attached), *inline]
+    is_readable = all(document is not None for document in documents)
     return RunningRole(arn, names, sorted(set(_actions(documents))) if is_readable else None)
 
 
@@ -268,9 +285,9 @@ def _read_policy(reader: RecordingReader, arn: str) -> Any:
 def _actions(documents: Sequence[Any]) -> Iterator[str]:
     for document in documents:
         statements = (document or {}).get("Statement", [])
-        for each in [statements] if isinstance(statements, Mapping) else statements:
-            actions = each.get("Action", [])
-            if each.get("Effect") == "Allow":
+        for statement in [statements] if isinstance(statements, Mapping) else statements:
+            actions = statement.get("Action", [])
+            if statement.get("Effect") == "Allow":
                 yield from [actions] if isinstance(actions, str) else actions
 
 
@@ -284,22 +301,22 @@ def _read_digests(
     tagged = re.compile(rf"{account}\.dkr\.ecr\.{region}\.[a-z.]+/([^:@]+):([\w.-]+)")
     found: dict[str, str] = {}
     for image in sorted(
-        {each.get("Image", "") for model in models for each in containers_of(model)}
+        {container.get("Image", "") for model in models for container in containers_of(model)}
     ):
         match = tagged.fullmatch(image)
         if match:
             ids = [{"imageTag": match[2]}]
             answer = reader.read("ecr", "describe_images", repositoryName=match[1], imageIds=ids)
-            for each in answer.get("imageDetails", []):
-                found[image] = each["imageDigest"]
+            for detail in answer.get("imageDetails", []):
+                found[image] = detail["imageDigest"]
     return found
 
 
 def _read_subnets(reader: RecordingReader, models: Iterable[Answer]) -> dict[str, tuple[str, str]]:
     ids = sorted(
-        {subnet for each in models for subnet in each.get("VpcConfig", {}).get("Subnets", [])}
+        {subnet for model in models for subnet in model.get("VpcConfig", {}).get("Subnets", [])}
     )
     if not ids:
         return {}
     found = reader.read_list("ec2", "describe_subnets", "Subnets", SubnetIds=ids)
-    return {each["SubnetId"]: (each["VpcId"], each["AvailabilityZone"]) for each in found}
+    return {subnet["SubnetId"]: (subnet["VpcId"], subnet["AvailabilityZone"]) for subnet in found}

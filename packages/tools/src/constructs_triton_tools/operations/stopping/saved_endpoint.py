@@ -96,7 +96,7 @@ def read_saved(path: Path) -> SavedEndpoint:
         ) from None
     except ValueError as error:
         raise _not_a_file_of_ours(path, str(error)) from None
-    names = {each.name for each in fields(SavedEndpoint)}
+    names = {field.name for field in fields(SavedEndpoint)}
     if not isinstance(content, dict) or content.keys() != names:
         raise _not_a_file_of_ours(
             path, f"must be an object with the members {', '.join(sorted(names))}"
@@ -121,7 +121,9 @@ def _problems(content: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(content["stack"], str | None):
         yield f"stack: must be a string or null, got {content['stack']!r}"
     alarms = content["step_policy_alarms"]
-    if not isinstance(alarms, dict) or not all(isinstance(each, list) for each in alarms.values()):
+    if not isinstance(alarms, dict) or not all(
+        isinstance(alarm, list) for alarm in alarms.values()
+    ):
         yield "step_policy_alarms: must be an object of arrays"
     for member in _OPERATIONS:
         yield from _problems_of_requests(member, content[member])

@@ -53,9 +53,9 @@ def read_endpoint(
     _check_type(aws, name, found, config)
     _check_models(aws, name, config)
     tags = list(aws.members("sagemaker", "list_tags", "Tags", ResourceArn=found["EndpointArn"]))
-    stack = {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG, stack)
+    stack = {tag["Key"]: tag["Value"] for tag in tags}.get(_STACK_TAG, stack)
     if stack and not force:
-        switches = " ".join(f"--parameters {each}=false" for each in _switches(aws, stack))
+        switches = " ".join(f"--parameters {switch}=false" for switch in _switches(aws, stack))
         turn_off = (
             f"turn it off with `npx cdk deploy {switches}` in its app"
             if switches
@@ -79,11 +79,11 @@ def _switches(aws: AwsCalls, stack: str) -> list[str]:
         )
     except AwsError:
         return []
-    parameters = [each for found in stacks for each in found.get("Parameters", [])]
+    parameters = [parameter for found in stacks for parameter in found.get("Parameters", [])]
     return [
-        each["ParameterKey"]
-        for each in parameters
-        if each["ParameterKey"].endswith("Running") and each["ParameterValue"] == "true"
+        parameter["ParameterKey"]
+        for parameter in parameters
+        if parameter["ParameterKey"].endswith("Running") and parameter["ParameterValue"] == "true"
     ]
 
 
@@ -106,7 +106,7 @@ def _check_type(
             f"endpoint {name}: is asynchronous, so it needs no deletion; "
             "set the minimum capacity of its scaling to 0"
         )
-    has_models = all(_models_of(each) for each in variants)
+    has_models = all(_models_of(variant) for variant in variants)
     components = {"EndpointNameEquals": name}
     if not has_models or any(
         aws.members("sagemaker", "list_inference_components", "InferenceComponents", **components)
@@ -115,7 +115,7 @@ def _check_type(
             f"endpoint {name}: has inference components, which are not created again; scale the "
             "copies of its components and its instances to 0"
         )
-    if any("ServerlessConfig" in each for each in variants):
+    if any("ServerlessConfig" in variant for variant in variants):
         raise InvalidValueError(
             f"endpoint {name}: is serverless, and costs nothing without calls; leave it as it is"
         )
@@ -124,7 +124,7 @@ def _check_type(
 def _check_models(aws: AwsCalls, name: str, config: Mapping[str, Any]) -> None:
     """Check that the models exist: a running endpoint does not need them, its creation does."""
     variants = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
-    for model in sorted({model for each in variants for model in _models_of(each)}):
+    for model in sorted({model for variant in variants for model in _models_of(variant)}):
         if aws.find("sagemaker", "describe_model", ModelName=model) is None:
             raise InvalidValueError(
                 f"endpoint {name}: its model {model} was deleted, so it could not be created "
@@ -135,7 +135,7 @@ def _check_models(aws: AwsCalls, name: str, config: Mapping[str, Any]) -> None:
 def _models_of(variant: Mapping[str, Any]) -> list[str]:
     """Return the models of a variant; those of inference components are not in it."""
     pools = [pool.get("ModelNameOverride") for pool in variant.get("InstancePools", [])]
-    return [each for each in [variant.get("ModelName"), *pools] if each]
+    return [model for model in [variant.get("ModelName"), *pools] if model]
 
 
 def _saved(
@@ -143,11 +143,11 @@ def _saved(
 ) -> SavedEndpoint:
     name, variants = found["EndpointName"], found["ProductionVariants"]
     # AWS reserves the tags that begin with "aws:".
-    own_tags = [dict(each) for each in tags if not each["Key"].startswith("aws:")]
+    own_tags = [dict(tag) for tag in tags if not tag["Key"].startswith("aws:")]
     creation = {"EndpointName": name, "EndpointConfigName": found["EndpointConfigName"]}
     if found.get("LastDeploymentConfig"):
         creation["DeploymentConfig"] = found["LastDeploymentConfig"]
-    ids = [f"endpoint/{name}/variant/{each['VariantName']}" for each in variants]
+    ids = [f"endpoint/{name}/variant/{variant['VariantName']}" for variant in variants]
     wanted = {"ServiceNamespace": "sagemaker", "ResourceIds": ids}
     targets = list(aws.members(_SCALING, "describe_scalable_targets", "ScalableTargets", **wanted))
     policies = _of_targets(aws, targets, "describe_scaling_policies", "ScalingPolicies")
@@ -160,17 +160,17 @@ def _saved(
         capacities={
             "EndpointName": name,
             "DesiredWeightsAndCapacities": [
-                _pick(each, ("VariantName", "DesiredWeight", "DesiredInstanceCount"))
-                for each in variants
+                _pick(variant, ("VariantName", "DesiredWeight", "DesiredInstanceCount"))
+                for variant in variants
             ],
         },
-        scalable_targets=[_pick(each, _TARGET) for each in targets],
-        scaling_policies=[_pick(each, _POLICY) for each in policies],
-        scheduled_actions=[_pick(each, _ACTION) for each in actions],
+        scalable_targets=[_pick(target, _TARGET) for target in targets],
+        scaling_policies=[_pick(policy, _POLICY) for policy in policies],
+        scheduled_actions=[_pick(action, _ACTION) for action in actions],
         step_policy_alarms={
-            each["PolicyARN"]: [alarm["AlarmName"] for alarm in each.get("Alarms", [])]
-            for each in policies
-            if each["PolicyType"] == "StepScaling"
+            policy["PolicyARN"]: [alarm["AlarmName"] for alarm in policy.get("Alarms", [])]
+            for policy in policies
+            if policy["PolicyType"] == "StepScaling"
         },
     )
 
@@ -180,8 +180,8 @@ def _of_targets(
 ) -> list[dict[str, Any]]:
     return [
         found
-        for each in targets
-        for found in aws.members(_SCALING, operation, member, **_pick(each, _KEY))
+        for target in targets
+        for found in aws.members(_SCALING, operation, member, **_pick(target, _KEY))
     ]
 
 

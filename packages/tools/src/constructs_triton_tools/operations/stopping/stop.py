@@ -128,12 +128,13 @@ def _create(aws: AwsCalls, saved: SavedEndpoint, found: Mapping[str, Any] | None
 def _restore_capacities(aws: AwsCalls, saved: SavedEndpoint) -> None:
     """Set the counts and weights that differ from those of the configuration."""
     found = aws.find_endpoint(saved.name) or {}
-    running = {each["VariantName"]: each for each in found.get("ProductionVariants", [])}
+    running = {variant["VariantName"]: variant for variant in found.get("ProductionVariants", [])}
     changed = [
-        each
-        for each in saved.capacities["DesiredWeightsAndCapacities"]
+        capacity
+        for capacity in saved.capacities["DesiredWeightsAndCapacities"]
         if any(
-            running.get(each["VariantName"], {}).get(key) != value for key, value in each.items()
+            running.get(capacity["VariantName"], {}).get(key) != value
+            for key, value in capacity.items()
         )
     ]
     if changed:

@@ -57,10 +57,10 @@ if __name__ == "__main__":
 def _names_of(text: str) -> set[str]:
     """Return the names that a program uses or defines, without those of members."""
     nodes = list(ast.walk(ast.parse(text)))
-    found = {each.id for each in nodes if isinstance(each, ast.Name)}
-    found |= {each.arg for each in nodes if isinstance(each, ast.arg)}
-    found |= {each.name for each in nodes if isinstance(each, ast.FunctionDef | ast.ClassDef)}
-    return found | {each.asname or each.name for each in nodes if isinstance(each, ast.alias)}
+    found = {node.id for node in nodes if isinstance(node, ast.Name)}
+    found |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    found |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return found | {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
 
 
 _EMPTY = APP.format(

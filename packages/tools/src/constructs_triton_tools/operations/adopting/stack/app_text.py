@@ -87,4 +87,4 @@ def _import_of(names: list[str]) -> str:
     line = f"from constructs_triton import {', '.join(names)}"
     if len(line) <= _WIDTH:
         return line
-    return "\n".join(["from constructs_triton import (", *(f"    {each}," for each in names), ")"])
+    return "\n".join(["from constructs_triton import (", *(f"    {name}," for name in names), ")"])

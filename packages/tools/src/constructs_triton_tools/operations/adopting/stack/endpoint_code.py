@@ -57,15 +57,18 @@ def add_endpoint(code: StackCode, repositories: Repositories, naming: Options) -
     running = code.running
     shared = endpoint_options(code)
     is_asynchronous = "async_inference" in shared
-    found = [_variant(code, repositories, each, is_asynchronous) for each in running.variants]
-    variants = [each for each in found if each is not None]
+    found = [_variant(code, repositories, variant, is_asynchronous) for variant in running.variants]
+    variants = [variant for variant in found if variant is not None]
     if len(variants) != len(found):
         return None
-    first, models = variants[0], [running.models[each.answer["ModelName"]] for each in variants]
+    first, models = (
+        variants[0],
+        [running.models[variant.answer["ModelName"]] for variant in variants],
+    )
     networks = [
-        (each.get("VpcConfig"), each.get("EnableNetworkIsolation", False)) for each in models
+        (model.get("VpcConfig"), model.get("EnableNetworkIsolation", False)) for model in models
     ]
-    if any(each != networks[0] for each in networks):
+    if any(network != networks[0] for network in networks):
         code.adoption.refuse(
             "models-differ",
             "the models of the variants differ in VPC or network isolation; "
@@ -87,10 +90,10 @@ def add_endpoint(code: StackCode, repositories: Repositories, naming: Options) -
         cache = running.container(first.answer["ModelName"]).get("MultiModelConfig", {})
         options |= options_of(cache, "ModelCacheSetting")
     endpoint = code.add("endpoint", call(construct, "self", code.new_id("Endpoint"), **options))
-    for each in variants:
-        scaled = endpoint if len(variants) == 1 else f"{endpoint}.variant({literal(each.name)})"
-        instance_type = instance_types_of(each.answer)[0]
-        add_scaling(code, scaled, f"endpoint/{running.name}/variant/{each.name}", instance_type)
+    for variant in variants:
+        scaled = endpoint if len(variants) == 1 else f"{endpoint}.variant({literal(variant.name)})"
+        instance_type = instance_types_of(variant.answer)[0]
+        add_scaling(code, scaled, f"endpoint/{running.name}/variant/{variant.name}", instance_type)
     return endpoint
 
 
@@ -122,7 +125,7 @@ def _common(variants: Sequence[_Variant]) -> Options:
     return {
         name: value
         for name, value in variants[0].options.items()
-        if name in _FROM_FIRST or all(each.options.get(name) == value for each in variants)
+        if name in _FROM_FIRST or all(variant.options.get(name) == value for variant in variants)
     }
 
 
@@ -130,7 +133,7 @@ def _variants(code: StackCode, variants: Sequence[_Variant], common: Options) ->
     first, *others = variants
     if not others:
         return {} if first.name == "AllTraffic" else {"variant_name": literal(first.name)}
-    calls = [_variant_call(each, first, common) for each in variants]
+    calls = [_variant_call(variant, first, common) for variant in variants]
     count = len(code.running.config["ProductionVariants"])
     return {
         "variants": Items(calls[:count]),
@@ -157,7 +160,7 @@ def add_component_endpoint(code: StackCode, repositories: Repositories, naming: 
     versions = {version_of_image(running.container(each).get("Image")) for each in running.models}
     # The components share the network of the configuration, or have that of their models.
     model: Answer = next((each for each in running.models.values() if each), {})
-    own = {each: running.config.get(each) for each in ("VpcConfig", "EnableNetworkIsolation")}
+    own = {member: running.config.get(member) for member in ("VpcConfig", "EnableNetworkIsolation")}
     network = {**model, **{name: value for name, value in own.items() if value}}
     options: Options = {
         **naming,
@@ -173,8 +176,8 @@ def add_component_endpoint(code: StackCode, repositories: Repositories, naming: 
     endpoint = code.add(
         "endpoint", call("TritonComponentEndpoint", "self", construct_id, **options)
     )
-    for each in running.components:
-        _add_component(code, repositories, endpoint, each)
+    for component in running.components:
+        _add_component(code, repositories, endpoint, component)
     return endpoint
 
 

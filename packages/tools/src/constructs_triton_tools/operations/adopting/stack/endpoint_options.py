@@ -39,7 +39,9 @@ def _network(code: StackCode, vpc_config: Answer) -> Options:
     if not vpc_config:
         return {}
     ids = vpc_config["Subnets"]
-    known = [code.running.vpc_ids[each] for each in ids if each in code.running.vpc_ids]
+    known = [
+        code.running.vpc_ids[subnet_id] for subnet_id in ids if subnet_id in code.running.vpc_ids
+    ]
     if len(known) != len(ids):
         code.adoption.refuse(
             "vpc-config",
@@ -55,8 +57,8 @@ def _network(code: StackCode, vpc_config: Answer) -> Options:
     )
     function = "ec2.SecurityGroup.from_security_group_id"
     groups = [
-        call(function, "self", code.new_id("SecurityGroup"), literal(each))
-        for each in vpc_config["SecurityGroupIds"]
+        call(function, "self", code.new_id("SecurityGroup"), literal(group))
+        for group in vpc_config["SecurityGroupIds"]
     ]
     return {"vpc": vpc, "security_groups": Items(groups)}
 
@@ -97,7 +99,9 @@ def _data_capture(code: StackCode, config: Answer) -> Options:
         bucket=code.bucket(bucket, "capture"),
         prefix=literal(prefix),
         **options_of(config, "InitialSamplingPercentage", with_zero=True),
-        capture_modes=literal([each["CaptureMode"] for each in config.get("CaptureOptions", [])]),
+        capture_modes=literal(
+            [option["CaptureMode"] for option in config.get("CaptureOptions", [])]
+        ),
         json_content_types=literal(types.get("JsonContentTypes", [])),
         **options_of(types, "CsvContentTypes"),
         **options_of(config, "EnableCapture", with_zero=True),
@@ -164,8 +168,8 @@ def _deployment(code: StackCode) -> Options:
         name = "cloudwatch.Alarm.from_alarm_name"
         found["alarms"] = Items(
             [
-                call(name, "self", code.new_id("RollbackAlarm"), literal(each["AlarmName"]))
-                for each in alarms
+                call(name, "self", code.new_id("RollbackAlarm"), literal(alarm["AlarmName"]))
+                for alarm in alarms
             ]
         )
     if not (config.get("RollingUpdatePolicy") or config.get("BlueGreenUpdatePolicy") or alarms):

@@ -49,8 +49,8 @@ def add_scaling(code: StackCode, scaled: str, resource_id: str, instance_type: s
             "suspended-state",
             f"{resource_id}: its scaling is suspended, which is not carried over; suspend it again",
         )
-    policies = [each for each in running.policies if each["ResourceId"] == resource_id]
-    actions = [each for each in running.actions if each["ResourceId"] == resource_id]
+    policies = [policy for policy in running.policies if policy["ResourceId"] == resource_id]
+    actions = [action for action in running.actions if action["ResourceId"] == resource_id]
     statements = [
         *(each for policy in policies for each in _policy(code, policy, target, instance_type)),
         *(each for action in actions for each in _action(code, action)),
@@ -61,8 +61,8 @@ def add_scaling(code: StackCode, scaled: str, resource_id: str, instance_type: s
         code.run(f"{scaled}.{method}", **bounds)
         return
     variable = code.add("scaling", call(f"{scaled}.{method}", **bounds))
-    for each in statements:
-        code.run(f"{variable}.{each.function}", *each.positional, **each.keywords)
+    for statement in statements:
+        code.run(f"{variable}.{statement.function}", *statement.positional, **statement.keywords)
 
 
 def _policy(
@@ -148,7 +148,9 @@ def _percent(name: str, value: float, instance_type: str) -> float | None:
 def _is_own(metric: Answer, resource_id: str) -> bool:
     """Return whether SageMaker publishes the metric for this variant, as the construct reads it."""
     _, endpoint, _, variant = resource_id.split("/")
-    dimensions = {each["Name"]: each["Value"] for each in metric.get("Dimensions", [])}
+    dimensions = {
+        dimension["Name"]: dimension["Value"] for dimension in metric.get("Dimensions", [])
+    }
     if metric["Statistic"] != "Average":
         return False
     if metric["MetricName"] == _BACKLOG:
@@ -162,9 +164,11 @@ def _is_own(metric: Answer, resource_id: str) -> bool:
 
 def _metric(code: StackCode, metric: Answer) -> Call:
     dimensions: Options = {}
-    for each in metric.get("Dimensions", []):
-        is_name = each["Value"] == code.running.name
-        dimensions[quoted(each["Name"])] = "ENDPOINT_NAME" if is_name else literal(each["Value"])
+    for dimension in metric.get("Dimensions", []):
+        is_name = dimension["Value"] == code.running.name
+        dimensions[quoted(dimension["Name"])] = (
+            "ENDPOINT_NAME" if is_name else literal(dimension["Value"])
+        )
     unit = "_PER_".join(part.upper() for part in metric.get("Unit", "").split("/"))
     return call(
         "cloudwatch.Metric",

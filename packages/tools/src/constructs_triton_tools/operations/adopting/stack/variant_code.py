@@ -42,15 +42,17 @@ def instance_options(repositories: Repositories, variant: Answer) -> Options:
     if not variant.get("InstancePools"):
         return {"instance_type": call("InstanceType.of", literal(types[0]))}
     models = {
-        each["InstanceType"]: each.get("ModelNameOverride") for each in variant["InstancePools"]
+        pool["InstanceType"]: pool.get("ModelNameOverride") for pool in variant["InstancePools"]
     }
     pools = []
-    for each in types:
-        found = repositories.of(models[each], each) if models[each] else None
+    for instance_type in types:
+        found = (
+            repositories.of(models[instance_type], instance_type) if models[instance_type] else None
+        )
         own: Options = (
             {} if found is None else {"model_repository": found[0], **model_option(found[1])}
         )
-        pools.append(call("InstancePool", call("InstanceType.of", literal(each)), **own))
+        pools.append(call("InstancePool", call("InstanceType.of", literal(instance_type)), **own))
     return {"instance_pools": Items(pools)}
 
 
@@ -107,9 +109,11 @@ def timeout_options(code: StackCode, path: str, answer: Answer, models: AdoptedM
     in the app's folder.
     """
     if models.is_local:
-        for each in _TIMEOUTS:
-            if not answer.get(each):
-                code.adoption.differ(f"{path}.{each}", "set, derived from the size of the models")
+        for timeout in _TIMEOUTS:
+            if not answer.get(timeout):
+                code.adoption.differ(
+                    f"{path}.{timeout}", "set, derived from the size of the models"
+                )
     return options_of(answer, *_TIMEOUTS)
 
 
@@ -142,14 +146,14 @@ def ami_options(variant: Answer, versions: Collection[str | None]) -> Options:
         variant.get("InferenceAmiVersion"),
         InstanceType.of(instance_types_of(variant)[0]),
     )
-    derived = {default_inference_ami(each, instance_type).version for each in versions}
+    derived = {default_inference_ami(version, instance_type).version for version in versions}
     # Of several types, the construct may choose for another one.
     is_derived = derived == {given} and not (given and variant.get("InstancePools"))
     return {} if is_derived else {"inference_ami_version": literal(given)}
 
 
 def _path(code: StackCode, variant: Answer) -> str:
-    is_shadow = all(each is not variant for each in code.running.config["ProductionVariants"])
+    is_shadow = all(other is not variant for other in code.running.config["ProductionVariants"])
     kind = "ShadowProductionVariants" if is_shadow else "ProductionVariants"
     return f"DescribeEndpointConfig.{kind}[{variant['VariantName']}]"
 
