@@ -24,19 +24,19 @@ class PooledPlan:
     @property
     def initial_instance_count(self) -> int:
         """The instances that handle the load even if all are of the slowest type."""
-        return max(each.initial_instance_count for each in self.plans)
+        return max(plan.initial_instance_count for plan in self.plans)
 
     @property
     def max_capacity(self) -> int:
         """The maximum capacity that peak load needs if all instances are of the slowest type."""
-        return max(each.max_capacity for each in self.plans)
+        return max(plan.max_capacity for plan in self.plans)
 
     @property
     def cost_per_hour(self) -> tuple[Decimal, Decimal]:
         """The cost of these instances if all are of the cheapest type,
         and of the most expensive one.
         """
-        prices = [each.price_per_hour for each in self.plans]
+        prices = [plan.price_per_hour for plan in self.plans]
         return min(prices) * self.initial_instance_count, max(prices) * self.initial_instance_count
 
     @property
@@ -51,19 +51,19 @@ class PooledPlan:
         for ``scale_on_invocations_per_instance``.
         """
         return {
-            each.instance_type: round(float(each.measurement.invocations_per_minute) / 60, 4)
-            for each in self.plans
+            plan.instance_type: round(float(plan.measurement.invocations_per_minute) / 60, 4)
+            for plan in self.plans
         }
 
     def to_dict(self) -> dict[str, object]:
         """Return the plan as values that ``json.dumps`` accepts."""
         return {
-            "instance_types": [each.instance_type for each in self.plans],
+            "instance_types": [plan.instance_type for plan in self.plans],
             "initial_instance_count": self.initial_instance_count,
             "min_capacity": self.plans[0].min_capacity,
             "max_capacity": self.max_capacity,
-            "cost_per_hour": [float(each) for each in self.cost_per_hour],
-            "cost_per_month": [float(each) for each in self.cost_per_month],
+            "cost_per_hour": [float(cost) for cost in self.cost_per_hour],
+            "cost_per_month": [float(cost) for cost in self.cost_per_month],
             "max_requests_per_second": self.max_requests_per_second,
         }
 
@@ -80,7 +80,7 @@ def plans_of_pools(plans: Sequence[Plan], instance_types: Sequence[str]) -> dict
             raise InvalidValueError(
                 f'instance_pools: each type must be unique, got "{name}" twice; remove one'
             )
-        found[name] = [each for each in plans if each.instance_type == name]
+        found[name] = [plan for plan in plans if plan.instance_type == name]
         if not found[name]:
             raise InvalidValueError(
                 f'instance_pools: no row of the benchmark is for "{name}"; measure it with '

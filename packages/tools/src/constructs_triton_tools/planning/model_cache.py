@@ -103,7 +103,7 @@ def read_models(path: str | PathLike[str], *, zipf: float | None = None) -> list
     """
     rows = read_rows(path, _COLUMNS)
     raise_for([text for row in rows for text in _errors(row)])
-    models = [each for row in rows for each in _models(row)]
+    models = [model for row in rows for model in _models(row)]
     if len(models) > _MOST_MODELS:
         raise InvalidValueError(
             f"{path}: must have at most {_MOST_MODELS:,} models, got {len(models):,}; split it"

@@ -85,7 +85,8 @@ def _measurements(name: str, recommendations: Iterable[Mapping[str, Any]]) -> It
 
 def _configuration(model: Mapping[str, Any]) -> str:
     variables = (
-        f"{each['Key']}={each['Value']}" for each in model.get("EnvironmentParameters", ())
+        f"{parameter['Key']}={parameter['Value']}"
+        for parameter in model.get("EnvironmentParameters", ())
     )
     return " ".join(filter(None, [model.get("InferenceSpecificationName"), *variables]))
 
@@ -111,7 +112,9 @@ def write_measurements(path: str | PathLike[str], measurements: Iterable[Measure
     Raises:
         InvalidValueError: the file cannot be written.
     """
-    rows = [[_cell(getattr(each, name)) for name in _HEADINGS] for each in measurements]
+    rows = [
+        [_cell(getattr(measurement, name)) for name in _HEADINGS] for measurement in measurements
+    ]
     try:
         write_whole(Path(path), csv_text([_HEADINGS, *rows]))
     except OSError as error:

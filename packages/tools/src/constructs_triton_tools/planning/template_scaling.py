@@ -109,8 +109,8 @@ def _scaling(
             if policy.target.logical_id == target.logical_id
         ),
         schedules=tuple(
-            _read_schedule(target.logical_id, each)
-            for each in target.properties.get("ScheduledActions", ())
+            _read_schedule(target.logical_id, action)
+            for action in target.properties.get("ScheduledActions", ())
         ),
     )
 
