@@ -14,8 +14,8 @@ from typing import Any
 
 from constructs_triton_core.cloud_assembly.assembly import read_stacks
 from constructs_triton_core.errors import ConstructsTritonError
+from constructs_triton_tools.assembly.fleets import fleets_of
 from constructs_triton_tools.assembly.service_graph import ServiceGraph
-from constructs_triton_tools.cli.assembly.cost import fleets_of
 from constructs_triton_tools.cli.recommender import check_template
 from constructs_triton_tools.local.sources.assembly import read_endpoints
 from constructs_triton_tools.planning.template_scaling import read_scaling

@@ -5,20 +5,13 @@ per month and per call.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from constructs_triton_core.aws_reader import AwsError, make_session
 from constructs_triton_core.cloud_assembly.assembly import read_stacks
-from constructs_triton_core.cloud_assembly.endpoints import (
-    DeclaredEndpoint,
-    DeclaredVariant,
-    declared_endpoints,
-    scalable_targets,
-)
-from constructs_triton_core.cloud_assembly.intrinsics import number_of
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.program.argument_types import add_common, pair_argument
@@ -29,14 +22,11 @@ from constructs_triton_core.untrusted.terminal import (
     print_note,
     print_table,
 )
+from constructs_triton_tools.assembly.fleets import VariantFleet, fleets_of
 from constructs_triton_tools.cli.assembly import add_template_arguments
 from constructs_triton_tools.cli.options import add_price_arguments
-from constructs_triton_tools.planning.prices import (
-    HOURS_PER_MONTH,
-    Prices,
-    fetch_known_prices,
-    given_prices,
-)
+from constructs_triton_tools.planning.costs import CostRange, Costs
+from constructs_triton_tools.planning.prices import Prices, fetch_known_prices, given_prices
 from constructs_triton_tools.planning.quantities import read_decimal
 
 NOT_COUNTED = (
@@ -44,9 +34,6 @@ NOT_COUNTED = (
     "logs, functions of the deployment, serverless variants, discounts, Savings Plans and taxes. "
     "During an update, up to twice the instances run."
 )
-_HOUR_SECONDS, _MILLION = 3600, 1_000_000
-_VARIANTS = "ProductionVariants", "ShadowProductionVariants"
-_BOUNDS = "MinCapacity", "MaxCapacity"
 _UPDATE_STACK = ":cloudformation:updateStack"
 _COLUMNS = (
     "endpoint",
@@ -56,7 +43,6 @@ _COLUMNS = (
     ("per hour", "right"),
     ("per month", "right"),
 )
-Rates = Mapping[str, Decimal]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,135 +67,132 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, "--region", "--profile", "--json")
 
 
-class CostRange(NamedTuple):
-    """Cost per hour of the fewest instances, of those of the first deployment, and of the most."""
-
-    least: Decimal = Decimal(0)
-    initial: Decimal = Decimal(0)
-    most: Decimal = Decimal(0)
-
-    def times(self, factor: Decimal | int) -> CostRange:
-        """Return the cost of a longer time, or of more calls."""
-        return CostRange(*(each * factor for each in self))
-
-    @classmethod
-    def together(cls, ranges: Iterable[CostRange]) -> CostRange:
-        """Return the cost of all together."""
-        return cls(*(sum(each, Decimal(0)) for each in zip(cls(), *ranges, strict=True)))
-
-
-@dataclass(frozen=True, slots=True)
-class VariantFleet:
-    """The instances of a variant: their types in order of priority, and how many of them may run.
-
-    A count is ``None`` if only the deployment knows it. A serverless variant has no types.
-    """
-
-    stack: str
-    endpoint: str
-    variant: str
-    instance_types: Sequence[str]
-    least: int | None
-    initial: int | None
-    most: int | None
-    #: A Region stands for an unknown one, so only different Regions say something.
-    region: str = ""
-
-    def cost_per_hour(self, prices: Mapping[str, Decimal]) -> CostRange | None:
-        """Return the cost; ``None`` if a count, or the price of a type, is not known.
-
-        Of several types, the cheapest counts for the fewest instances and the dearest for the most.
-        """
-        known = [prices[name] for name in self.instance_types if name in prices]
-        counts = self.least, self.initial, self.most
-        if not known or len(known) < len(self.instance_types) or None in counts:
-            return None
-        least, initial, most = (Decimal(each or 0) for each in counts)
-        return CostRange(least * min(known), initial * known[0], most * max(known))
-
-
-@dataclass(frozen=True, slots=True)
-class _Costs:
-    """The fleets, their costs where known, and what could not be calculated."""
-
-    fleets: Sequence[VariantFleet]
-    prices_of: Mapping[str, Prices]
-    """The prices of each Region of the fleets; they have one currency."""
-    rates: Rates
-    unknown: Sequence[str]
-    notes: Sequence[str] = ()
-
-    def cost(self, fleet: VariantFleet) -> CostRange | None:
-        return fleet.cost_per_hour(self.prices_of[fleet.region])
-
-    @property
-    def prices(self) -> Prices:
-        """Any prices, for their currency."""
-        return next(iter(self.prices_of.values()))
-
-    @property
-    def priced(self) -> int:
-        """The number of fleets whose cost is known."""
-        return sum(self.cost(each) is not None for each in self.fleets)
-
-    def total(self, endpoint: str | None = None) -> CostRange:
-        """Return the cost of one endpoint, or of all, per hour."""
-        fleets = (each for each in self.fleets if endpoint in (None, each.endpoint))
-        return CostRange.together(cost for each in fleets if (cost := self.cost(each)))
-
-    def per_million(self, endpoint: str) -> CostRange:
-        return self.total(endpoint).times(
-            Decimal(_MILLION) / (self.rates[endpoint] * _HOUR_SECONDS)
-        )
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Print the cost of each variant and of all."""
     stacks = read_stacks(arguments.template, arguments.stack)
-    fleets = [fleet for stack in stacks for fleet in fleets_of(stack)]
-    if not fleets:
-        names = quoted(each.name for each in stacks)
+    report = _report(arguments, stacks)
+    if not report.costs.known_count:
         raise InvalidValueError(
-            f"{arguments.template}: no endpoint in the stacks {names}; choose other stacks"
-        )
-    rates = _rates(arguments.requests_per_second, fleets)
-    unknown: list[str] = []
-    prices_of = _prices(arguments, fleets, unknown)
-    unknown += [
-        f"{each.endpoint}/{each.variant}: only the deployment knows the number of instances"
-        for each in fleets
-        if each.instance_types and None in (each.least, each.initial, each.most)
-    ]
-    notes = [*_notes_of_prices(prices_of), *_notes(stacks)]
-    costs = _Costs(fleets, prices_of, rates, unknown, notes)
-    if not costs.priced:
-        raise InvalidValueError(
-            "\n".join([f"{arguments.template}: no cost can be calculated", *unknown])
+            "\n".join([f"{arguments.template}: no cost can be calculated", *report.unknown])
         )
     if arguments.json:
-        print_json(_as_json(costs))
-    else:
-        places = _places(fleets)
-        columns = ("stack", *_COLUMNS) if places else _COLUMNS
-        rows = [[*places.get(each.stack, ()), *_row(each, costs.cost(each))] for each in fleets]
-        print_table(columns, rows)
-        print_lines(*_summary(costs))
-        print_note(*costs.prices.notes)
+        print_json(_as_json(report))
+        return 0
+    _print_table(report.costs)
+    print_lines(*_summary(report))
+    print_note(*report.costs.prices.notes)
     return 0
 
 
-def _places(fleets: Sequence[VariantFleet]) -> dict[str, list[str]]:
-    """Return the cell of each stack if there are several, with its Region if there are several."""
-    stacks = {fleet.stack: fleet.region for fleet in fleets}
-    if len(stacks) == 1:
-        return {}
-    has_regions = len(set(stacks.values())) > 1
-    return {
-        name: [f"{name} ({region})" if has_regions else name] for name, region in stacks.items()
-    }
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """The costs, what could not be calculated, and what the sums do not show."""
+
+    costs: Costs
+    unknown: list[str]
+    notes: list[str]
 
 
-def _notes_of_prices(prices_of: Mapping[str, Prices]) -> Iterator[str]:
+def _report(arguments: argparse.Namespace, stacks: Sequence[SynthesizedStack]) -> _Report:
+    fleets = [fleet for stack in stacks for fleet in fleets_of(stack)]
+    if not fleets:
+        names = quoted(stack.name for stack in stacks)
+        raise InvalidValueError(
+            f"{arguments.template}: no endpoint in the stacks {names}; choose other stacks"
+        )
+    # Read before the prices: a wrong option fails without asking AWS.
+    rates = _read_rates(arguments.requests_per_second, {fleet.endpoint for fleet in fleets})
+    prices = _find_prices(arguments, fleets)
+    return _Report(
+        Costs(fleets, prices.of_region, rates),
+        unknown=[*prices.unknown, *_unknown_counts(fleets)],
+        notes=[*_price_notes(prices.of_region), *_schedule_notes(stacks)],
+    )
+
+
+def _read_rates(given: Sequence[tuple[str, str]], known: set[str]) -> dict[str, Decimal]:
+    """Return the mean requests per second of endpoints by name."""
+    rates = {}
+    for name, text in given:
+        if name not in known:
+            hint = did_you_mean(name, known, f"use one of {quoted(sorted(known))}")
+            raise InvalidValueError(
+                f'--requests-per-second: no endpoint "{name}" in the template; {hint}'
+            )
+        where = f"--requests-per-second {name}"
+        rate = read_decimal(where, text)
+        if rate <= 0:
+            raise InvalidValueError(f"{where}: must be above 0, got {text}; give the mean rate")
+        rates[name] = rate
+    return rates
+
+
+def _unknown_counts(fleets: Sequence[VariantFleet]) -> Iterator[str]:
+    for fleet in fleets:
+        if fleet.instance_types and None in fleet.counts:
+            yield (
+                f"{fleet.endpoint}/{fleet.variant}: only the deployment knows the number of "
+                "instances"
+            )
+
+
+# --- the prices -----------------------------------------------------------------------------------
+
+
+class _FoundPrices(NamedTuple):
+    """The prices of each Region of the fleets, and a sentence for each that was not found."""
+
+    of_region: Mapping[str, Prices]
+    unknown: list[str]
+
+
+def _find_prices(arguments: argparse.Namespace, fleets: Sequence[VariantFleet]) -> _FoundPrices:
+    """Return the given prices, or those of AWS if none was given."""
+    types_of: dict[str, set[str]] = {}
+    for fleet in fleets:
+        types_of.setdefault(fleet.region, set()).update(fleet.instance_types)
+    types = sorted(set().union(*types_of.values()))
+
+    prices = given_prices(arguments.price, arguments.prices)
+    if prices:
+        unknown = [
+            f"{name}: no price was given; add --price {name}=PRICE"
+            for name in types
+            if name not in prices
+        ]
+        return _FoundPrices(dict.fromkeys(types_of, prices), unknown)
+
+    try:
+        return _fetch_prices(arguments, types_of)
+    except AwsError as error:
+        example = f"--price {min(types, default='TYPE')}=PRICE"
+        raise InvalidValueError(f"{error}, or give prices, such as {example}") from None
+
+
+def _fetch_prices(arguments: argparse.Namespace, types_of: Mapping[str, set[str]]) -> _FoundPrices:
+    """Return AWS's prices of the instance types of each Region.
+
+    With one Region, or with --region, they are those of the session: a stack without a Region of
+    its own has a stand-in, so one Region alone says nothing.
+    """
+    unknown: list[str] = []
+    if arguments.region is not None or len(types_of) == 1:
+        session = make_session(arguments.region, arguments.profile)
+        types = sorted(set().union(*types_of.values()))
+        prices = fetch_known_prices(session, types, unknown)
+        return _FoundPrices(dict.fromkeys(types_of, prices), unknown)
+
+    of_region = {}
+    for region, names in sorted(types_of.items()):
+        session = make_session(region, arguments.profile)
+        of_region[region] = fetch_known_prices(session, sorted(names), unknown)
+    return _FoundPrices(of_region, unknown)
+
+
+# --- what the sums do not show --------------------------------------------------------------------
+
+
+def _price_notes(prices_of: Mapping[str, Prices]) -> Iterator[str]:
     """Yield of which Region the prices are; of given ones, only the user knows it."""
     regions = sorted(prices_of)
     listed = sorted({prices.region for prices in prices_of.values() if prices.region})
@@ -222,8 +205,8 @@ def _notes_of_prices(prices_of: Mapping[str, Prices]) -> Iterator[str]:
         )
 
 
-def _notes(stacks: Sequence[SynthesizedStack]) -> Iterator[str]:
-    """Yield what the sums do not say of an app that is off at times."""
+def _schedule_notes(stacks: Sequence[SynthesizedStack]) -> Iterator[str]:
+    """Yield that the month also counts the hours in which a schedule turns stacks off."""
     switched = [stack.name for stack in stacks if _is_switched(stack)]
     if switched:
         yield (
@@ -240,172 +223,95 @@ def _is_switched(stack: SynthesizedStack) -> bool:
     )
 
 
-def fleets_of(stack: SynthesizedStack) -> Iterator[VariantFleet]:
-    """Yield the fleet of each production and shadow variant of a stack."""
-    bounds = {each.resource_id: _bounds(each.properties) for each in scalable_targets(stack)}
-    for endpoint in declared_endpoints(stack, is_complete=False):
-        variants = [each for kind in _VARIANTS for each in endpoint.config.get(kind, ())]
-        declared = {str(each["VariantName"]): each for each in variants}
-        for variant in (*endpoint.variants, *endpoint.shadow_variants):
-            fleet = _fleet(stack.name, endpoint, variant, declared[variant.name], bounds)
-            yield replace(fleet, region=stack.region)
+# --- the output -----------------------------------------------------------------------------------
 
 
-def _fleet(
-    stack: str,
-    endpoint: DeclaredEndpoint,
-    variant: DeclaredVariant,
-    declared: Mapping[str, Any],
-    bounds: Mapping[str, Sequence[int | None]],
-) -> VariantFleet:
-    initial = _count(declared.get("InitialInstanceCount", 1))
-    managed = declared.get("ManagedInstanceScaling") or {}
-    if managed.get("Status") == "ENABLED":
-        found = [_count(managed.get(f"{each}InstanceCount", initial)) for each in ("Min", "Max")]
-    else:
-        found = [
-            *bounds.get(f"endpoint/{endpoint.name}/variant/{variant.name}", [initial, initial])
-        ]
-    types = [str(each) for each in variant.instance_types]
-    return VariantFleet(stack, endpoint.name, variant.name, types, found[0], initial, found[1])
+def _print_table(costs: Costs) -> None:
+    """Print a row for each fleet, with its stack if there are several."""
+    places = _places(costs.fleets)
+    if not places:
+        print_table(_COLUMNS, [_row(fleet, costs.of(fleet)) for fleet in costs.fleets])
+        return
+    rows = [[places[fleet.stack], *_row(fleet, costs.of(fleet))] for fleet in costs.fleets]
+    print_table(("stack", *_COLUMNS), rows)
 
 
-def _bounds(target: Mapping[str, Any]) -> Sequence[int | None]:
-    """Return the fewest and the most instances of a target, also of those that a schedule sets."""
-    scheduled = [
-        each.get("ScalableTargetAction") or {} for each in target.get("ScheduledActions") or ()
-    ]
-    return [
-        _extreme(
-            choose,
-            [_count(each[name]) for each in (target, *scheduled) if each.get(name) is not None],
-        )
-        for name, choose in zip(_BOUNDS, (min, max), strict=True)
-    ]
-
-
-def _extreme(choose: Any, counts: Sequence[int | None]) -> int | None:
-    return None if None in counts or not counts else int(choose(counts))
-
-
-def _count(declared: Any) -> int | None:
-    value = number_of(declared)
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _rates(given: Sequence[tuple[str, str]], fleets: Sequence[VariantFleet]) -> dict[str, Decimal]:
-    known = {each.endpoint for each in fleets}
-    for name, _ in given:
-        if name not in known:
-            hint = did_you_mean(name, known, f"use one of {quoted(sorted(known))}")
-            raise InvalidValueError(
-                f'--requests-per-second: no endpoint "{name}" in the template; {hint}'
-            )
-    rates = {}
-    for name, text in given:
-        where = f"--requests-per-second {name}"
-        rates[name] = read_decimal(where, text)
-        if rates[name] <= 0:
-            raise InvalidValueError(f"{where}: must be above 0, got {text}; give the mean rate")
-    return rates
-
-
-def _prices(
-    arguments: argparse.Namespace, fleets: Sequence[VariantFleet], unknown: list[str]
-) -> Mapping[str, Prices]:
-    """Return the prices of each Region, and add to ``unknown`` what has none.
-
-    AWS is asked only if no price was given.
-    """
-    prices = given_prices(arguments.price, arguments.prices)
-    types = {name for each in fleets for name in each.instance_types}
-    if not prices:
-        try:
-            return _listed_prices(arguments, fleets, unknown)
-        except AwsError as error:
-            example = f"--price {min(types, default='TYPE')}=PRICE"
-            raise InvalidValueError(f"{error}, or give prices, such as {example}") from None
-    unknown += [
-        f"{name}: no price was given; add --price {name}=PRICE"
-        for name in sorted(types - prices.keys())
-    ]
-    return dict.fromkeys((fleet.region for fleet in fleets), prices)
-
-
-def _listed_prices(
-    arguments: argparse.Namespace, fleets: Sequence[VariantFleet], unknown: list[str]
-) -> Mapping[str, Prices]:
-    """Return AWS's prices: of the Region of each stack, if there are several, else of the session.
-
-    A stack without a Region of its own has a stand-in, so one Region alone says nothing.
-    """
-    types_of: dict[str, set[str]] = {}
-    for fleet in fleets:
-        types_of.setdefault(fleet.region, set()).update(fleet.instance_types)
-    if arguments.region is not None or len(types_of) == 1:
-        session = make_session(arguments.region, arguments.profile)
-        every_type = sorted(set().union(*types_of.values()))
-        return dict.fromkeys(types_of, fetch_known_prices(session, every_type, unknown))
-    return {
-        region: fetch_known_prices(make_session(region, arguments.profile), sorted(types), unknown)
-        for region, types in sorted(types_of.items())
-    }
+def _places(fleets: Sequence[VariantFleet]) -> dict[str, str]:
+    """Return the cell of each stack, with its Region if there are several; empty for one stack."""
+    region_of = {fleet.stack: fleet.region for fleet in fleets}
+    if len(region_of) == 1:
+        return {}
+    if len(set(region_of.values())) == 1:
+        return {stack: stack for stack in region_of}
+    return {stack: f"{stack} ({region})" for stack, region in region_of.items()}
 
 
 def _row(fleet: VariantFleet, cost: CostRange | None) -> list[str]:
+    counts = ["?" if count is None else str(count) for count in fleet.counts]
     return [
         fleet.endpoint,
         fleet.variant,
         " or ".join(fleet.instance_types) or "serverless",
-        _range(
-            *(
-                "?" if each is None else str(each)
-                for each in (fleet.least, fleet.initial, fleet.most)
-            )
-        ),
+        _range(*counts),
         "unknown" if cost is None else _money(cost),
-        "unknown" if cost is None else _money(cost.times(HOURS_PER_MONTH)),
+        "unknown" if cost is None else _money(cost.per_month()),
     ]
 
 
 def _money(cost: CostRange) -> str:
-    return _range(*(f"{each:,.2f}" for each in cost))
+    return _range(f"{cost.least:,.2f}", f"{cost.initial:,.2f}", f"{cost.most:,.2f}")
 
 
 def _range(least: str, initial: str, most: str) -> str:
     """Return the least and the most, if they differ, and in brackets the first deployment's."""
     if least == most:
         return least
-    return f"{least} to {most}" if initial in (least, most) else f"{least} to {most} ({initial})"
+    if initial in (least, most):
+        return f"{least} to {most}"
+    return f"{least} to {most} ({initial})"
 
 
-def _summary(costs: _Costs) -> Iterator[str]:
+def _summary(report: _Report) -> Iterator[str]:
+    costs = report.costs
     total = costs.total()
-    every = len(costs.fleets)
-    partly = "" if costs.priced == every else f" ({costs.priced} of {every} variants)"
-    unit, month = costs.prices.unit, _money(total.times(HOURS_PER_MONTH))
-    yield f"together{partly}: {_money(total)}{unit} per hour, {month}{unit} per month"
+    unit = costs.prices.unit
+
+    partly = ""
+    if costs.known_count < len(costs.fleets):
+        partly = f" ({costs.known_count} of {len(costs.fleets)} variants)"
+    yield (
+        f"together{partly}: {_money(total)}{unit} per hour, "
+        f"{_money(total.per_month())}{unit} per month"
+    )
+
     for endpoint, rate in costs.rates.items():
-        cost = _money(costs.per_million(endpoint))
+        cost = _money(costs.per_million_calls(endpoint))
         yield f"{endpoint}: {cost}{unit} per million calls at {rate:f} requests per second"
-    yield from (f"unknown: {each}" for each in costs.unknown)
-    yield from costs.notes
+
+    yield from (f"unknown: {sentence}" for sentence in report.unknown)
+    yield from report.notes
     yield NOT_COUNTED
 
 
-def _as_json(costs: _Costs) -> dict[str, Any]:
+def _as_json(report: _Report) -> dict[str, Any]:
+    costs = report.costs
+    total = costs.total()
     return {
         "variants": [
-            {**asdict(each), "cost_per_hour": _numbers(costs.cost(each))} for each in costs.fleets
+            {**asdict(fleet), "cost_per_hour": _numbers(costs.of(fleet))} for fleet in costs.fleets
         ],
-        "cost_per_hour": _numbers(costs.total()),
-        "cost_per_month": _numbers(costs.total().times(HOURS_PER_MONTH)),
-        "cost_per_million_calls": {each: _numbers(costs.per_million(each)) for each in costs.rates},
+        "cost_per_hour": _numbers(total),
+        "cost_per_month": _numbers(total.per_month()),
+        "cost_per_million_calls": {
+            endpoint: _numbers(costs.per_million_calls(endpoint)) for endpoint in costs.rates
+        },
         "currency": costs.prices.currency or None,
-        "unknown": list(costs.unknown),
-        "notes": list(costs.notes),
+        "unknown": report.unknown,
+        "notes": report.notes,
     }
 
 
 def _numbers(cost: CostRange | None) -> dict[str, float] | None:
-    return None if cost is None else {name: float(value) for name, value in cost._asdict().items()}
+    if cost is None:
+        return None
+    return {name: float(value) for name, value in cost._asdict().items()}
