@@ -23,7 +23,8 @@ from constructs_triton_core.model_index import split_s3_uri
 # S3's error codes for a key without an object and for a missing permission. To a caller without
 # s3:ListBucket on the bucket, S3 returns the second in both cases. Source: AWS documentation,
 # GetObject.
-_NO_OBJECT, _DENIED = "NoSuchKey", "AccessDenied"
+_NO_OBJECT = "NoSuchKey"
+_DENIED = "AccessDenied"
 
 
 class PendingInference:

@@ -156,7 +156,8 @@ class GenerateStream:
 
     def _close_in_thread(self) -> None:
         """Close the stream when the thread no longer reads it."""
-        thread, self._thread = self._thread, None
+        thread = self._thread
+        self._thread = None
         if thread is None:
             self._events.close()
         else:

@@ -63,7 +63,8 @@ class EventReader:
     def _read(self, line: bytes) -> Iterator[str]:
         if line.startswith(b"data:"):
             text = line[5:].removeprefix(b" ")
-            self._size, self._count = self._size + len(text), self._count + 1
+            self._size += len(text)
+            self._count += 1
             _check_size(max(self._size, self._count))
             self._data += text
             self._data += b"\n"

@@ -30,7 +30,8 @@ def when_awake(
     Raises:
         NoCapacityError: there is still no copy.
     """
-    started, wait = time.monotonic(), _FIRST_WAIT_SECONDS
+    started = time.monotonic()
+    wait = _FIRST_WAIT_SECONDS
     while True:
         try:
             return call()

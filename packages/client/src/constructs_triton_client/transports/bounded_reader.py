@@ -44,7 +44,8 @@ class BoundedReader:
         ``length`` is too long is not read.
         """
         self.check(length or 0)
-        amount, total = min(length or _READ_BYTES, _LARGEST_READ_BYTES), 0
+        amount = min(length or _READ_BYTES, _LARGEST_READ_BYTES)
+        total = 0
         pieces = []
         while piece := read(amount):
             total += len(piece)

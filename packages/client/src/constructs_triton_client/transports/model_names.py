@@ -31,9 +31,11 @@ from constructs_triton_core.model_index import (
 __all__ = ["ModelNames", "find_index"]
 
 _LOCAL_TIMEOUT_SECONDS = 10.0
-_FORBIDDEN, _NOT_FOUND = 403, 404
+_FORBIDDEN = 403
+_NOT_FOUND = 404
 #: Only the gateway of a local run answers with one of these members.
-_TARGET_MODELS, _PREFIX = "target_models", "prefix"
+_TARGET_MODELS = "target_models"
+_PREFIX = "prefix"
 
 
 class ModelNames:

@@ -252,7 +252,8 @@ class SageMakerTransport:
             return session.client(service, region_name=self._region_name, config=config)
         region = self._region_name or session.region_name
         if is_loopback:
-            config, region = _unsigned(config), region or LOOPBACK_REGION
+            config = _unsigned(config)
+            region = region or LOOPBACK_REGION
         return session.client(
             service, endpoint_url=self._endpoint_url, region_name=region, config=config
         )
@@ -341,10 +342,12 @@ def _metadata(response: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_response(endpoint: str, response: Mapping[str, Any]) -> InvocationError:
-    error, metadata = response.get("Error", {}), response.get("ResponseMetadata", {})
+    error = response.get("Error", {})
+    metadata = response.get("ResponseMetadata", {})
     code = str(error.get("Code", ""))
     # The service model says integer and string, but botocore passes on any JSON value.
-    status, message = response.get("OriginalStatusCode"), response.get("OriginalMessage")
+    status = response.get("OriginalStatusCode")
+    message = response.get("OriginalMessage")
     is_original = type(status) is int and 100 <= status <= 999
     return build_invocation_error(
         endpoint,

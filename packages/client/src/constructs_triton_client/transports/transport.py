@@ -88,9 +88,11 @@ def checked_url(name: str, url: str) -> str:
     """Return an address without a slash at its end; raises ``InvalidValueError`` if it is none."""
     address = re.sub(_PATHS[name], "", url, count=1)
     if not url.startswith(("http://", "https://")):
-        wrong, fix = "must start with http:// or https://", "http://host:port"
+        wrong = "must start with http:// or https://"
+        fix = "http://host:port"
     elif address != url.rstrip("/"):
-        wrong, fix = "must not have the path of a call", address
+        wrong = "must not have the path of a call"
+        fix = address
     else:
         return address
     raise InvalidValueError(f"{name}: {wrong}, got {url!r}; write it as {fix}")

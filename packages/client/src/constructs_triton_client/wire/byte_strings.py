@@ -108,7 +108,8 @@ def _split_equal(data: bytes, count: int) -> Sequence[bytes] | None:
 
 
 def _split(data: bytes, count: int) -> list[bytes] | None:
-    stream, unpack = io.BytesIO(data), _LENGTH.unpack
+    stream = io.BytesIO(data)
+    unpack = _LENGTH.unpack
     read = stream.read
     try:
         values = [read(*unpack(read(PREFIX_SIZE))) for _ in range(count)]

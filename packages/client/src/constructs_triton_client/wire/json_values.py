@@ -88,7 +88,8 @@ def read_values(
 def _flatten(path: str, data: object, shape: Sequence[int]) -> list[Any]:
     if not isinstance(data, list):
         raise build_decoding_error(path, "data must be a list", type(data).__name__)
-    values, depth = data, 1
+    values = data
+    depth = 1
     while values and all(type(value) is list for value in values):
         if depth >= len(shape) or set(map(len, values)) != {shape[depth]}:
             raise build_decoding_error(
@@ -96,7 +97,8 @@ def _flatten(path: str, data: object, shape: Sequence[int]) -> list[Any]:
                 f"nested data must follow shape {list(shape)}",
                 f"lists within lists {depth} deep",
             )
-        values, depth = list(chain.from_iterable(values)), depth + 1
+        values = list(chain.from_iterable(values))
+        depth += 1
     return values
 
 
@@ -115,7 +117,8 @@ def _read_strings(path: str, values: list[Any]) -> NDArray[np.object_]:
 def _read_integers(path: str, values: list[Any], datatype: Datatype) -> NDArray[Any]:
     _require_types(path, values, {int}, "an integer")
     dtype = np.dtype(datatype.dtype)
-    lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    lowest = np.iinfo(dtype).min
+    highest = np.iinfo(dtype).max
     if values and (min(values) < lowest or max(values) > highest):
         index = next(i for i, value in enumerate(values) if not lowest <= value <= highest)
         what = f"{datatype.datatype} must be between {lowest} and {highest}"

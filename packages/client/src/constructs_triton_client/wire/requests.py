@@ -207,7 +207,8 @@ def _encode_inputs(
             f'datatypes["{unknown[0]}"]: there is no such input, '
             f"got {quoted(sorted(inputs))}; remove it"
         )
-    entries, payloads = [], []
+    entries = []
+    payloads = []
     for name, array in inputs.items():
         if not isinstance(name, str):
             raise _inputs_error(inputs)

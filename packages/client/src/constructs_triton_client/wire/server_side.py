@@ -132,7 +132,8 @@ def encode_response(
     header: dict[str, Any] = {"model_name": model_name, "model_version": model_version}
     if request and request.id:
         header["id"] = request.id
-    entries, payloads = [], []
+    entries = []
+    payloads = []
     for name, array in outputs.items():
         path = f'output "{name}"'
         datatype = resolve_datatype(path, array)

@@ -132,14 +132,16 @@ class TensorReader:
             name, datatype, array = self.read(entry, index)
             if name in arrays:
                 raise build_decoding_error(f'{self.role} "{name}"', "occurs more than once")
-            arrays[name], datatypes[name] = array, datatype.datatype
+            arrays[name] = array
+            datatypes[name] = datatype.datatype
         if (rest := len(self.body) - self.offset) > 0:
             what = f"the last bytes belong to no {self.role}"
             raise build_decoding_error(f"body at byte {self.offset}", what, f"{rest} bytes")
         return arrays, datatypes
 
     def _read_binary(self, path: str, datatype: Datatype, count: int, size: int) -> NDArray[Any]:
-        start, rest = self.offset, len(self.body) - self.offset
+        start = self.offset
+        rest = len(self.body) - self.offset
         if size > rest:
             what = f"binary_data_size is {size} bytes"
             raise build_decoding_error(f"{path} at byte {start}", what, f"{rest} bytes in the body")
