@@ -15,7 +15,12 @@ _COLUMNS: tuple[Kind, ...] = ("caller", "endpoint", "variant", "component", "mod
 #: Callers and components of a stack that are drawn; there can be hundreds.
 _MOST = 12
 _LONGEST_LINE = 40
-_CHARACTER, _LINE, _PADDING, _BETWEEN, _ARROW, _TITLE = 6.8, 17, 12, 16, 104, 30
+_CHARACTER = 6.8
+_LINE = 17
+_PADDING = 12
+_BETWEEN = 16
+_ARROW = 104
+_TITLE = 30
 #: DejaVu Sans, the widest of the fonts, is this much wider in bold.
 _BOLD_CHARACTER = 8.2
 _STYLE = """
@@ -53,11 +58,13 @@ class _Box:
 def draw_graphs(graphs: Sequence[ServiceGraph]) -> str:
     """Return an SVG file with the stacks below each other."""
     parts: list[str] = []
-    width, y = 0.0, float(_PADDING)
+    width = 0.0
+    y = float(_PADDING)
     for graph in graphs:
         drawing = _Drawing(_shortened(graph), y + _TITLE)
         parts += [_text(_PADDING, y + 16, graph.stack, "title"), *drawing.lines()]
-        width, y = max(width, drawing.width), drawing.bottom + _BETWEEN
+        width = max(width, drawing.width)
+        y = drawing.bottom + _BETWEEN
     width += _PADDING
     names = escape(visible(", ".join(each.stack for each in graphs)))
     return "\n".join(
@@ -129,7 +136,8 @@ class _Drawing:
         below = bottom = top + height
         for user in self._linked(node, "scaling"):
             below = self._place(user, below + _BETWEEN)
-        left, right = top, top
+        left = top
+        right = top
         for user in [
             neighbour
             for neighbour in self._linked(node, "caller")
@@ -169,13 +177,16 @@ class _Drawing:
                 yield _text(end.x - 12, _middle(end) - 6, edge.text, "label", "end")
 
     def _path(self, edge: Edge) -> str:
-        start, end = self._boxes[edge.start], self._boxes[edge.end]
+        start = self._boxes[edge.start]
+        end = self._boxes[edge.end]
         if start.x == end.x:
             middle = start.x + start.width / 2
             return f"M{middle:g},{start.y:g} V{end.y + end.height:g}"
-        x1, x2 = start.x + start.width, end.x
+        x1 = start.x + start.width
+        x2 = end.x
         bend = (x2 - x1) / 2
-        y1, y2 = _middle(start), _middle(end)
+        y1 = _middle(start)
+        y2 = _middle(end)
         return f"M{x1:g},{y1:g} C{x1 + bend:g},{y1:g} {x2 - bend:g},{y2:g} {x2:g},{y2:g}"
 
 
@@ -203,10 +214,8 @@ def _shortened(graph: ServiceGraph) -> ServiceGraph:
     and one node for the others of each kind.
     """
     keys = {node.key for node in graph.nodes}
-    nodes, edges = (
-        list(graph.nodes),
-        [edge for edge in graph.edges if {edge.start, edge.end} <= keys],
-    )
+    nodes = list(graph.nodes)
+    edges = [edge for edge in graph.edges if {edge.start, edge.end} <= keys]
     for kind in ("caller", "component"):
         others = {each.key for each in [each for each in graph.nodes if each.kind == kind][_MOST:]}
         if not others:

@@ -135,7 +135,8 @@ class _Reader:
         if bounds is None:
             return
         policies = self._policies.get(resource_id, [])
-        least, most = text_of(bounds.get("MinCapacity")), text_of(bounds.get("MaxCapacity"))
+        least = text_of(bounds.get("MinCapacity"))
+        most = text_of(bounds.get("MaxCapacity"))
         lines = (
             f"{least} to {most} {unit}",
             *(_target(policy, instance_types) for policy in policies),
@@ -144,7 +145,8 @@ class _Reader:
         yield Edge(f"scaling {scaled}", scaled, "scales")
 
     def _container(self, user: str, container: DeclaredContainer) -> Iterator[Node | Edge]:
-        key, url = f"model {container.model}", container.archive_url or container.files_url
+        key = f"model {container.model}"
+        url = container.archive_url or container.files_url
         image = container.image.rpartition("/")[2] or "model package"
         yield Node(key, "model", (*self._models(container, url), image))
         yield Edge(user, key, "on demand" if container.is_multi_model else "")

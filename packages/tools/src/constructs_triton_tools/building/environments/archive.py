@@ -170,9 +170,11 @@ def write_tar(environment: Path, links: Mapping[str, str], path: Path) -> None:
 
 def _add(tar: tarfile.TarFile, name: str, path: Path, link: str | None) -> None:
     member = tarfile.TarInfo(name)
-    member.mtime, member.mode = _EPOCH, 0o755
+    member.mtime = _EPOCH
+    member.mode = 0o755
     if link is not None:
-        member.type, member.linkname = tarfile.SYMTYPE, link
+        member.type = tarfile.SYMTYPE
+        member.linkname = link
         tar.addfile(member)
     elif path.is_dir():
         member.type = tarfile.DIRTYPE

@@ -18,7 +18,9 @@ from triton_model_check.artifacts.environments.lock import LOCK_MEMBER, Environm
 from triton_model_check.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 
 _LIMITS = UnpackLimits(max_bytes=1 << 36)
-_MOST_LOCK_BYTES, _MOST_METADATA_BYTES, _MOST_PACKAGES = 16 << 20, 1 << 20, 10_000
+_MOST_LOCK_BYTES = 16 << 20
+_MOST_METADATA_BYTES = 1 << 20
+_MOST_PACKAGES = 10_000
 #: Of all packages, and the names of libraries; a large environment has 30 MiB of metadata.
 _MOST_BYTES_IN_ALL = 256 << 20
 _METADATA = re.compile(r"lib/python(3\.\d+)/site-packages/[^/]+\.dist-info/METADATA")
@@ -61,10 +63,15 @@ def read_contents(path: Path) -> EnvironmentContents:
         raise InvalidValueError(
             f"{path}: {reason}; pass an archive of `constructs-triton env build`"
         )
-    packages, pythons, bundled = [], set(), dict[str, list[str]]()
-    size, kept, lock = 0, 0, b""
+    packages = []
+    pythons = set()
+    bundled = dict[str, list[str]]()
+    size = 0
+    kept = 0
+    lock = b""
     for member in read_members(path, _LIMITS, accept_plain=True):
-        name, size = os.path.normpath(member.name), size + member.size
+        name = os.path.normpath(member.name)
+        size += member.size
         if name == LOCK_MEMBER:
             lock = _content(path, member, _MOST_LOCK_BYTES)
         elif match := _METADATA.fullmatch(name):

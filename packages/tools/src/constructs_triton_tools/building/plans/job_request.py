@@ -231,7 +231,9 @@ class JobRequest:
 
     def _processing(self) -> dict[str, Any]:
         folder = "/opt/ml/processing"
-        job, model, output = f"{folder}/input/job", f"{folder}/input/model", f"{folder}/output"
+        job = f"{folder}/input/job"
+        model = f"{folder}/input/model"
+        output = f"{folder}/output"
         settings = self.settings
         uploaded = {
             "S3Uri": self._uri(self.output_prefix),
@@ -316,7 +318,8 @@ class JobRequest:
         """The instance. SageMaker refuses a disk larger than the local NVMe,
         and a KMS key for that.
         """
-        local, wanted = self.build.gpu.local_storage_gb, self.settings.volume_gb
+        local = self.build.gpu.local_storage_gb
+        wanted = self.settings.volume_gb
         return {
             "InstanceCount": 1,
             "InstanceType": self.build.gpu.name,

@@ -95,11 +95,9 @@ def existing_config(path: Path, name: str | None) -> Any:
             f'{path}: must be for the backend onnxruntime or tensorrt, got "{used}"; pass that of '
             "the ONNX model, or leave --config out"
         )
-    message.backend, message.platform, message.default_model_filename = (
-        "tensorrt",
-        "tensorrt_plan",
-        "",
-    )
+    message.backend = "tensorrt"
+    message.platform = "tensorrt_plan"
+    message.default_model_filename = ""
     message.cc_model_filenames.clear()
     message.optimization.ClearField("execution_accelerators")
     message.name = name or message.name or path.resolve().parent.name

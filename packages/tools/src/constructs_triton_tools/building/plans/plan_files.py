@@ -27,8 +27,10 @@ from triton_model_check.model_files import describe
 from triton_model_check.model_files.plan_manifest import MANIFEST_FILE, PlanManifest, read_manifest
 from triton_model_check.untrusted.cache_location import cache_directory
 
-PLAN_FILE, LOG_FILE = "model.plan", "trtexec.log"
-_FOLDER, _SEAL = "plans", "seal.json"
+PLAN_FILE = "model.plan"
+LOG_FILE = "trtexec.log"
+_FOLDER = "plans"
+_SEAL = "seal.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,10 +173,8 @@ class _InputShapes:
         if declared > 0:
             return Range(declared, declared, declared)
         shape = self.tensor.shape or ()
-        shown, example = (
-            _shown(shape),
-            ",".join("1..8..16" if each < 0 else str(each) for each in shape),
-        )
+        shown = _shown(shape)
+        example = ",".join("1..8..16" if each < 0 else str(each) for each in shape)
         raise self._error(
             f"dim {index} has no fixed size in the file or the configuration, got {shown}",
             f"set --input {self.tensor.name}={example} with the smallest, usual and largest size",
@@ -184,7 +182,8 @@ class _InputShapes:
 
     def _declared(self, index: int) -> int:
         """The size that the configuration has, or -1. Its dims begin after the batch dimension."""
-        dims, place = self.declared or (), index - (self.batch is not None)
+        dims = self.declared or ()
+        place = index - (self.batch is not None)
         return dims[place] if 0 <= place < len(dims) else -1
 
     def _error(self, message: str, hint: str) -> InvalidValueError:
