@@ -33,7 +33,8 @@ EXTRAS = {
     "testing": ("tests of your stacks", ("cfnlint", "pytest", "syrupy")),
 }
 _OLDEST_PYTHON = (3, 11)
-_OLDEST_NODE, _NODES = 18, (22, 24)
+_OLDEST_NODE = 18
+_NODES = (22, 24)
 CDK = "aws-cdk@2.1148.1"
 _TIMEOUT_SECONDS = 20
 _ENGINES: tuple[Literal["docker", "podman"], ...] = ("docker", "podman")

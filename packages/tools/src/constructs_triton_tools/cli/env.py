@@ -149,7 +149,8 @@ def _as_json(built: BuiltEnvironment, output: Path) -> dict[str, object]:
 
 
 def _print(built: BuiltEnvironment, output: Path) -> None:
-    lock, unpacked = built.lock, built.archive.stat().st_size
+    lock = built.lock
+    unpacked = built.archive.stat().st_size
     count = lock.package_count
     state = "written" if built.is_resolved else "unchanged"
     size = f"{unpacked / 1e6:,.1f} MB"

@@ -63,7 +63,8 @@ def _help(value: Value) -> str:
 
 def default_words(value: Value) -> str:
     """Return the end of the help of a value with a default."""
-    text, default = value.default_text, value.default
+    text = value.default_text
+    default = value.default
     if not text and default is not None and not isinstance(default, bool):
         text = plain_number(default) if isinstance(default, int | float) else str(default)
     return text and f" (default: {text})"

@@ -234,7 +234,8 @@ def _inputs(arguments: argparse.Namespace) -> dict[str, tuple[NDArray[Any], str 
     from constructs_triton_tools.measuring.sample_inputs import sample_inputs
 
     likely = [*_names_of_archive(arguments.target_model or ""), arguments.endpoint]
-    shapes, is_random = read_shapes(arguments.shapes), arguments.random
+    shapes = read_shapes(arguments.shapes)
+    is_random = arguments.random
     return {
         **sample_inputs(arguments.repository, arguments.model, likely, shapes, is_random=is_random)
     }

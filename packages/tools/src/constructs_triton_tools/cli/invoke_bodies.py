@@ -90,7 +90,8 @@ def print_token(arguments: argparse.Namespace) -> None:
     transport = SageMakerTransport(
         arguments.endpoint, session=open_session(arguments), endpoint_url=arguments.endpoint_url
     )
-    token, expires = transport.bearer_token(seconds), datetime.now(UTC) + arguments.valid_for
+    token = transport.bearer_token(seconds)
+    expires = datetime.now(UTC) + arguments.valid_for
     path = (
         f"inference-components/{arguments.inference_component}/"
         if arguments.inference_component

@@ -140,7 +140,8 @@ def _library(arguments: argparse.Namespace) -> ModelLibrary:
 
 
 def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
-    models, nameless = library.models(), library.archives_without_name()
+    models = library.models()
+    nameless = library.archives_without_name()
     removed = library.removed_models()
     if arguments.json:
         rows = [asdict(model) for model in models]
@@ -206,9 +207,11 @@ def _question_of_removal(arguments: argparse.Namespace, library: ModelLibrary) -
     """Return what to ask before a model is removed; empty if nothing is lost."""
     name = arguments.name
     if any(model.name == name and model.is_deployed for model in library.models()):
-        also, command = "", f"models restore {name}"
+        also = ""
+        command = f"models restore {name}"
         if arguments.delete_archive:
-            also, command = " and its archive is deleted", f"models add {name} SOURCE"
+            also = " and its archive is deleted"
+            command = f"models add {name} SOURCE"
         return (
             f"{name} belongs to a stack: its callers get errors{also}. `{command}` restores it "
             "immediately, and a deployment only if it changes the models or the keys of the "
@@ -224,7 +227,8 @@ def _report(change: LibraryChange, library: ModelLibrary, arguments: argparse.Na
     for warning in change.warnings:
         print_note(*f"warning[{warning.code}] {warning}".split("\n"))
     _print(change.target_models, arguments)
-    sent, total = len(change.uploaded), len(change.target_models)
+    sent = len(change.uploaded)
+    total = len(change.target_models)
     print_note(f"{sent} of {total} archives uploaded to {library.url}")
     for target_model in change.deleted:
         print_note(f"pruned {target_model}")

@@ -61,7 +61,8 @@ def add_options(
     for name in names or [choice for choice in values if choice not in without]:
         value = values[name]
         kinds = {get_origin(alternative) or alternative for alternative in value.alternatives}
-        is_list, is_repeated = tuple in kinds, Sequence in kinds
+        is_list = tuple in kinds
+        is_repeated = Sequence in kinds
         is_exact = bool(value.read or Decimal in kinds) and Mapping not in kinds
         if not (is_list or is_repeated or is_exact):
             add_option(group, kind, name)
@@ -154,7 +155,8 @@ def read_each(
     """Read endpoints, and return the errors of those that cannot be read if
     others of the stack can.
     """
-    results, errors = [], []
+    results = []
+    errors = []
     for name in names:
         try:
             results.append(read(name))

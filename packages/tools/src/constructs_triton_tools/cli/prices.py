@@ -36,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the prices, and write the file if there is one."""
     types = [InstanceType.of(name).name for name in arguments.types]
     session = open_session(arguments)
-    reader, region = AwsReader(session), region_of(session)
+    reader = AwsReader(session)
+    region = region_of(session)
     with show_work("asking AWS for prices"):
         prices = {name: price_of(reader, region, name) for name in types}
     for name, price in prices.items():

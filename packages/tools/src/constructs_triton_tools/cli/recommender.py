@@ -209,5 +209,6 @@ def _job(arguments: argparse.Namespace) -> Any:
 
 
 def _describe(arguments: argparse.Namespace) -> Any:
-    reader, operation = AwsReader(open_session(arguments)), "describe_inference_recommendations_job"
+    reader = AwsReader(open_session(arguments))
+    operation = "describe_inference_recommendations_job"
     return reader.describe(f"job {arguments.job}", "sagemaker", operation, JobName=arguments.job)

@@ -150,7 +150,8 @@ def _requests(arguments: argparse.Namespace) -> Sequence[Any] | None:
     """Return the requests that were given; ``None`` for random values of every input."""
     from constructs_triton_tools.cli.load_test import requests as load_requests
 
-    form, batch = load_requests.BodyForm.BINARY, arguments.batch
+    form = load_requests.BodyForm.BINARY
+    batch = arguments.batch
     if arguments.requests:
         found = load_requests.read_lines(arguments.requests, {}, with_batch=batch, form=form)
     elif arguments.random:
@@ -167,7 +168,9 @@ def _requests(arguments: argparse.Namespace) -> Sequence[Any] | None:
 
 def _plan(tuning: Tuning) -> Iterator[str]:
     """Say what will be measured, and for how long."""
-    limits, schedule, facts = tuning.limits, tuning.schedule, tuning.facts
+    limits = tuning.limits
+    schedule = tuning.schedule
+    facts = tuning.facts
     yield (
         f"tune {tuning.model}: the highest rate with p{limits.percentile:g} within "
         f"{limits.latency_ms:g} ms, on this machine"
@@ -186,10 +189,8 @@ def _time(schedule: Schedule, candidates: int) -> str:
     """Say how long the search takes, or how far it usually comes on a machine
     without other work.
     """
-    limit, fitting = (
-        f"{schedule.budget_seconds / 60:g} (--budget-minutes)",
-        schedule.fitting_candidates,
-    )
+    limit = f"{schedule.budget_seconds / 60:g} (--budget-minutes)"
+    fitting = schedule.fitting_candidates
     if fitting < candidates:
         return f"at most {limit}, usually enough for {fitting} of up to {candidates} configurations"
     expected = schedule.expected_seconds(candidates) / 60
@@ -256,7 +257,8 @@ class TuneProgress(TuneListener):
 
     def show(self, rate: float, seconds: float, live: LiveFigures) -> None:
         """Update the line about the running step."""
-        minutes, percentile = (time.monotonic() - self._begin) / 60, self._percentile
+        minutes = (time.monotonic() - self._begin) / 60
+        percentile = self._percentile
         show_line(
             f"{self._doing}, {minutes:.0f} of {self._budget_minutes:g} minutes: {rate:.1f}/s for "
             f"{seconds:.0f} s, p{percentile:g} {live.percentile_ms(percentile):.0f} ms"

@@ -15,10 +15,8 @@ from constructs_triton_tools.building.plans.options import BuildOptions
 from constructs_triton_tools.cli.options import add_options
 from triton_model_check.facts.images import DEFAULT_VERSION
 
-ROLE_VARIABLE, BUCKET_VARIABLE = (
-    "CONSTRUCTS_TRITON_COMPILE_ROLE",
-    "CONSTRUCTS_TRITON_COMPILE_BUCKET",
-)
+ROLE_VARIABLE = "CONSTRUCTS_TRITON_COMPILE_ROLE"
+BUCKET_VARIABLE = "CONSTRUCTS_TRITON_COMPILE_BUCKET"
 _EPILOG = f"""\
 examples:
   constructs-triton compile resnet.onnx --instance-type ml.g5.xlarge --max-batch-size 16 --dry-run
@@ -148,7 +146,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_options(parser, _Model)
     add_common(parser, "--yes", "--json")
-    plan, job = parser.add_argument_group("the plan"), parser.add_argument_group("the job")
+    plan = parser.add_argument_group("the plan")
+    job = parser.add_argument_group("the job")
     add_options(plan, _Plan)
     add_options(plan, BuildOptions)
     add_options(job, _Job)

@@ -176,7 +176,8 @@ def _announce(prices: Prices) -> None:
 
 
 def _description(request: JobRequest, price: str, most: str = "") -> Iterator[str]:
-    build, settings = request.build, request.settings
+    build = request.build
+    settings = request.settings
     tensorrt = build.image.tensorrt or "version not published"
     yield f"{request.kind} job {request.name}"
     yield (
@@ -229,7 +230,8 @@ def _result_lines(request: JobRequest, result: Mapping[str, Any]) -> Iterator[st
         f"wrote {result['folder']} for {', '.join(result['instance_types'])} "
         f"({manifest['gpu_model']})"
     )
-    size, origin = manifest["plan_bytes"], result["origin"]
+    size = manifest["plan_bytes"]
+    origin = result["origin"]
     yield f"  TensorRT {manifest['tensorrt'] or 'not known'}, {size} bytes, from {origin}"
     if result["origin"] == "a job":
         seconds = result["instance_seconds"]

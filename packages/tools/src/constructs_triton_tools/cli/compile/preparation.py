@@ -230,7 +230,8 @@ def _check_with_onnx(config: Any, model: OnnxModelFile, config_path: Path) -> No
     """Compare the configuration with the file before a GPU is paid for, as for ONNX Runtime."""
     message = type(config)()
     message.CopyFrom(config)
-    message.backend, message.platform = "onnxruntime", ""
+    message.backend = "onnxruntime"
+    message.platform = ""
     with temporary_folder() as scratch:
         folder = scratch / message.name
         for name, source in model.files.items():

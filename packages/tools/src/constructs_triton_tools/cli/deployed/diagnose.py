@@ -164,10 +164,8 @@ def _check_alone(arguments: argparse.Namespace, option: str) -> None:
 def _in_message(text: str) -> list[Diagnosis]:
     """Return what a pasted message says; a terminal or a page may have broken its lines."""
     source = "the message"
-    whole, lines = (
-        recognize(Message(" ".join(text.split()), source)),
-        diagnose_log(text, source, is_log=False),
-    )
+    whole = recognize(Message(" ".join(text.split()), source))
+    lines = diagnose_log(text, source, is_log=False)
     if whole is None or (lines and lines[0].rank < whole.rank):
         return lines
     return [whole, *(each for each in lines if each.id != whole.id)]

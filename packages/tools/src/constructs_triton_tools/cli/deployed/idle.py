@@ -172,7 +172,8 @@ def _total(found: _Found) -> Iterator[str]:
     if costs:
         total = sum(costs, Decimal(0))
         partly = "" if len(costs) == len(found.variants) else ", without those of unknown price"
-        unit, month = found.prices.unit, _money(total, HOURS_PER_MONTH)
+        unit = found.prices.unit
+        month = _money(total, HOURS_PER_MONTH)
         yield f"together{partly}: {_money(total, 24)}{unit} per day, {month}{unit} per month"
 
 

@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Start the endpoint, and print what is left to do."""
     session = open_session(arguments)
-    aws, path = AwsCalls(session, arguments.timeout), file_of(arguments)
+    aws = AwsCalls(session, arguments.timeout)
+    path = file_of(arguments)
     name = arguments.endpoint
     confirm(
         arguments, lambda: f"Create endpoint {name}? It costs {_cost(session, aws, name, path)}."

@@ -96,7 +96,8 @@ def _targets(
     arguments: argparse.Namespace, variant: VariantState, transport: SageMakerTransport
 ) -> list[str]:
     assert variant.archives is not None
-    models, uri = variant.archives.models, variant.archives.index_uri
+    models = variant.archives.models
+    uri = variant.archives.index_uri
     names = sorted(models) if arguments.all else arguments.model
     if not names:
         raise InvalidValueError(

@@ -55,9 +55,12 @@ from constructs_triton_tools.planning.prices import cost_per_hour
 
 __all__ = ["add_arguments", "run"]
 
-_FIRST_RATE, _FIRST_CONCURRENCY = 4, 1
+_FIRST_RATE = 4
+_FIRST_CONCURRENCY = 1
 _LEAD_SECONDS = 1.0  # what is left out of each later step
-_LEAST_REQUESTS, _LONGEST_SECONDS, _SURE = 40, 60, 0.95
+_LEAST_REQUESTS = 40
+_LONGEST_SECONDS = 60
+_SURE = 0.95
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -188,11 +191,14 @@ def _metadata(arguments: argparse.Namespace, transport: Any) -> BenchmarkMetadat
             during the test.
     """
     url = arguments.endpoint if is_container(arguments) else arguments.endpoint_url
-    type_, source, count = "local", "local", 1
+    type_ = "local"
+    source = "local"
+    count = 1
     if not _is_on_this_machine(url):
         type_, source, count = _describe(arguments, transport, url)
     if arguments.instance_type:
-        type_, source = parse_measured_type("--instance-type", arguments.instance_type), "given"
+        type_ = parse_measured_type("--instance-type", arguments.instance_type)
+        source = "given"
     return BenchmarkMetadata(
         configuration=arguments.configuration or _name(arguments),
         instance_type=type_,
@@ -224,7 +230,8 @@ def _describe(
             f"{arguments.endpoint}: Application Auto Scaling may change the instance count during "
             "the test; suspend it (`count.suspend()` in the app), or add --allow-scaling"
         )
-    type_, count = target.instance_type, target.instance_count
+    type_ = target.instance_type
+    count = target.instance_count
     confirm(arguments, lambda: _question(arguments, {type_: count} if type_ and count else {}))
     return _unknown(arguments) if type_ is None or count is None else (type_, "endpoint", count)
 

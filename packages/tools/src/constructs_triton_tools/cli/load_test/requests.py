@@ -169,7 +169,8 @@ def _draw(text: str, rng: Any) -> tuple[str, tuple[Any, str]]:
             "write ids=INT64[1,128]:0..30521 or x=FP32[1,3,224,224]"
         )
     shape = [int(size) for size in match["shape"].replace(" ", "").split(",") if size]
-    low, high = int(match["low"] or 0), int(match["high"] or _HIGHEST)
+    low = int(match["low"] or 0)
+    high = int(match["high"] or _HIGHEST)
     return match["name"], (_values(datatype.datatype, shape, low, high, rng), datatype.datatype)
 
 
@@ -213,7 +214,8 @@ def read_lines(
         raise InvalidValueError(
             f"--requests: {path} cannot be read ({error}); give a readable file"
         ) from None
-    found, left = list[Weighted](), _MOST_BYTES
+    found = list[Weighted]()
+    left = _MOST_BYTES
     for number, line in enumerate(lines, 1):
         if line.strip():
             found.append(_read_line(path, number, line, options, with_batch=with_batch, form=form))
@@ -236,7 +238,8 @@ def _remaining(left: int, size: int, place: str) -> int:
 
 
 def _read_arrays(place: str, texts: Iterable[str], *, with_batch: bool) -> dict[str, Any]:
-    inputs, left = dict[str, Any](), _MOST_BYTES
+    inputs = dict[str, Any]()
+    left = _MOST_BYTES
     for text in texts:
         name, (array, datatype) = read_input(text, with_batch=with_batch)
         files = (

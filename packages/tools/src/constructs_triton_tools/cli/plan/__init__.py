@@ -182,6 +182,7 @@ def _print(
         print_lines(summary_of_pools(pooled, prices.unit))
     print_note(*prices.notes)
     if best is not None and arguments.requests_per_second is not None:
-        rate, target = best.measurement.invocations_per_minute, best.target_invocations_per_minute
+        rate = best.measurement.invocations_per_minute
+        target = best.target_invocations_per_minute
         bounds = f"--min-capacity {best.min_capacity} --max-capacity {best.max_capacity}"
         recommend(f"simulate TRAFFIC --throughput {rate:f} --target {target} {bounds}")

@@ -151,7 +151,8 @@ def _traffic(arguments: argparse.Namespace) -> Traffic:
         raise InvalidValueError(
             "--pattern: needs two levels; set --low and --high to invocations per minute"
         )
-    low, high = float(arguments.low), float(arguments.high)
+    low = float(arguments.low)
+    high = float(arguments.high)
     return Traffic.pattern(
         arguments.pattern, low=low, high=high, high_minutes=arguments.high_minutes
     )

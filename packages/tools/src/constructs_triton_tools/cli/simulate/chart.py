@@ -9,7 +9,10 @@ from constructs_triton_core.untrusted.terminal import Line
 from constructs_triton_tools.planning.simulation_result import Simulation
 
 _ROWS = 12
-_USED, _IDLE, _MISSING, _EMPTY = "█", "░", "x", " "
+_USED = "█"
+_IDLE = "░"
+_MISSING = "x"
+_EMPTY = " "
 _STYLES = {_USED: "34", _IDLE: "34", _MISSING: "1;31"}
 LEGEND = f"{_USED} in use   {_IDLE} in service, not needed   {_MISSING} above capacity"
 
@@ -31,7 +34,8 @@ def _columns(simulation: Simulation, width: int) -> Iterator[tuple[int, int]]:
     pairs = [(minute.in_service, -(-minute.arrived // capacity)) for minute in minutes]
     count = max(1, min(width, len(minutes)))
     for column in range(count):
-        first, last = column * len(minutes) // count, (column + 1) * len(minutes) // count
+        first = column * len(minutes) // count
+        last = (column + 1) * len(minutes) // count
         worst = max(pairs[first:last], key=lambda pair: (pair[1] - pair[0], pair[1]))
         yield worst[0], int(worst[1])
 

@@ -207,7 +207,8 @@ def _simulated(
 
 
 def _row(result: CacheResult, price: Decimal | None) -> list[str]:
-    cost, cold = _cost(result, price), result.cold_latency_ms
+    cost = _cost(result, price)
+    cold = result.cold_latency_ms
     return [
         str(result.instances),
         f"{result.loaded:,.0f}",
