@@ -99,7 +99,8 @@ def copy_models(
     for entry in repository.path.iterdir():
         if entry.name not in repository.models:
             (directory / "models" / entry.name).symlink_to(entry.resolve())
-    models, archives = directory / "models", _environments(repository)
+    models = directory / "models"
+    archives = _environments(repository)
     copied = {
         name: CopiedModel(_copy(model, models / name, archives))
         for name, model in repository.models.items()

@@ -45,7 +45,8 @@ async def read_statistics(session: aiohttp.ClientSession, url: str) -> tuple[Mod
     # sets, models/stats is an error, because the server does not find a model whose name has its
     # namespace.
     index = await _ask(session, "POST", f"{url}/{_INDEX_PATH}", _MAXIMUM_STATISTICS_BYTES)
-    answers, left = list[bytes](), _MAXIMUM_ALL_STATISTICS_BYTES
+    answers = list[bytes]()
+    left = _MAXIMUM_ALL_STATISTICS_BYTES
     for path in statistics_paths(index):
         limit = min(left, _MAXIMUM_STATISTICS_BYTES)
         answers.append(await _ask(session, "GET", f"{url}/{path}", limit))

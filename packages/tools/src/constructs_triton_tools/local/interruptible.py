@@ -64,8 +64,10 @@ def _interrupt(thread: threading.Thread, is_running: threading.Lock) -> None:
     then. It ends when any thread gets an exception.
     """
     assert thread.ident is not None
-    raise_in, error = ctypes.pythonapi.PyThreadState_SetAsyncExc, ctypes.py_object(SystemExit)
-    theirs, ours = ctypes.c_ulong(thread.ident), ctypes.c_ulong(threading.get_ident())
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    error = ctypes.py_object(SystemExit)
+    theirs = ctypes.c_ulong(thread.ident)
+    ours = ctypes.c_ulong(threading.get_ident())
     raise_in(theirs, error)
     if not is_running.acquire(timeout=_GRACE_SECONDS):
         raise_in(theirs, None)

@@ -62,7 +62,8 @@ async def changes(source: Path, interval_seconds: float = _INTERVAL_SECONDS) -> 
     while True:
         await asyncio.sleep(interval_seconds)
         found = await asyncio.to_thread(_state, source)
-        is_stable, previous = found == previous, found
+        is_stable = found == previous
+        previous = found
         if is_stable and found != known:
             known = found
             yield

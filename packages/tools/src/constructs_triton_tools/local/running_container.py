@@ -20,7 +20,8 @@ from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.model_statistics import ModelStatistics
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
-_PING_INTERVAL_SECONDS, _PING_TIMEOUT = 0.05, aiohttp.ClientTimeout(total=2.0)
+_PING_INTERVAL_SECONDS = 0.05
+_PING_TIMEOUT = aiohttp.ClientTimeout(total=2.0)
 _RESTART_DELAYS_SECONDS = (0.1, 1.0, 5.0, 15.0)
 _Result = TypeVar("_Result")
 
@@ -48,7 +49,8 @@ async def wait_until_ready(
 
     ``end`` finishes when the container ends.
     """
-    ready, ended = asyncio.create_task(ping), asyncio.create_task(end)
+    ready = asyncio.create_task(ping)
+    ended = asyncio.create_task(end)
     try:
         done, _ = await asyncio.wait(
             {ended, ready}, timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED

@@ -45,8 +45,11 @@ from triton_model_check.model_repository import ModelRepository
 _SOCKET_NAME = "http.sock"
 #: Triton waits for its Python processes most of the time in which it loads a small model.
 _SERVERS = 4
-_START_SECONDS, _LOAD_SECONDS, _LOAD_ALONE_SECONDS = 60.0, 30.0, 60.0
-_END_SECONDS, _READ_SECONDS = 15.0, 10.0
+_START_SECONDS = 60.0
+_LOAD_SECONDS = 30.0
+_LOAD_ALONE_SECONDS = 60.0
+_END_SECONDS = 15.0
+_READ_SECONDS = 10.0
 _ASCII_LOCALE = "UnicodeEncodeError: 'ascii' codec"
 #: What ends the path of a request, or the line that has it.
 _IN_NO_PATH = re.compile(r"[\x00-\x20\x7f?#]")

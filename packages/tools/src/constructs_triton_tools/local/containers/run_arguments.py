@@ -27,7 +27,8 @@ CONTAINER_PORT = 8080
 #: The port of Triton's own HTTP front end, which is not published. It has the statistics of the
 #: models.
 HTTP_PORT = 8000
-_ADDITIONAL, _HTTP_FLAG = "SAGEMAKER_TRITON_ADDITIONAL_ARGS", "--allow-http"
+_ADDITIONAL = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
+_HTTP_FLAG = "--allow-http"
 #: The label of every container of this package.
 LABEL = "constructs-triton"
 _ECR = re.compile(

@@ -26,15 +26,14 @@ from constructs_triton_tools.local.gateway.runtime_errors import (
 from constructs_triton_tools.local.sources.specs import AsyncInferenceSpec
 
 _PREFIX = "X-Amzn-SageMaker-"
-_INPUT, _EXTENSION, _FILE_NAME, _TIMEOUT, _TTL = (
-    f"{_PREFIX}InputLocation",
-    f"{_PREFIX}S3OutputPathExtension",
-    f"{_PREFIX}Filename",
-    f"{_PREFIX}InvocationTimeoutSeconds",
-    f"{_PREFIX}RequestTTLSeconds",
-)
+_INPUT = f"{_PREFIX}InputLocation"
+_EXTENSION = f"{_PREFIX}S3OutputPathExtension"
+_FILE_NAME = f"{_PREFIX}Filename"
+_TIMEOUT = f"{_PREFIX}InvocationTimeoutSeconds"
+_TTL = f"{_PREFIX}RequestTTLSeconds"
 #: The defaults of InvocationTimeoutSeconds and RequestTTLSeconds (AWS documentation).
-_DEFAULT_TIMEOUT_SECONDS, _DEFAULT_TTL_SECONDS = 900, 21600
+_DEFAULT_TIMEOUT_SECONDS = 900
+_DEFAULT_TTL_SECONDS = 21600
 _OPERATION = "InvokeEndpointAsync"
 
 Send = Callable[[Mapping[str, str], bytes, float], Awaitable[bytes]]

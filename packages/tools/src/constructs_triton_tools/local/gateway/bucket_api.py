@@ -143,7 +143,8 @@ class _BucketApi:
         try:
             with path.open("wb") as file:
                 async for piece in request.content.iter_any():
-                    received, unchecked = received + len(piece), unchecked + len(piece)
+                    received += len(piece)
+                    unchecked += len(piece)
                     if received > _MOST_BODY_BYTES:
                         raise _too_large()
                     if unchecked > _CHECKED_BYTES:

@@ -27,7 +27,8 @@ from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_tools.local.gateway.runtime_errors import RuntimeApiError, validation_error
 
 #: No bucket has a name that begins with a dot.
-_METADATA, _PARTIAL = ".metadata", ".partial"
+_METADATA = ".metadata"
+_PARTIAL = ".partial"
 #: As for S3's oldest buckets, because the names of a template that is not deployed are logical IDs.
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", re.ASCII)
 _MOST_KEY_BYTES = 1024
@@ -223,7 +224,9 @@ def _page(bucket: Path, listing: _Listing) -> tuple[list[str], str, bool]:
     and whether there is one.
     """
     rows: list[str] = []
-    last, group, delimiter = listing.start, "", listing.delimiter
+    last = listing.start
+    group = ""
+    delimiter = listing.delimiter
     for key, path in _objects(bucket, listing):
         if not group or not key.startswith(group):
             if len(rows) == listing.limit:
@@ -247,7 +250,8 @@ def _row(key: str, path: Path, listing: _Listing) -> str:
 
 def _objects(bucket: Path, listing: _Listing) -> Iterator[tuple[str, Path]]:
     """Yield the wanted keys of a bucket in order, with their files; other folders are not read."""
-    prefix, start = listing.prefix, listing.start
+    prefix = listing.prefix
+    start = listing.start
     waiting = _entries(bucket, "")
     while waiting:
         key, entry = waiting.pop()

@@ -137,7 +137,8 @@ class _Gateway:
         endpoint = self._endpoint(name)
         call = _Invocation(endpoint, None, headers, body, ())
         variant = endpoint.choose(None)
-        start, failure = time.perf_counter(), None
+        start = time.perf_counter()
+        failure = None
         try:
             async with self._call(call, variant, aiohttp.ClientTimeout(timeout)) as answer:
                 return await answer.read()

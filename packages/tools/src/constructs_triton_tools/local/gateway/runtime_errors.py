@@ -139,11 +139,14 @@ def body_limit(operation: str) -> int:
 
 def _broken_constraint(shape: Shape, value: str) -> str | None:
     """Return the first constraint that a value breaks, in the words of the API."""
-    least, most = shape.metadata.get("min"), shape.metadata.get("max")
+    least = shape.metadata.get("min")
+    most = shape.metadata.get("max")
     if shape.type_name == "integer":
-        size, word = (int(value[:_MOST_DIGITS]) if value.isdecimal() else -1), "value"
+        size = int(value[:_MOST_DIGITS]) if value.isdecimal() else -1
+        word = "value"
     else:
-        size, word = len(value), "length"
+        size = len(value)
+        word = "length"
     if most is not None and size > most:
         return f"have {word} less than or equal to {most}"
     if least is not None and size < least:

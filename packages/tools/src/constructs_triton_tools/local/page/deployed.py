@@ -54,7 +54,10 @@ class DeployedPage:
         prices: Prices,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._session, self._names, self._prices, self._clock = session, names, prices, clock
+        self._session = session
+        self._names = names
+        self._prices = prices
+        self._clock = clock
         self._lock = asyncio.Lock()
         self._read_at = -_LEAST_SECONDS
         self._readings = 0

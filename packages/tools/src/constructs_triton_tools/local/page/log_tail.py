@@ -69,7 +69,8 @@ class LogTail(_Lines):
             with path.open("rb") as file:
                 size = file.seek(0, 2)
                 if size < self._position:  # the server has started again with an empty log
-                    self._position, self._rest = 0, b""
+                    self._position = 0
+                    self._rest = b""
                 begin = max(self._position, size - _MOST_BYTES)
                 if begin > self._position:
                     self._rest = b""

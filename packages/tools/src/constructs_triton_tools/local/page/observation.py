@@ -222,7 +222,8 @@ async def _count(running: LocalVariant, known: _Server, calls: Sequence[int]) ->
     wait = _STATISTICS_SECONDS if now == known.counted else _LEAST_PAUSE * known.counting_seconds
     is_counting = known.counting is not None and not known.counting.done()
     if not is_counting and time.monotonic() - known.counted_at >= wait:
-        known.counted, known.counted_at = now, time.monotonic()
+        known.counted = now
+        known.counted_at = time.monotonic()
         known.counting = asyncio.create_task(_read_statistics(running, known))
     if known.counting is not None and not known.counting.done():
         await asyncio.wait({known.counting}, timeout=_PATIENCE_SECONDS)
@@ -238,7 +239,8 @@ async def _read_statistics(running: LocalVariant, known: _Server) -> None:
             found = await running.server.statistics()
         except LocalEndpointError as error:
             reason = str(error)
-    known.statistics, known.no_statistics = found, reason
+    known.statistics = found
+    known.no_statistics = reason
     known.counting_seconds = time.monotonic() - known.counted_at
 
 

@@ -38,7 +38,8 @@ _SOCKET_NAME = "http.sock"
 _FLAGS = ("--allow-http=true", f"--http-address=unix:{_SOCKET_NAME}")
 # Triton 23.10, the first with the generate extension, and 25.03, whose SageMaker front end has it
 # too.
-_FIRST_VERSION, _FIRST_ON_SAGEMAKER = (2, 39), (2, 56)
+_FIRST_VERSION = (2, 39)
+_FIRST_ON_SAGEMAKER = (2, 56)
 _VERSION = re.compile(rb'"version":"(\d{1,4})\.(\d{1,4})\.')
 _MAXIMUM_METADATA_BYTES = 65536
 
@@ -107,7 +108,8 @@ class HttpFrontEnd:
 
         Removes the socket of a server that ran before.
         """
-        self._folder, self._port = folder, port
+        self._folder = folder
+        self._port = port
         (folder / _SOCKET_NAME).unlink(missing_ok=True)
         return _FLAGS if port is None else ()
 

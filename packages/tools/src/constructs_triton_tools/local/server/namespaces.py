@@ -24,9 +24,16 @@ from constructs_triton_core.processes.children import python_command, run_child
 
 #: The folder of the models in a SageMaker container.
 CONTAINER_FOLDER = Path("/opt/ml")
-_CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
-_MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
-_SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
+_CLONE_NEWNS = 0x00020000
+_CLONE_NEWUSER = 0x10000000
+_CLONE_NEWNET = 0x40000000
+_MS_NOSUID = 2
+_MS_NODEV = 4
+_MS_BIND = 4096
+_MS_REC = 16384
+_MS_PRIVATE = 1 << 18
+_SIOCSIFFLAGS = 0x8914
+_IFF_UP = 1
 _PROBE_SECONDS = 10.0
 _PROBE = (
     "from constructs_triton_tools.local.server.namespaces import probe; "
@@ -78,7 +85,8 @@ def _unshare(flags: int) -> None:
     """Enter new namespaces, and a user namespace first if they need more permissions."""
     if _libc.unshare(flags) == 0:
         return
-    user, group = os.geteuid(), os.getegid()
+    user = os.geteuid()
+    group = os.getegid()
     _check(_libc.unshare(_CLONE_NEWUSER | flags), "unshare")
     # The user stays the same. Only the permission to mount is new, and the server loses it at exec.
     Path("/proc/self/setgroups").write_bytes(b"deny")

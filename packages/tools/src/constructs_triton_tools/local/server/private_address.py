@@ -35,18 +35,29 @@ SOCKET_NAME = "front_end.sock"
 #: By machine: AUDIT_ARCH, and the system call numbers of seccomp and bind (asm/unistd.h).
 _SYSTEM_CALLS = {"x86_64": (0xC000003E, 317, 49), "aarch64": (0xC00000B7, 277, 200)}
 # struct sockaddr_in: its size, and its family in the byte order of the machine.
-_SOCKADDR_IN_BYTES, _AF_INET = 16, struct.pack("=H", socket.AF_INET)
+_SOCKADDR_IN_BYTES = 16
+_AF_INET = struct.pack("=H", socket.AF_INET)
 
 # linux/filter.h and linux/bpf_common.h: load a word, jump if equal, return.
-_LOAD, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
+_LOAD = 0x20
+_JUMP_IF_EQUAL = 0x15
+_RETURN = 0x06
 # Offsets in struct seccomp_data: the call's number, its architecture, the low half of its third
 # argument.
-_CALL_NUMBER, _ARCHITECTURE, _ADDRESS_LENGTH = 0, 4, 32
+_CALL_NUMBER = 0
+_ARCHITECTURE = 4
+_ADDRESS_LENGTH = 32
 # linux/seccomp.h
-_SET_MODE_FILTER, _NEW_LISTENER = 1, 8
-_REPORT, _ALLOW = 0x7FC00000, 0x7FFF0000
-_CONTINUE, _REPLACE_DESCRIPTOR = 1, 1
-_RECEIVE, _SEND, _IS_VALID, _ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40082102, 0x40182103
+_SET_MODE_FILTER = 1
+_NEW_LISTENER = 8
+_REPORT = 0x7FC00000
+_ALLOW = 0x7FFF0000
+_CONTINUE = 1
+_REPLACE_DESCRIPTOR = 1
+_RECEIVE = 0xC0502100
+_SEND = 0xC0182101
+_IS_VALID = 0x40082102
+_ADD_DESCRIPTOR = 0x40182103
 _NOTIFICATION_BYTES = 80
 # linux/prctl.h
 _PR_SET_NO_NEW_PRIVS = 38

@@ -267,7 +267,8 @@ class TritonServer(RunningContainer):
         seen = f"--model-repository={self.as_seen_by_server(single)}"
         for message in command.messages if self.generation == 0 else ():
             self._note(message)
-        installation, python = self.settings.installation, self.settings.python
+        installation = self.settings.installation
+        python = self.settings.python
         has_network = not (self.container.is_isolated and self.settings.has_network_isolation)
         ports = self.settings.front_end_ports
         wanted = self._http.without_own_port(command.arguments)

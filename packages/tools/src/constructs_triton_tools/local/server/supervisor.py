@@ -26,7 +26,8 @@ from constructs_triton_core.processes.children import STDOUT, Child
 from constructs_triton_tools.local.server import namespaces, private_address
 from constructs_triton_tools.local.server.private_address import PrivateAddress
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 #: How long ended child processes may take to disappear.
 _REAP_SECONDS = 5.0
 _STOP_INTERVAL_SECONDS = 0.02

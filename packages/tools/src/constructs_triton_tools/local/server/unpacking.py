@@ -83,7 +83,8 @@ def unpack(archive: Path, directory: Path, limits: UnpackLimits | None = None) -
 
 def _unpack_all(archive: Path, folder: Path, limits: UnpackLimits | None) -> None:
     folder.mkdir(mode=DIRECTORY_MODE)
-    checks, written = MemberChecks(), _Unpacked(folder)
+    checks = MemberChecks()
+    written = _Unpacked(folder)
     for member in read_members(archive, limits):
         problem = checks.problem(member)
         if problem is None and not written.add(member, normalize(member.name)):

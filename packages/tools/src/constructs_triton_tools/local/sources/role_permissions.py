@@ -14,8 +14,10 @@ from typing import Any
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.wildcards import matches_wildcards
 
-_ROLE, _BUCKET_POLICY = "AWS::IAM::Role", "AWS::S3::BucketPolicy"
-_MANAGED, _INLINE = "AWS::IAM::ManagedPolicy", ("AWS::IAM::Policy", "AWS::IAM::RolePolicy")
+_ROLE = "AWS::IAM::Role"
+_BUCKET_POLICY = "AWS::S3::BucketPolicy"
+_MANAGED = "AWS::IAM::ManagedPolicy"
+_INLINE = ("AWS::IAM::Policy", "AWS::IAM::RolePolicy")
 _S3_ARN = re.compile(r"arn:[^:]*:s3:::")
 
 

@@ -124,7 +124,8 @@ def _endpoint_of_folder(
     repository = _checked(path, calls)
     model = model or _only_model(repository, path)
     archive = pack(repository, repository.closure(model), scratch, archive_name=f"model{_SUFFIX}")
-    called, is_streamed = repository.called_models(model), is_decoupled(path, model)
+    called = repository.called_models(model)
+    is_streamed = is_decoupled(path, model)
     return _single_model(name, archive.path, model, called, is_streamed=is_streamed, source=path)
 
 

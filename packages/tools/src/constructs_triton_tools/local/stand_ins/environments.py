@@ -26,8 +26,10 @@ from triton_model_check.artifacts.environments.target import EnvironmentTarget, 
 from triton_model_check.model_config.text import parse_model_config
 from triton_model_check.model_repository.uncompressed.copying import copy_file
 
-_ENVIRONMENT, _MODEL_DIRECTORY = "EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY"
-_MOST_LISTED, _PROBE_SECONDS = 10, 60.0
+_ENVIRONMENT = "EXECUTION_ENV_PATH"
+_MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
+_MOST_LISTED = 10
+_PROBE_SECONDS = 60.0
 #: The newest C library that uv has a name for.
 _NEWEST_GLIBC = 40
 # The folder of the interpreter, and that of the packages if these are not the interpreter's own.
@@ -129,7 +131,8 @@ def _build(
 
 def _changed(image: EnvironmentLock, local: EnvironmentLock) -> str:
     """Return the packages whose versions differ from those of the image."""
-    before, now = image.versions, local.versions
+    before = image.versions
+    now = local.versions
     differing = [
         f"{name} {now.get(name, 'none')} instead of {version}"
         for name, version in before.items()

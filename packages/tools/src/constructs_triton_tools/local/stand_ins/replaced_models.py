@@ -23,7 +23,8 @@ from triton_model_check.model_files.protobuf_wire import MessageFile, WireError
 from triton_model_check.model_repository.member_checks import normalize
 from triton_model_check.untrusted.tar_reader import read_members
 
-_ONNX_FILE, _PYTHON_FILE = "stand_in.onnx", "model.py"
+_ONNX_FILE = "stand_in.onnx"
+_PYTHON_FILE = "model.py"
 #: The folder into which an archive is unpacked. It is the name of a model with its config.pbtxt at
 #: the root.
 _ROOT_MODEL = "model"
@@ -103,7 +104,8 @@ def check_replaced_names(given: Iterable[str], specs: Sequence[EndpointSpec]) ->
     Nothing is checked if a multi-model endpoint gets its archives later. Archives are read only
     until all names are found.
     """
-    missing, known = set(given), set[str]()
+    missing = set(given)
+    known = set[str]()
     containers = [variant.container for _, variant in variants_of(specs)]
     if not missing or any(_gets_archives_later(container) for container in containers):
         return

@@ -20,7 +20,8 @@ _FILES = {
     "lightgbm": "model.txt",
     "treelite_checkpoint": "checkpoint.tl",
 }
-_INPUT, _OUTPUT = "input__0", "output__0"
+_INPUT = "input__0"
+_OUTPUT = "output__0"
 
 
 class TritonPythonModel(StandIn):

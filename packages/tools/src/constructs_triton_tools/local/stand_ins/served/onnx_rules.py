@@ -19,7 +19,8 @@ def check_inputs(
 
     ``optional`` ones have a default.
     """
-    model, expected = config["name"], count_inputs(config)
+    model = config["name"]
+    expected = count_inputs(config)
     if expected != len(required):
         raise ValueError(
             f"unable to load model '{model}', configuration expects {expected} inputs, "

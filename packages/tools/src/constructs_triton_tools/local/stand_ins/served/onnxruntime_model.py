@@ -58,7 +58,8 @@ class TritonPythonModel(StandIn):
 
     def load(self, model_file: str) -> None:
         session = _open(model_file, self.config)
-        inputs, outputs = _signature(session.get_inputs()), _signature(session.get_outputs())
+        inputs = _signature(session.get_inputs())
+        outputs = _signature(session.get_outputs())
         check_inputs(self.config, inputs, _signature(session.get_overridable_initializers()))
         check_outputs(self.config, outputs)
         self._session = session
@@ -108,10 +109,8 @@ def _options(config: Config) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    intra, inter = (
-        integer(config, "intra_op_thread_count"),
-        integer(config, "inter_op_thread_count"),
-    )
+    intra = integer(config, "intra_op_thread_count")
+    inter = integer(config, "inter_op_thread_count")
     options.intra_op_num_threads = max(0, intra or 0)
     options.inter_op_num_threads = max(0, inter or 0)
     _check_accelerators(config)

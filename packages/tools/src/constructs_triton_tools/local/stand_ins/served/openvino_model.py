@@ -64,7 +64,8 @@ class TritonPythonModel(StandIn):
         import openvino
 
         model = _read(model_file)
-        inputs, outputs = _signature(model.inputs), _signature(model.outputs)
+        inputs = _signature(model.inputs)
+        outputs = _signature(model.outputs)
         if count_inputs(self.config) != len(inputs):
             raise ValueError(
                 f"unable to load model '{self.config['name']}', configuration expects "

@@ -92,10 +92,8 @@ class TritonPythonModel(StandIn):
     def _set_threads(self) -> None:
         import torch
 
-        intra, inter = (
-            integer(self.config, "INTRA_OP_THREAD_COUNT"),
-            integer(self.config, "INTER_OP_THREAD_COUNT"),
-        )
+        intra = integer(self.config, "INTRA_OP_THREAD_COUNT")
+        inter = integer(self.config, "INTER_OP_THREAD_COUNT")
         if intra is not None and intra > 0:
             torch.set_num_threads(intra)
         if inter is not None and inter > 0:
