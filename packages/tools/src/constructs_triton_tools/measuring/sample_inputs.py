@@ -173,9 +173,11 @@ def python_call(
     """
     values = "".join(f"    {name!r}: {_literal(*sample)},\n" for name, sample in inputs.items())
     given = _keywords(options)
-    client, names = f"TritonClient.for_endpoint({endpoint!r}{given})", "TritonClient"
+    client = f"TritonClient.for_endpoint({endpoint!r}{given})"
+    names = "TritonClient"
     if endpoint.startswith(("http://", "https://")):
-        client, names = f"TritonClient(HttpTransport({endpoint!r}))", "HttpTransport, TritonClient"
+        client = f"TritonClient(HttpTransport({endpoint!r}))"
+        names = "HttpTransport, TritonClient"
     return (
         "import numpy as np\n"
         f"from constructs_triton_client import {names}\n\n"

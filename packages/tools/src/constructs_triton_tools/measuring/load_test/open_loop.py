@@ -85,7 +85,8 @@ class OpenLoop:
         Requests are closed if the run is cancelled, or after the time that the settings give them.
         """
         clock = asyncio.get_running_loop().time
-        cpu, start = self._cpu_clock(), clock()
+        cpu = self._cpu_clock()
+        start = clock()
         self._start = start + self._settings.warm_up_seconds
         self._end = self._start + self._settings.seconds
         try:
@@ -102,7 +103,8 @@ class OpenLoop:
 
     async def _send_all(self, rate: float) -> None:
         clock = asyncio.get_running_loop().time
-        start, total = self._start - self._settings.warm_up_seconds, self._end - self._start
+        start = self._start - self._settings.warm_up_seconds
+        total = self._end - self._start
         total += self._settings.warm_up_seconds
         for offset in due_times(rate, total, self._rng, constant=self._settings.constant):
             due = start + offset
@@ -183,7 +185,8 @@ class OpenLoop:
         clock = asyncio.get_running_loop().time
         sent = clock()
         if self._stream is None:
-            times, (status, message) = None, await self._send(request)
+            times = None
+            status, message = await self._send(request)
         else:
             times = StreamTimes()
             status, message = await self._read_stream(self._stream, request, due, times)

@@ -50,7 +50,8 @@ class StreamTimes:
         if tokens == 0:
             return
         if self.first is None:
-            self.first, self.first_tokens = time, tokens or total or 1
+            self.first = time
+            self.first_tokens = tokens or total or 1
         elif self.second is None:
             self.second = time
         self.last = time

@@ -303,9 +303,11 @@ def _decide(
             Verdict.VOID,
             f"the generator used {cpu:.0%} of a CPU; use --processes, or another machine",
         )
-    limit, service = limits.latency_ms, service_ms
+    limit = limits.latency_ms
+    service = service_ms
     if stream and limits.stream and stream.first_token_ms > limits.stream.first_token_ms:
-        limit, service = limits.stream.first_token_ms, stream.first_token_ms - late_p99_ms
+        limit = limits.stream.first_token_ms
+        service = stream.first_token_ms - late_p99_ms
     # Lateness delays both the sending and the reading of the answer, so it is in the latency twice.
     without_generator = service - late_p99_ms
     if late_p99_ms > _LATE_SHARE * limit and not errors and without_generator <= limit:

@@ -21,7 +21,8 @@ from constructs_triton_tools.measuring.load_test.samples import (
     percentile_ms,
 )
 
-EVENTS, TOKENS = "events", "tokens"
+EVENTS = "events"
+TOKENS = "tokens"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,8 @@ def describe_target(transport: SageMakerTransport, *, variant: str | None = None
 
     ``variant`` answers all requests. Default: all variants share them.
     """
-    name, notes = transport.endpoint_name, []
+    name = transport.endpoint_name
+    notes = []
     variants: list[dict[str, Any]] = []
     try:
         variants = _only(_describe_variants(transport, name), variant)

@@ -91,7 +91,8 @@ def _draw(axes: Axes, steps: Sequence[StepResult], limits: Limits) -> None:
         _draw_streams(axes, steps, limits, limits.stream)
     else:
         _draw_latency(axes, steps, limits)
-    is_stream, by_concurrency = limits.stream is not None, steps[0].by_concurrency
+    is_stream = limits.stream is not None
+    by_concurrency = steps[0].by_concurrency
     axes.set_xlabel("open streams" if by_concurrency else "requests per second, offered")
     axes.set_ylabel("time in ms" if is_stream else "latency in ms")
     _ticks(axes)

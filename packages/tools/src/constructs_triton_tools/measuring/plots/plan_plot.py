@@ -92,7 +92,8 @@ def plot_plans(
 def _title(plan: Plan, chosen: Plan | None, currency: str) -> str:
     if chosen is None:
         return f"No configuration is within {_bound(plan)} ms"
-    count, cost = chosen.initial_instance_count, chosen.cost_per_hour
+    count = chosen.initial_instance_count
+    cost = chosen.cost_per_hour
     price = f"{cost:f} {currency}".rstrip()
     return (
         f"{shortened(str(chosen))}: {count} instance{'' if count == 1 else 's'} at {price} per hour"

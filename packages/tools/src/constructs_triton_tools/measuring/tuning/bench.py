@@ -43,7 +43,8 @@ _LATE_SHARE = 0.2
 _REPEATS_OF_DISTURBED = 2
 _BUSY_CPU = 0.8
 # With more requests in flight than this times what the limit allows, most are over the limit.
-_IN_FLIGHT, _LEAST_IN_FLIGHT = 4, 32
+_IN_FLIGHT = 4
+_LEAST_IN_FLIGHT = 32
 _ALONE = 10
 #: Fields of a step that the journal keeps; tune measures no streams.
 _KEPT = tuple(
@@ -110,10 +111,8 @@ class Bench:
         """Return the requests per second of one caller who waits for each answer."""
 
         def ask() -> float:
-            running, requests = (
-                self.servers.get(self.servers.repository.present),
-                self.servers.requests,
-            )
+            running = self.servers.get(self.servers.repository.present)
+            requests = self.servers.requests
             begin = time.monotonic()
             for number in range(_ALONE):
                 running.transport.invoke(requests[number % len(requests)])

@@ -41,7 +41,8 @@ from triton_model_check.artifacts.environments.placement import with_environment
 from triton_model_check.model_repository import ModelRepository
 
 _ROUNDS = RangeLimit(2, None)
-_FIRST, _SECOND = Candidate.of(first=ModelSettings()), Candidate.of(second=ModelSettings())
+_FIRST = Candidate.of(first=ModelSettings())
+_SECOND = Candidate.of(second=ModelSettings())
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ def compare_repositories(
 
 
 def _compare(bench: Bench, rounds: int, step_seconds: float) -> Comparison:
-    rate, estimates = bench.measure_alone() / 2, {}
+    rate = bench.measure_alone() / 2
+    estimates = {}
     for each in (_FIRST, _SECOND):
         estimates[each] = rate = _estimate(bench, each, rate, step_seconds / 2)
     found = list(

@@ -21,14 +21,18 @@ if TYPE_CHECKING:
 
 # A candidate must hold this many times the best rate.
 _GAIN = 1.08
-_RISE, _PRECISION, _BACK, _AGAIN = 1.4, 1.2, 1.07, 1.12
+_RISE = 1.4
+_PRECISION = 1.2
+_BACK = 1.07
+_AGAIN = 1.12
 _CONFIRMATIONS = 4
 # Queues do not hold 1.2 times a rate that they miss: one of the two steps was disturbed.
 _CONTRADICTION = 1.2
 _HALVINGS = 4
 # A percentile of fewer requests is a matter of luck; a step is at most this many times longer for
 # them.
-_LEAST_REQUESTS, _LONGER = 80, 2
+_LEAST_REQUESTS = 80
+_LONGER = 2
 
 
 class SearchStoppedError(ConstructsTritonError):
@@ -151,7 +155,8 @@ class Race:
 
     def begin(self, first_rate: float) -> None:
         """Find the rate of the present configuration, from a rate that it probably holds."""
-        self.best, self.rate = self.present, first_rate / 2**_HALVINGS
+        self.best = self.present
+        self.rate = first_rate / 2**_HALVINGS
         rate = first_rate
         for _ in range(_HALVINGS):
             if self._ask(self.present, rate).is_held:
@@ -186,7 +191,8 @@ class Race:
         rate = self._climb(candidate, bar)
         if rate < self.rate * sqrt(_GAIN):
             return Trial(candidate, Outcome.BELOW, bar, "a longer step did not confirm it")
-        self.best, self.rate = candidate, rate
+        self.best = candidate
+        self.rate = rate
         return Trial(candidate, Outcome.BEST, rate)
 
     def _ask(self, candidate: Candidate, rate: float) -> MeasuredStep:
@@ -225,7 +231,8 @@ class Race:
         hold the rate that the first one missed.
         """
         while self._short(candidate, missed).is_held and self._long(candidate, missed):
-            held, missed = missed, missed * _AGAIN
+            held = missed
+            missed = missed * _AGAIN
         return held
 
     def _long(self, candidate: Candidate, rate: float) -> bool:

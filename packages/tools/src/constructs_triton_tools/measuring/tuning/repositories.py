@@ -90,11 +90,9 @@ class TunedRepository:
 
     def changed(self, candidate: Candidate) -> list[ModelFolder]:
         """Return the models of the user whose settings are not the present ones."""
-        models, present, own = (
-            dict(candidate.models),
-            dict(self.present.models),
-            self.own or self.repository,
-        )
+        models = dict(candidate.models)
+        present = dict(self.present.models)
+        own = self.own or self.repository
         names = (folder.name for folder in self.folders)
         return [own.models[name] for name in names if models.get(name) != present.get(name)]
 

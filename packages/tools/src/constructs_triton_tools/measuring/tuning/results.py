@@ -23,7 +23,9 @@ from constructs_triton_tools.measuring.tuning.repositories import TunedRepositor
 from triton_model_check.model.folder import CONFIG_FILE
 from triton_model_check.model_config.text import format_model_config
 
-REPORT, PICTURE, BENCHMARK = "report.md", "report.svg", "benchmark.csv"
+REPORT = "report.md"
+PICTURE = "report.svg"
+BENCHMARK = "benchmark.csv"
 _FIRST_WORDS = "Written by `constructs-triton tune`"
 _LIMITS = (
     (

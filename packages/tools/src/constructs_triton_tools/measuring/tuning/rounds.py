@@ -76,7 +76,8 @@ def find_crossing(
     Goes up or down from the estimate in steps of a tenth, and interpolates between the rate that is
     held and the next one, which is not, in the logarithms of latency and rate.
     """
-    rate, step = estimate, measure(estimate)
+    rate = estimate
+    step = measure(estimate)
     rises = step.is_held
     for _ in range(_MOST_STEPS):
         next_rate = rate * _STEP if rises else rate / _STEP
@@ -84,14 +85,16 @@ def find_crossing(
         if following.is_held != step.is_held:
             held, missed = ((rate, step), (next_rate, following))[:: 1 if rises else -1]
             return _interpolate(held, missed, latency_ms)
-        rate, step = next_rate, following
+        rate = next_rate
+        step = following
     return rate
 
 
 def _interpolate(
     held: tuple[float, MeasuredStep], missed: tuple[float, MeasuredStep], latency_ms: float
 ) -> float:
-    (low, below), (high, above) = held, missed
+    low, below = held
+    high, above = missed
     # A step with errors can miss although its latency is low.
     if not 0 < below.latency_ms < latency_ms < above.latency_ms:
         return low
@@ -101,11 +104,13 @@ def _interpolate(
 
 # --- the time -------------------------------------------------------------------------------------
 
-MOST_ROUNDS, FEWEST_ROUNDS = 5, 2
+MOST_ROUNDS = 5
+FEWEST_ROUNDS = 2
 _FINALISTS = 3
 # What a candidate costs on average: its start, short steps, and for a winner longer ones.
 _START_SECONDS = 3.0
-_SHORT_STEPS, _LONG_STEPS = 3.0, 0.8
+_SHORT_STEPS = 3.0
+_LONG_STEPS = 0.8
 _STEPS_OF_CROSSING = 3.2
 _LARGEST_RESERVE = 0.45
 # The present configuration of a model whose batches raise the rate of one caller twenty times.
@@ -170,7 +175,8 @@ class Schedule:
 
     def expected_seconds(self, candidates: int) -> float:
         """Return how long a search of this number of candidates and its comparison usually take."""
-        search, comparison = candidates * self._candidate_seconds, self._comparison_seconds(2)
+        search = candidates * self._candidate_seconds
+        comparison = self._comparison_seconds(2)
         return min(search, self.search_seconds) + min(
             comparison, self.budget_seconds - self.search_seconds
         )

@@ -116,7 +116,8 @@ class Tuning:
         requests: Sequence[Inputs | Invocation] | None = None,
     ) -> None:
         self._options = options = complete("tune()", options, TuneOptions)
-        self._local, self._machine = part_of(options, LocalRunOptions), read_machine()
+        self._local = part_of(options, LocalRunOptions)
+        self._machine = read_machine()
         #: When a rate is held.
         self.limits = Limits(latency_ms=options["latency_ms"], percentile=options["percentile"])
         #: The time of the search, and of the comparison after it.
@@ -274,7 +275,8 @@ class Tuning:
 
 
 def _refuse_small_budget(schedule: Schedule) -> None:
-    least, budget = schedule.least_minutes, schedule.budget_seconds / 60
+    least = schedule.least_minutes
+    budget = schedule.budget_seconds / 60
     if budget < least:
         raise InvalidValueError(
             f"budget_minutes: must be at least {least:g} with steps of {schedule.step_seconds:g} "
