@@ -125,7 +125,8 @@ def read_capture(lines: Iterable[bytes | str], name: str = "capture") -> Iterato
 
 
 def _read(place: str, document: Mapping[str, Any]) -> CapturedRequest:
-    data, event = document["captureData"], document.get("eventMetadata", {})
+    data = document["captureData"]
+    event = document.get("eventMetadata", {})
     time = event.get("inferenceTime")
     return CapturedRequest(
         place=place,

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import boto3
 
 #: The streams and the lines of each that a diagnosis reads at most.
-_STREAMS, _STREAM_LINES = 5, 2_000
+_STREAMS = 5
+_STREAM_LINES = 2_000
 _PAUSE_SECONDS = 2.0
 
 

@@ -87,7 +87,8 @@ def diagnose_endpoint(session: boto3.Session, name: str) -> EndpointDiagnosis:
     components = list(read_components(reader, name))
     alarms = read_alarms(reader, name, components)
     facts = [describe_alarm(alarm) for alarm in alarms if not _only_scales(alarm)]
-    has_alarm, stack = bool(facts), _stack_of(reader, described)
+    has_alarm = bool(facts)
+    stack = _stack_of(reader, described)
     config = _running_config(reader, described)
     messages = [
         *_endpoint_messages(described, facts),
@@ -127,7 +128,8 @@ def _only_scales(alarm: Mapping[str, Any]) -> bool:
 
 
 def _endpoint_messages(described: Mapping[str, Any], facts: list[str]) -> Iterator[Message]:
-    status, reason = described["EndpointStatus"], described.get("FailureReason")
+    status = described["EndpointStatus"]
+    reason = described.get("FailureReason")
     if reason:
         facts.append(f"SageMaker's reason: {reason}")
         yield Message(reason, "FailureReason")

@@ -203,7 +203,8 @@ class _Survey:
     not_serving: dict[str, str] = field(default_factory=dict)
 
     def add(self, reader: NotingReader, listed: Mapping[str, Any]) -> None:
-        name, status = listed["EndpointName"], listed["EndpointStatus"]
+        name = listed["EndpointName"]
+        status = listed["EndpointStatus"]
         if status not in _SERVING:
             self.not_serving[name] = status
         elif listed["CreationTime"] > self.start:

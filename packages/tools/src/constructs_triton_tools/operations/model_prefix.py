@@ -54,7 +54,8 @@ class ModelPrefix:
     def models(self) -> list[LibraryModel]:
         """Return every model of the index, in alphabetical order."""
         with _errors(self.url):
-            index, objects = read_index(self._client, self._bucket, self._prefix), self._objects()
+            index = read_index(self._client, self._bucket, self._prefix)
+            objects = self._objects()
         return [self._placed(name, index, objects) for name in sorted(index.target_models)]
 
     def nameless(self) -> list[str]:
@@ -97,7 +98,8 @@ class ModelPrefix:
         """Upload an archive unless it exists; return its target model and
         whether it was uploaded.
         """
-        target_model, source_key = content_name(name, archive.digest), f"{archive.digest}.tar.gz"
+        target_model = content_name(name, archive.digest)
+        source_key = f"{archive.digest}.tar.gz"
         with _errors(f"{self.url}{target_model}"):
             if self._placement.is_placed(source_key, None, target_model):
                 return target_model, False

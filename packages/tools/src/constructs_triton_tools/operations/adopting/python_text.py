@@ -11,7 +11,8 @@ from typing import Any
 
 from constructs_triton_core.spelling import words_of
 
-_WIDTH, _INDENT = 88, "    "
+_WIDTH = 88
+_INDENT = "    "
 #: What the name of a property leaves out.
 _ENDING = re.compile(r"(?:Required)?(?:In(?:Seconds|GB|Mb))?$")
 Answer = Mapping[str, Any]
@@ -126,9 +127,11 @@ def quoted(text: str) -> str:
 
 def free_name(wanted: str, used: Container[str], *, separator: str = "") -> str:
     """Return a name that is not used, with a number from 2 at its end if it needs one."""
-    chosen, number = wanted, 2
+    chosen = wanted
+    number = 2
     while chosen in used:
-        chosen, number = f"{wanted}{separator}{number}", number + 1
+        chosen = f"{wanted}{separator}{number}"
+        number += 1
     return chosen
 
 

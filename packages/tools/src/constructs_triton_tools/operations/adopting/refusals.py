@@ -46,7 +46,8 @@ _KNOWN = {
 
 def obstacles(running: RunningEndpoint, switch: Switch) -> Iterator[tuple[str, str]]:
     """Yield the code and the message of each obstacle."""
-    where, status = f"endpoint {running.name}", running.endpoint["EndpointStatus"]
+    where = f"endpoint {running.name}"
+    status = running.endpoint["EndpointStatus"]
     if status != "InService":
         yield (
             "endpoint-status",

@@ -31,7 +31,8 @@ _DELETE_COMPONENT = "delete-inference-component --inference-component-name {}"
 
 def report_text(code: StackCode, switch: Switch) -> str:
     """Return ADOPT.md for a stack that is complete."""
-    running, adoption = code.running, code.adoption
+    running = code.running
+    adoption = code.adoption
     differences = [
         f"`{difference.path}`: {difference.reason}" for difference in adoption.differences
     ]
@@ -102,7 +103,9 @@ def _not_readable(adoption: Adoption) -> list[str]:
 
 
 def _steps(code: StackCode, switch: Switch) -> Iterator[str]:
-    running, adoption, endpoint_name = code.running, code.adoption, code.new_name(code.running.name)
+    running = code.running
+    adoption = code.adoption
+    endpoint_name = code.new_name(code.running.name)
     parameters = "".join(f" --parameters {parameter}=..." for parameter in adoption.parameters)
     yield "Install the packages: `python -m pip install -r requirements.txt` and `npm install`."
     yield "Record the template, and commit this folder: `python -m pytest --snapshot-update`."
@@ -198,7 +201,8 @@ def _left(running: RunningEndpoint, switch: Switch) -> Iterator[str]:
 
 
 def _about_role(role: RunningRole) -> str:
-    names, actions = ", ".join(role.policies) or "no policies", role.actions
+    names = ", ".join(role.policies) or "no policies"
+    actions = role.actions
     text = (
         f"role {role.arn} ({names}): the app has a role of its own with the permissions that the "
         "endpoint needs; keep this one while others use it, such as SageMaker Studio"

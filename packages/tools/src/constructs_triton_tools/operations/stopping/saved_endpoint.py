@@ -15,7 +15,10 @@ from constructs_triton_core.untrusted.written_files import write_whole
 
 #: ``stopping`` and ``starting`` are written before the first change in AWS, the others after the
 #: last one.
-STOPPING, STOPPED, STARTING, STARTED = "stopping", "stopped", "starting", "started"
+STOPPING = "stopping"
+STOPPED = "stopped"
+STARTING = "starting"
+STARTED = "started"
 _PHASES = (STOPPING, STOPPED, STARTING, STARTED)
 _OPERATIONS = {
     "create_endpoint": ("sagemaker", "CreateEndpoint"),

@@ -141,7 +141,8 @@ def _models_of(variant: Mapping[str, Any]) -> list[str]:
 def _saved(
     aws: AwsCalls, found: Mapping[str, Any], tags: Sequence[Mapping[str, str]], stack: str | None
 ) -> SavedEndpoint:
-    name, variants = found["EndpointName"], found["ProductionVariants"]
+    name = found["EndpointName"]
+    variants = found["ProductionVariants"]
     # AWS reserves the tags that begin with "aws:".
     own_tags = [dict(tag) for tag in tags if not tag["Key"].startswith("aws:")]
     creation = {"EndpointName": name, "EndpointConfigName": found["EndpointConfigName"]}

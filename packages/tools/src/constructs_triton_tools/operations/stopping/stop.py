@@ -181,7 +181,8 @@ def _notes_on_stack(saved: SavedEndpoint) -> Iterator[str]:
 
 def _actions(saved: SavedEndpoint, path: Path, now: datetime) -> tuple[list[Request], list[str]]:
     """Return the scheduled actions that have time left, and a sentence about each other one."""
-    actions, over = [], []
+    actions = []
+    over = []
     for index, each in enumerate(saved.scheduled_actions):
         try:
             if _is_over(each, now):

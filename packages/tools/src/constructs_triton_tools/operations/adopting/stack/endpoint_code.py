@@ -61,10 +61,8 @@ def add_endpoint(code: StackCode, repositories: Repositories, naming: Options) -
     variants = [variant for variant in found if variant is not None]
     if len(variants) != len(found):
         return None
-    first, models = (
-        variants[0],
-        [running.models[variant.answer["ModelName"]] for variant in variants],
-    )
+    first = variants[0]
+    models = [running.models[variant.answer["ModelName"]] for variant in variants]
     networks = [
         (model.get("VpcConfig"), model.get("EnableNetworkIsolation", False)) for model in models
     ]

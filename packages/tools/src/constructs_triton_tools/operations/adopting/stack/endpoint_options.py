@@ -66,7 +66,8 @@ def _network(code: StackCode, vpc_config: Answer) -> Options:
 def endpoint_options(code: StackCode) -> Options:
     """Return data capture, asynchronous inference and the deployment."""
     config = code.running.config
-    capture, queue = config.get("DataCaptureConfig"), config.get("AsyncInferenceConfig")
+    capture = config.get("DataCaptureConfig")
+    queue = config.get("AsyncInferenceConfig")
     return {
         **(_data_capture(code, capture) if capture else {}),
         **(_async_inference(code, queue) if queue else {}),
@@ -179,10 +180,8 @@ def _deployment(code: StackCode) -> Options:
 
 def _replacement(config: Answer) -> tuple[str, Options]:
     """Return the method of ``Deployment`` for a type of update, and its sizes and times."""
-    rolling, blue_green = (
-        config.get("RollingUpdatePolicy"),
-        config.get("BlueGreenUpdatePolicy") or {},
-    )
+    rolling = config.get("RollingUpdatePolicy")
+    blue_green = config.get("BlueGreenUpdatePolicy") or {}
     if rolling:
         sizes = options_of(rolling, "MaximumBatchSize", "RollbackMaximumBatchSize")
         times = options_of(rolling, "WaitIntervalInSeconds", with_zero=True)

@@ -68,7 +68,8 @@ def add_scaling(code: StackCode, scaled: str, resource_id: str, instance_type: s
 def _policy(
     code: StackCode, policy: Answer, target: Answer, instance_type: str | None
 ) -> Iterator[Call]:
-    name, resource_id = policy["PolicyName"], policy["ResourceId"]
+    name = policy["PolicyName"]
+    resource_id = policy["ResourceId"]
     config = policy.get("TargetTrackingScalingPolicyConfiguration")
     if config is None and policy["PolicyType"] == "StepScaling" and target["MinCapacity"] == 0:
         code.adoption.differ(
@@ -108,7 +109,8 @@ def _tracking(
     code: StackCode, policy: Answer, instance_type: str | None
 ) -> tuple[str, Options] | None:
     """Return the method of the construct for a policy, and its options."""
-    config, resource_id = policy["TargetTrackingScalingPolicyConfiguration"], policy["ResourceId"]
+    config = policy["TargetTrackingScalingPolicyConfiguration"]
+    resource_id = policy["ResourceId"]
     value = config["TargetValue"]
     predefined = config.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
     if predefined in _PREDEFINED:

@@ -102,7 +102,8 @@ class StackCode:
         """Return the variable of a bucket, which the stack never owns;
         ``key_arn`` encrypts its objects.
         """
-        variable, key = f"{use}_bucket", self.key(key_arn, use)
+        variable = f"{use}_bucket"
+        key = self.key(key_arn, use)
         if not key:
             return self.reference(variable, "s3.Bucket.from_bucket_name", literal(name))
         return self.reference(

@@ -142,10 +142,8 @@ def ami_options(variant: Answer, versions: Collection[str | None]) -> Options:
     """Return the AMI; nothing where the construct chooses the same for images
     of these Triton releases.
     """
-    given, instance_type = (
-        variant.get("InferenceAmiVersion"),
-        InstanceType.of(instance_types_of(variant)[0]),
-    )
+    given = variant.get("InferenceAmiVersion")
+    instance_type = InstanceType.of(instance_types_of(variant)[0])
     derived = {default_inference_ami(version, instance_type).version for version in versions}
     # Of several types, the construct may choose for another one.
     is_derived = derived == {given} and not (given and variant.get("InstancePools"))
@@ -194,7 +192,8 @@ def _image(code: StackCode, container: Answer, variant: Answer) -> Options:
     if match is None or match[2] != code.running.region:
         return {"image": call("TritonImage.from_registry", literal(uri), **release)}
     account, region, _, repository, tag, digest = match.groups()
-    variable, function = "image_repository", "ecr.Repository.from_repository_"
+    variable = "image_repository"
+    function = "ecr.Repository.from_repository_"
     if account == code.running.account:
         reference = code.reference(variable, f"{function}name", literal(repository))
     else:
@@ -207,7 +206,8 @@ def _image(code: StackCode, container: Answer, variant: Answer) -> Options:
 
 def _pinned_digest(code: StackCode, uri: str) -> str | None:
     """Return the digest that runs, if the tag of the image names another one by now."""
-    running, now = code.running.running_digest(uri), code.running.tag_digests.get(uri)
+    running = code.running.running_digest(uri)
+    now = code.running.tag_digests.get(uri)
     if running is None or now is None or running == now:
         return None
     code.adoption.differ(
@@ -230,7 +230,8 @@ def _environment(
     code: StackCode, model_name: str, container: Answer, models: AdoptedModels
 ) -> Options:
     given = container.get("Environment", {})
-    version, verbose = images.version_of_image(container.get("Image")), variables()["log_verbose"]
+    version = images.version_of_image(container.get("Image"))
+    verbose = variables()["log_verbose"]
     added = {
         verbose.name: "false; the image's default writes every request to the log"
         if models.kind != "package" and (version is None or is_at_least(version, verbose.since))
