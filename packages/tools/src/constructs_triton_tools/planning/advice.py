@@ -58,7 +58,8 @@ def _about_periods(simulation: Simulation, periods: list[OverloadPeriod]) -> Ite
 
 def _about_spikes(simulation: Simulation, spikes: list[OverloadPeriod]) -> str:
     """The sentence about what no policy can do."""
-    start, reaction = simulation.fleet.start_minutes, _reaction(simulation)
+    start = simulation.fleet.start_minutes
+    reaction = _reaction(simulation)
     worst = max(spikes, key=lambda spike: _needed(simulation, spike))
     return (
         f"No target helps: new instances serve after {reaction} minutes ({reaction - start} to "

@@ -191,7 +191,8 @@ def _parse_all(
     width: int,
     places: Mapping[int, Column],
 ) -> tuple[list[Row], list[str]]:
-    rows, errors = [], []
+    rows = []
+    errors = []
     for number, cells in records:
         place = f"{path}: row {number}"
         if len(cells) != width:
@@ -211,7 +212,8 @@ def _parse_all(
 def _parse_cells(
     place: str, cells: Sequence[str], places: Mapping[int, Column]
 ) -> tuple[dict[str, Any], list[str]]:
-    values, errors = {}, []
+    values = {}
+    errors = []
     for index, column in places.items():
         text = cells[index]
         where = f'{place}, column "{column.name}"'

@@ -311,7 +311,8 @@ def _result(
     instances: int, calls: NDArray[Any], own_latency: NDArray[Any], times: NDArray[Any]
 ) -> CacheResult:
     waits, is_load, loaded = calls.T
-    latency, is_cold = own_latency + waits * 1000, waits > 0
+    latency = own_latency + waits * 1000
+    is_cold = waits > 0
     minutes = (times[-1] - times[0]) / 60
     return CacheResult(
         instances=instances,

@@ -161,7 +161,8 @@ class _StepScalingState(PolicyState):
         return None
 
     def _periods(self) -> list[float | None]:
-        values, length = list(self._values), self._policy.period_minutes
+        values = list(self._values)
+        length = self._policy.period_minutes
         if len(values) < length * self._policy.evaluation_periods:
             return []
         return [self._combine(values[at : at + length]) for at in range(0, len(values), length)]

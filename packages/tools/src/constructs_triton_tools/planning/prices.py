@@ -135,7 +135,8 @@ def price_all(measurements: Iterable[Measurement], prices: Mapping[str, Number])
 
 def fetch_known_prices(session: boto3.Session, types: Iterable[str], not_read: list[str]) -> Prices:
     """Return the prices that the AWS Price List API has, and note the others in ``not_read``."""
-    reader, region = AwsReader(session), region_of(session)
+    reader = AwsReader(session)
+    region = region_of(session)
     found: dict[str, Decimal] = {}
     for name in types:
         try:

@@ -21,7 +21,9 @@ class Bounds:
     """
 
     def __init__(self, minimum: str, maximum: str, fix: str) -> None:
-        self.minimum, self.maximum, self.fix = minimum, maximum, fix
+        self.minimum = minimum
+        self.maximum = maximum
+        self.fix = fix
 
     def contain(self, value: Decimal) -> bool:
         """Whether the value is in the range; infinity and NaN are not."""

@@ -45,7 +45,8 @@ def read_recommendations(job: Mapping[str, Any]) -> list[Measurement]:
             job.
     """
     try:
-        name, status = job["JobName"], job["Status"]
+        name = job["JobName"]
+        status = job["Status"]
         measurements = list(_measurements(name, job.get("InferenceRecommendations", ())))
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidValueError(
@@ -68,10 +69,8 @@ def read_recommendations(job: Mapping[str, Any]) -> list[Measurement]:
 
 def _measurements(name: str, recommendations: Iterable[Mapping[str, Any]]) -> Iterator[Measurement]:
     for recommendation in recommendations:
-        endpoint, metrics = (
-            recommendation["EndpointConfiguration"],
-            recommendation.get("Metrics") or {},
-        )
+        endpoint = recommendation["EndpointConfiguration"]
+        metrics = recommendation.get("Metrics") or {}
         if "InstanceType" not in endpoint or not metrics.get("MaxInvocations"):
             continue
         yield Measurement(

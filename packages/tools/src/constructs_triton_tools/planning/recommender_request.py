@@ -29,7 +29,9 @@ MULTI_MODEL_REASON = (
     "--requests`, with a target_model on each line"
 )
 _JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,63}")
-_INSTANCE_TYPES, _VARIABLES, _VALUES = 10, 5, 3
+_INSTANCE_TYPES = 10
+_VARIABLES = 5
+_VALUES = 3
 _LIMITS = ("max_invocations", "latency_ms", "max_tests", "max_parallel_tests")
 _ONLY_ADVANCED = ("phases", "environment", *_LIMITS)
 

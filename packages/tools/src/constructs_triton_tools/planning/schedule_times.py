@@ -95,7 +95,8 @@ def _values(expression: str, field: str, low: int, high: int) -> set[int]:
             raise _unsupported(expression)
         first, last, step = match.groups()
         if first == "*":
-            begin, end = low, high
+            begin = low
+            end = high
         else:
             begin = _number(expression, first, low, high)
             end = _number(expression, last, low, high) if last else high if step else begin

@@ -62,9 +62,11 @@ class _Run:
     def __init__(
         self, traffic: Traffic, scaling: Scaling, fleet: Fleet, assumptions: Assumptions
     ) -> None:
-        self._fleet, self._wait_minutes = fleet, float(assumptions.wait_minutes)
+        self._fleet = fleet
+        self._wait_minutes = float(assumptions.wait_minutes)
         self._capacity = float(fleet.invocations_per_minute)
-        self._minimum, self._maximum = scaling.min_capacity, scaling.max_capacity
+        self._minimum = scaling.min_capacity
+        self._maximum = scaling.max_capacity
         self._in_service = self._desired = scaling.first_instance_count
         self._waiting = 0
         self._update: _Update | None = None
@@ -96,7 +98,8 @@ class _Run:
         update = self._update
         if update is None or t < update.ready_at:
             return
-        self._in_service, self._update = self._desired, None
+        self._in_service = self._desired
+        self._update = None
         for policy in update.policies:
             policy.start_cooldown(t, grew=update.grows)
 
@@ -156,7 +159,8 @@ class _Run:
             policy.note_change(t, self._desired, grew=grows)
         # From 0 minutes on an instance serves in the next minute.
         minutes = max(1, self._fleet.start_minutes) if grows else _REMOVE_MINUTES
-        self._desired, self._update = wanted, _Update(t + minutes, grows, policies)
+        self._desired = wanted
+        self._update = _Update(t + minutes, grows, policies)
         return event
 
     def _clamp(self, count: int) -> int:
