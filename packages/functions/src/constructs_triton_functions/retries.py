@@ -10,13 +10,19 @@ from typing import Any, TypeVar
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import ClientError
+from botocore.exceptions import (
+    ClientError,
+    IncompleteReadError,
+    ReadTimeoutError,
+    ResponseStreamingError,
+)
 
 RETRIES: Any = {"mode": "standard", "max_attempts": 8}
 """The SDK's own retries, for throttling and for faults of a service."""
 PROPAGATION_SECONDS = 40.0
 """A role's new policy, or a new registration, may take this long to take effect everywhere."""
 _PAUSE_SECONDS = 2.0
+_READ_ATTEMPTS = 4
 
 Result = TypeVar("Result")
 
@@ -45,6 +51,22 @@ def call_with_retries(
             if not is_temporary(error) or time.monotonic() - begun > PROPAGATION_SECONDS:
                 raise
         time.sleep(_PAUSE_SECONDS)
+
+
+def read_object(client: Any, **arguments: Any) -> tuple[bytes, Any]:
+    """The content of an object of S3, and its attributes.
+
+    The SDK repeats a request, but not one whose body breaks off while it is read.
+    """
+    for attempt in range(1, _READ_ATTEMPTS + 1):
+        found = client.get_object(**arguments)
+        try:
+            return found["Body"].read(), found
+        except (IncompleteReadError, ReadTimeoutError, ResponseStreamingError):
+            if attempt == _READ_ATTEMPTS:
+                raise
+        time.sleep(_PAUSE_SECONDS)
+    raise AssertionError("the last attempt returns or raises")
 
 
 _DENIED_MEANS_MISSING = ContextVar("denied_means_missing", default=False)

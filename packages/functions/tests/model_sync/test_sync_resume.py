@@ -17,6 +17,8 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError, IncompleteReadError
+from botocore.response import StreamingBody
 from sync_requests import (
     DESTINATION,
     PART,
@@ -297,3 +299,59 @@ def test_missing_permission_delays_a_deployment_once(
     handler.handler(event, Context())
     assert "12 of 12 archives were not placed" in cloudformation.response["Reason"]
     assert 40 < clock.now <= 40 + 2 * 12
+
+
+@pytest.mark.parametrize("is_completed", [True, False])
+def test_upload_that_another_run_has_ended(
+    s3: Any,
+    cloudformation: CloudFormation,
+    small_parts: None,
+    monkeypatch: pytest.MonkeyPatch,
+    is_completed: bool,
+) -> None:
+    """An upload that disappears during the copy, completed or aborted, fails no deployment."""
+    archive = put_archive(s3, "cccc1", WEIGHTS)
+    event = make_event(s3, cloudformation, "Create", [archive])
+    copy_part = placement.Placement._copy_part
+    others = [event]
+
+    def copy(self: placement.Placement, *arguments: Any) -> str:
+        if not others:
+            return copy_part(self, *arguments)
+        other = others.pop()
+        if is_completed:
+            handler.handler(other, Context())
+        s3.abort_multipart_upload(
+            Bucket=DESTINATION, Key="models/cccc.tar.gz", UploadId=arguments[2]
+        )
+        # S3's answer; moto's is 500.
+        raise ClientError({"Error": {"Code": "NoSuchUpload"}}, "UploadPartCopy")
+
+    monkeypatch.setattr(placement, "CONCURRENT_PARTS", 1)
+    monkeypatch.setattr(placement.Placement, "_copy_part", copy)
+    handler.handler(event, Context())
+    assert {each["Status"] for each in cloudformation.responses} == {"SUCCESS"}
+    assert len(cloudformation.responses) == 1 + is_completed
+    assert content(s3, "models/cccc.tar.gz") == WEIGHTS
+
+
+def test_body_that_breaks_off_is_read_again(
+    s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDK does not repeat a request whose body ends early, so the function does."""
+    read, broken = StreamingBody.read, [True, True]
+
+    def break_off(body: StreamingBody, amt: int | None = None) -> bytes:
+        content = bytes(read(body, amt))
+        if broken:
+            broken.pop()
+            raise IncompleteReadError(actual_bytes=1, expected_bytes=len(content))
+        return content
+
+    archive = put_archive(s3, "aaaa1", b"first")
+    event = make_event(s3, cloudformation, "Create", [archive])
+    monkeypatch.setattr(retries, "_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(StreamingBody, "read", break_off)
+    handler.handler(event, Context())
+    assert not broken
+    assert cloudformation.response["Status"] == "SUCCESS"

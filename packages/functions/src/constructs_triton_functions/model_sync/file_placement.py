@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from ..retries import read_object
 from .manifest import FileManifest, ListedFile
 from .placement import Placement, Source, SyncError, head, objects_below
 
@@ -114,12 +115,12 @@ class FilePlacement:
     def _read(self, first: int, last: int) -> bytes:
         if first == last:  # a range cannot be empty
             return b""
-        found = self._placement.client.get_object(
+        content, _ = read_object(
+            self._placement.client,
             Bucket=self._source_bucket,
             Key=self._manifest.zip_key,
             Range=f"bytes={first}-{last - 1}",
         )
-        content: bytes = found["Body"].read()
         return content
 
     def _write(self, file: ListedFile, content: bytes) -> None:

@@ -25,7 +25,7 @@ from botocore.exceptions import ClientError
 
 from ..continuation import continue_in_another_run
 from ..response import CustomResourceError, Event, Response, handle_request, is_failed_create
-from ..retries import make_client, wait_for_policies
+from ..retries import make_client, read_object, wait_for_policies
 from . import FILES_RESOURCE_TYPE
 from .content import Content, Task, content_of
 from .encryption import DecryptionError, Encryption
@@ -225,8 +225,7 @@ def _owner(event: Event) -> str:
 
 
 def _read_manifest(client: Any, properties: SyncProperties) -> bytes:
-    found = client.get_object(Bucket=properties.source_bucket, Key=properties.manifest_key)
-    body: bytes = found["Body"].read()
+    body, _ = read_object(client, Bucket=properties.source_bucket, Key=properties.manifest_key)
     digest = hashlib.sha256(body).hexdigest()
     if digest != properties.manifest_digest:
         url = f"s3://{properties.source_bucket}/{properties.manifest_key}"

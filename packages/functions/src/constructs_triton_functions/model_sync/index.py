@@ -18,7 +18,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from ..retries import denied_means_missing
+from ..retries import denied_means_missing, read_object
 from .encryption import DecryptionError, Encryption, denied_message
 from .placement import SyncError, head
 from .properties import INDEX_FILE
@@ -185,11 +185,12 @@ def update_index(
 
 def _read(client: Any, bucket: str, key: str) -> tuple[Index, Any]:
     """The index, and what S3 says of the object; ``None`` if there is no index."""
-    found = _get(client, bucket, key)
-    if found is None:
+    read = _get(client, bucket, key)
+    if read is None:
         return Index(), None
+    body, found = read
     try:
-        return Index.from_json(found["Body"].read()), found
+        return Index.from_json(body), found
     except ValueError as error:
         raise DamagedIndexError(
             f"s3://{bucket}/{key}: is not an index of models ({error}); "
@@ -197,15 +198,15 @@ def _read(client: Any, bucket: str, key: str) -> tuple[Index, Any]:
         ) from error
 
 
-def _get(client: Any, bucket: str, key: str) -> Any:
-    """The object; ``None`` if it does not exist.
+def _get(client: Any, bucket: str, key: str) -> tuple[bytes, Any] | None:
+    """The content and the attributes of the object; ``None`` if it does not exist.
 
     Without permission to list the bucket S3 returns 403 for a missing key too, but HeadObject finds
     an object that cannot be decrypted.
     """
     try:
         with denied_means_missing():
-            return client.get_object(Bucket=bucket, Key=key)
+            return read_object(client, Bucket=bucket, Key=key)
     except ClientError as error:
         if _status(error) == _DENIED and (found := head(client, bucket, key)) is not None:
             return _get_or_name_the_key(client, bucket, key, found)
@@ -214,10 +215,12 @@ def _get(client: Any, bucket: str, key: str) -> Any:
         raise
 
 
-def _get_or_name_the_key(client: Any, bucket: str, key: str, found: Mapping[str, Any]) -> Any:
+def _get_or_name_the_key(
+    client: Any, bucket: str, key: str, found: Mapping[str, Any]
+) -> tuple[bytes, Any]:
     """Read an object that exists, once new permissions have taken effect."""
     try:
-        return client.get_object(Bucket=bucket, Key=key)
+        return read_object(client, Bucket=bucket, Key=key)
     except ClientError as error:
         if _status(error) == _DENIED:
             raise DecryptionError(denied_message(bucket, key, found)) from error

@@ -16,6 +16,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from .. import SERVICE_TIMEOUT_SECONDS
 from ..response import CustomResourceError
 from ..retries import denied_means_missing
 from .encryption import DecryptionError, Encryption, expect_decryption
@@ -37,8 +38,8 @@ MULTIPART_THRESHOLD_BYTES = 1024**3
 """CopyObject copies up to 5 GB (Amazon S3 API reference). Copying parts in parallel is faster."""
 MULTIPART_CHUNK_BYTES = 256 * 1024**2
 CONCURRENT_PARTS = 8
-ABANDONED_SECONDS = 20 * 60
-"""An upload this old is not in use any more: no run takes longer than Lambda's 15 minutes."""
+ABANDONED_SECONDS = SERVICE_TIMEOUT_SECONDS
+"""An upload this old is not in use any more: CloudFormation waits no longer for the last run."""
 SOURCE_METADATA = "triton-source-key"
 """Object metadata with the key of the source, so that a repeated run does not copy it again."""
 OWNER_METADATA = "constructs-triton-owner"
@@ -188,6 +189,29 @@ class Placement:
     def _copy_in_parts(
         self, source: Source, key: str, origin: Mapping[str, Any], metadata: Mapping[str, str]
     ) -> None:
+        try:
+            self._finish_upload(source, key, origin, metadata)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "NoSuchUpload":
+                raise
+            # Lambda may deliver an event twice, so another run may have completed the upload. A
+            # lifecycle rule of the bucket may have aborted it.
+            self.uploads.pop(key, None)
+            if not self._is_copied(key, origin, metadata):
+                self._finish_upload(source, key, origin, metadata)
+
+    def _is_copied(self, key: str, origin: Mapping[str, Any], metadata: Mapping[str, str]) -> bool:
+        """Whether an object is what a copy of ``origin`` would be, also in its encryption."""
+        found = head(self.client, self.bucket, key)
+        if found is None or not self.encryption.is_applied(found):
+            return False
+        is_complete: bool = found["ContentLength"] == origin["ContentLength"]
+        return is_complete and found["Metadata"] == dict(metadata)
+
+    def _finish_upload(
+        self, source: Source, key: str, origin: Mapping[str, Any], metadata: Mapping[str, str]
+    ) -> None:
+        """Begin or continue an upload, copy the parts that are missing, and complete it."""
         upload = self._upload(key, metadata)
         finished = self._finished_parts(key, upload)
         size = int(origin["ContentLength"])

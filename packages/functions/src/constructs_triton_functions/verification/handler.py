@@ -20,7 +20,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from ..response import CustomResourceError, Event, Response, handle_request
-from ..retries import call_with_retries, make_client
+from ..retries import call_with_retries, make_client, read_object
 from .comparison import differences
 
 _LIMIT_SECONDS = 12 * 60
@@ -92,11 +92,11 @@ def _differences(properties: Mapping[str, Any]) -> Iterator[str]:
 
 def _requests(properties: Mapping[str, Any]) -> list[dict[str, Any]]:
     s3 = make_client("s3")
-    answer = call_with_retries(
-        lambda: s3.get_object(Bucket=properties["RequestsBucket"], Key=properties["RequestsKey"]),
+    body, _ = call_with_retries(
+        lambda: read_object(s3, Bucket=properties["RequestsBucket"], Key=properties["RequestsKey"]),
         _is_denied,
     )
-    requests: list[dict[str, Any]] = json.loads(answer["Body"].read())["requests"]
+    requests: list[dict[str, Any]] = json.loads(body)["requests"]
     return requests
 
 
