@@ -47,12 +47,16 @@ from constructs_triton_tools.local.gateway.runtime_errors import (
     refuse_foreign_requests,
     validation_error,
 )
+from constructs_triton_tools.local.http_session import READ_BUFFER_BYTES
 
 #: The key of a request's variant or component beside the parts of its path, for who records the
 #: request.
 CHOSEN = "chosen"
 _TARGET_VARIANT_HEADER = "X-Amzn-SageMaker-Target-Variant"
-_Relay = Callable[[web.Request, aiohttp.ClientResponse, str], Awaitable[web.StreamResponse]]
+_Relay = Callable[[web.Request, aiohttp.ClientResponse, str, float], Awaitable[web.StreamResponse]]
+#: Reading the container's stream pauses above this, while the caller does not read it. Its parts
+#: are small.
+_STREAM_BUFFER_BYTES = 64 * 2**10
 
 
 class GatewayPage(Protocol):
@@ -213,9 +217,11 @@ class _Gateway:
             variant.explain_encoding(request.headers.get("Content-Encoding"))
             for shadow in invocation.shadows:
                 self._mirror(invocation, shadow)
-            timeout = None if send is relay else _stream_timeout(variant)
-            async with self._call(invocation, variant, timeout) as answer:
-                return await send(request, answer, variant.invoked_variant)
+            is_stream = send is relay_as_events
+            seconds = _timeout_seconds(variant, is_stream=is_stream)
+            timeout = aiohttp.ClientTimeout(seconds) if is_stream else None
+            async with self._call(invocation, variant, timeout, is_stream=is_stream) as answer:
+                return await send(request, answer, variant.invoked_variant, seconds)
         except RuntimeApiError as error:
             return error.response()
 
@@ -245,7 +251,12 @@ class _Gateway:
 
     @asynccontextmanager
     async def _call(
-        self, call: _Invocation, variant: LocalVariant, timeout: aiohttp.ClientTimeout | None = None
+        self,
+        call: _Invocation,
+        variant: LocalVariant,
+        timeout: aiohttp.ClientTimeout | None = None,
+        *,
+        is_stream: bool = False,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request and yield the container's response."""
         spec = call.endpoint.spec
@@ -253,7 +264,11 @@ class _Gateway:
             async with (
                 variant.use(call.target_model) as (session, url),
                 session.post(
-                    url, data=call.body, headers=call.headers, timeout=timeout or session.timeout
+                    url,
+                    data=call.body,
+                    headers=call.headers,
+                    timeout=timeout or session.timeout,
+                    read_bufsize=_STREAM_BUFFER_BYTES if is_stream else READ_BUFFER_BYTES,
                 ) as answer,
             ):
                 if answer.status != 200:
@@ -281,10 +296,10 @@ class _Gateway:
             shadow.server.report(f"{shadow.server.label}: the shadow variant failed: {error}")
 
 
-def _stream_timeout(variant: LocalVariant) -> aiohttp.ClientTimeout:
-    """Return how long a response stream may take, relative to a response as on SageMaker."""
+def _timeout_seconds(variant: LocalVariant, *, is_stream: bool) -> float:
+    """Return how long a response may take; the factor of a stream is that of SageMaker."""
     seconds = variant.server.invocations.session.timeout.total or INVOCATION_TIMEOUT_SECONDS
-    return aiohttp.ClientTimeout(seconds * STREAM_TIMEOUT_SECONDS / INVOCATION_TIMEOUT_SECONDS)
+    return seconds * STREAM_TIMEOUT_SECONDS / INVOCATION_TIMEOUT_SECONDS if is_stream else seconds
 
 
 def gateway_application(

@@ -32,6 +32,8 @@ _TO_CONTAINER = ("Content-Type", "Content-Length", "Accept")
 _SAGEMAKER_PREFIX = "x-amzn-sagemaker-"
 _CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 _CONNECTION_CHECK_SECONDS = 0.1
+#: How long a caller may take to read the event that ends a stream.
+_LAST_EVENT_SECONDS = 1.0
 # Up to this, waiting for the whole body takes less time than a task that passes on its pieces.
 _SMALL_BODY_BYTES = 64 * 2**10
 
@@ -78,9 +80,12 @@ def _header(name: str, value: str) -> bytes:
 
 
 async def relay(
-    request: web.Request, answer: aiohttp.ClientResponse, variant: str
+    request: web.Request, answer: aiohttp.ClientResponse, variant: str, seconds: float
 ) -> web.StreamResponse:
-    """Send the container's response on, piece by piece as it arrives, or whole if it is small."""
+    """Send the container's response on, piece by piece as it arrives, or whole if it is small.
+
+    A caller that has not read it after this many seconds is disconnected.
+    """
     length = answer.content_length
     if length is not None and length <= _SMALL_BODY_BYTES:
         return web.Response(
@@ -90,22 +95,29 @@ async def relay(
     response.content_length = length
     await response.prepare(request)
     try:
-        async for piece in _pieces(answer.content):
-            await response.write(piece)
+        # The timeout of the session ends a read, but not a write to a caller that does not read.
+        async with asyncio.timeout(seconds):
+            async for piece in _pieces(answer.content):
+                await response.write(piece)
     except (aiohttp.ClientError, TimeoutError):
         # The caller has received status 200 already, so only a broken connection can report the
         # failure.
-        if request.transport is not None:
-            request.transport.abort()
+        _disconnect(request)
     return response
 
 
+def _disconnect(request: web.Request) -> None:
+    if request.transport is not None:
+        request.transport.abort()
+
+
 async def relay_as_events(
-    request: web.Request, answer: aiohttp.ClientResponse, variant: str
+    request: web.Request, answer: aiohttp.ClientResponse, variant: str, seconds: float
 ) -> web.StreamResponse:
     """Send the container's response as an event stream of payload parts.
 
-    A failure after the first byte becomes a ``ModelStreamError`` event, as on SageMaker.
+    A failure after the first byte becomes a ``ModelStreamError`` event, as on SageMaker. A caller
+    that has not read the stream after this many seconds is disconnected.
     """
     headers = _headers_to_caller(answer.headers, variant)
     headers["X-Amzn-SageMaker-Content-Type"] = headers["Content-Type"]
@@ -113,15 +125,21 @@ async def relay_as_events(
     response = web.StreamResponse(headers=headers)
     await response.prepare(request)
     try:
-        async for piece in _pieces(answer.content):
-            await response.write(payload_part(piece))
-    except (aiohttp.ClientPayloadError, aiohttp.ClientOSError) as error:
+        async with asyncio.timeout(seconds):
+            async for piece in _pieces(answer.content):
+                await response.write(payload_part(piece))
+    except (aiohttp.ClientPayloadError, aiohttp.ClientOSError) as failure:
         await response.write(
-            model_stream_error("StreamBroken", f"The container closed the stream: {error}")
+            model_stream_error("StreamBroken", f"The container closed the stream: {failure}")
         )
     except TimeoutError:
         message = "The container did not finish its response in time."
-        await response.write(model_stream_error("ModelInvocationTimeExceeded", message))
+        error = model_stream_error("ModelInvocationTimeExceeded", message)
+        try:
+            async with asyncio.timeout(_LAST_EVENT_SECONDS):
+                await response.write(error)
+        except TimeoutError:
+            _disconnect(request)
     return response
 
 
