@@ -47,13 +47,17 @@ class Outcome:
 
 
 class Place:
-    """The folders of a command: where it works, its cache, and its temporary files."""
+    """The folders of a command: where it works, its cache, and its temporary files.
+
+    ``before`` is a command that starts the command, such as one that changes the user.
+    """
 
     def __init__(self, root: Path, writer: Writer, services: Mapping[str, str]) -> None:
         self.work, self.cache, self.temporary = (root / name for name in ("work", "cache", "tmp"))
         self._filled = root / "filled"
         self._writer = writer
         self._services = services
+        self.before: tuple[str, ...] = ()
         self._filled.mkdir(parents=True)
         writer.fill(self._filled)
 
@@ -83,7 +87,7 @@ class Place:
         if writer.module == "app":
             variables["PYTHONPATH"] = path
         return subprocess.Popen(
-            [sys.executable, *program, *words],
+            [*self.before, sys.executable, *program, *words],
             cwd=self.work,
             env=variables,
             stdin=subprocess.DEVNULL,

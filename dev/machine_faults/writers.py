@@ -182,6 +182,9 @@ def _capture_record(request: object, answer: object, number: int) -> str:
 _RATES = ("--rates", "5", "--step-seconds", "1", "--warm-up-seconds", "0", "--step-requests", "5")
 _AT_ENDPOINT = ("--endpoint-url", "URL", "--random", "--repository", "models", "--model", "digits")
 
+_TYPES = ("ml.g4dn.xlarge", "ml.g4dn.2xlarge", "ml.g4dn.12xlarge")
+_PRICES = tuple(word for name in _TYPES for word in ("--price", f"{name}=1"))
+
 WRITERS = (
     Writer("check --fix", ("check", "models", "--fix"), _faulty_models),
     Writer("check --diff", ("check", "models", "--diff"), _faulty_models, exit_codes=(1,)),
@@ -203,7 +206,10 @@ WRITERS = (
     Writer("graph", ("graph", "cdk.out", "-o", "app.svg"), _assembly),
     Writer(
         "plan --plot",
-        ("plan", "benchmark.csv", "--requests-per-second", "100", "--plot", "plan.svg"),
+        (
+            *("plan", "benchmark.csv", "--requests-per-second", "100", "--plot", "plan.svg"),
+            *_PRICES,
+        ),
         _benchmark,
     ),
     Writer(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from constructs_triton_client import RecordedRequest, RecordedRequests
+from constructs_triton_client import RecordedRequest, RecordedRequests, recorded_requests
+from constructs_triton_client.recorded_tensors import RecordedTensor
 from constructs_triton_client.wire import decode_response, encode_response
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError
 
@@ -51,20 +55,47 @@ def test_a_file_holds_every_kind_of_tensor(tmp_path: Path) -> None:
             assert found.shape == array.shape
             assert found.tolist() == array.tolist() or name == "special"
     np.testing.assert_array_equal(request.inputs["special"].array, ARRAYS["special"])
-    assert sorted(file.name for file in (tmp_path / "requests_arrays").iterdir()) == [
-        f"all.{name}{suffix}.npy"
+    files = (file.name for file in (tmp_path / "requests_arrays").iterdir())
+    assert sorted(re.sub(r"[0-9a-f]{16}", "DIGEST", name) for name in files) == [
+        f"all.{name}{suffix}.DIGEST.npy"
         for name in ("half", "large", "special")
-        for suffix in (".expected", "")
+        for suffix in ("", ".expected")
     ]
     assert request.outputs["small"].relative_tolerance == 1e-4
     assert request.outputs["large"].absolute_tolerance == 0
 
 
-@pytest.mark.parametrize(
-    "name", ["requests.json", "requests_arrays", "requests_arrays/all.large.npy"]
-)
+def test_a_recording_is_replaced_with_its_arrays_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill or a full disk before the last step leaves the old recording as it was, and the next
+    recording leaves no array of another one.
+    """
+    path = tmp_path / "requests.json"
+    old, new = (np.full(200, value, np.float32) for value in (1, 2))
+
+    def save(array: NDArray[np.float32]) -> None:
+        tensor = RecordedTensor(array, "FP32")
+        RecordedRequests([RecordedRequest("one", {"x": tensor}, {})]).save(path)
+
+    save(old)
+    with monkeypatch.context() as patch:
+        patch.setattr(recorded_requests, "write_whole", Mock(side_effect=OSError("disk is full")))
+        with pytest.raises(OSError, match="disk is full"):
+            save(new)
+    (request,) = RecordedRequests.from_file(path).requests
+    np.testing.assert_array_equal(request.inputs["x"].array, old)
+    save(new)
+    assert len(list((tmp_path / "requests_arrays").iterdir())) == 1
+
+
+@pytest.mark.parametrize("name", ["requests.json", "requests_arrays", "array"])
 def test_a_recording_is_not_written_through_a_link(tmp_path: Path, name: str) -> None:
     """Neither the file, its folder nor an array leads to a file of the user."""
+    if name == "array":
+        (tmp_path / "other").mkdir()
+        RecordedRequests([recorded()]).save(tmp_path / "other" / "requests.json")
+        name = f"requests_arrays/{next((tmp_path / 'other' / 'requests_arrays').iterdir()).name}"
     (tmp_path / "victim").mkdir()
     link = tmp_path / name
     link.parent.mkdir(exist_ok=True)

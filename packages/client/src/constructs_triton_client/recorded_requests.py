@@ -38,6 +38,7 @@ from constructs_triton_client.recorded_tensors import (
     known_datatype,
     read_string,
     read_tensor,
+    remove_other_arrays,
     write_tensor,
 )
 from constructs_triton_client.wire import encode_request
@@ -211,9 +212,13 @@ class RecordedRequests:
             OSError: a file cannot be written, or a link has its name.
         """
         path = Path(path)
-        requests = [_document(path, request) for request in self.requests]
-        text = json.dumps({"version": _VERSION, "requests": requests}, indent=1)
-        write_whole(path, text + "\n")
+        try:
+            requests = [_document(path, request) for request in self.requests]
+            text = json.dumps({"version": _VERSION, "requests": requests}, indent=1)
+            write_whole(path, text + "\n")
+        finally:
+            # After an error, those are deleted that the old file does not name.
+            remove_other_arrays(path)
 
     def compile(self) -> dict[str, Any]:
         """Return all requests as bytes on the wire, in values that JSON can hold."""

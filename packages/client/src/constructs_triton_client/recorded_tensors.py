@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 import math
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from constructs_triton_client.bounded_files import ArrayFolder
+from constructs_triton_client.bounded_files import ArrayFolder, read_file
 from constructs_triton_client.wire.dtypes import dtype_of
 from constructs_triton_client.wire.json_values import read_values
 from constructs_triton_core.datatypes import DATATYPES, Datatype, by_datatype
@@ -23,6 +27,8 @@ from constructs_triton_core.untrusted.written_files import new_folder, written_w
 _INLINE_ELEMENTS = 100
 #: NumPy's limit before version 2.
 _MOST_DIMENSIONS = 32
+_DIGEST_DIGITS = 16
+_ARRAY_NAME = re.compile(r"\.[0-9a-f]{16}\.npy$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +128,40 @@ def write_tensor(path: Path, file_name: str, name: str, tensor: RecordedTensor) 
     is_exact = tensor.datatype not in ("FP16", "BF16") and bool(np.isfinite(array).all())
     if array.size <= _INLINE_ELEMENTS and is_exact:
         return {**entry, "data": array.ravel().tolist()}
-    folder = new_folder(path.parent / f"{path.stem}_arrays")
-    file = folder / f"{file_name.replace('/', '_')}.npy"
     # NumPy has no bfloat16, so its bit patterns are written.
     saved = array.view(np.uint16) if tensor.datatype == "BF16" else array
+    folder = new_folder(_array_folder(path))
+    # An old recording keeps its arrays until the new one is complete, so no two share a name.
+    file = folder / f"{file_name.replace('/', '_')}.{_digest(saved)}.npy"
     with written_whole(file) as output:
         np.save(output, saved, allow_pickle=False)
     return {**entry, "file": str(file.relative_to(path.parent))}
+
+
+def _digest(array: NDArray[Any]) -> str:
+    digest = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return digest.hexdigest()[:_DIGEST_DIGITS]
+
+
+def remove_other_arrays(path: Path) -> None:
+    """Delete the arrays beside a file of recorded requests that the file does not name.
+
+    Only files that have the digest of their content in their name are deleted.
+    """
+    folder = _array_folder(path)
+    if folder.is_symlink():
+        return
+    with suppress(OSError):
+        text = read_file(path).decode("utf-8", "replace") if path.exists() else ""
+        for file in folder.iterdir():
+            if _ARRAY_NAME.search(file.name) and json.dumps(file.name)[1:-1] not in text:
+                file.unlink()
+        folder.rmdir()  # if it is empty now
+
+
+def _array_folder(path: Path) -> Path:
+    return path.parent / f"{path.stem}_arrays"
 
 
 def _written_bytes(array: NDArray[Any]) -> dict[str, list[str]]:

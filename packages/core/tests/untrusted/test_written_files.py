@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -107,6 +108,15 @@ def test_error_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as raised:
         write_whole(path, "text")
     assert str(raised.value) == f"[Errno 2] No such file or directory: '{path}'"
+
+
+def test_full_disk_names_the_file(tmp_path: Path) -> None:
+    """A write that the disk refuses is an error with the name of the file."""
+    path = tmp_path / "report"
+    with pytest.raises(OSError, match="No space left") as raised, written_whole(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert raised.value.filename == str(path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_hard_link_is_not_written_through(tmp_path: Path) -> None:

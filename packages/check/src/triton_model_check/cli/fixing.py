@@ -126,7 +126,13 @@ def _write(changed: dict[Path, str]) -> None:
             content = read_regular(path)
             encoding = "utf-8" if decode(content).encode() == content else "latin-1"
             write_whole(path, text.encode(encoding))
-        except (OSError, UnicodeError) as error:
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise InvalidValueError(
+                f"{path}: cannot be fixed ({reason}); check its folder and the free space of the "
+                "disk, or edit the file by hand"
+            ) from error
+        except UnicodeError as error:
             raise InvalidValueError(
                 f"{path}: cannot be fixed ({error}); edit it by hand"
             ) from error

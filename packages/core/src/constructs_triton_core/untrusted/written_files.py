@@ -32,6 +32,7 @@ _COMMON = (
     | getattr(os, "O_BINARY", 0)
 )
 _PERMISSIONS = 0o777
+_DISK_ERRORS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG))
 #: Only the system creates names in these folders, so no repository can have put them there.
 _DEVICE_FOLDERS = frozenset(("/dev", "/dev/fd", "/dev/pts", "/proc/self/fd"))
 
@@ -93,8 +94,9 @@ def written_whole(
             _mode_of_file(path)  # it may have become something else while the draft was written
             draft.replace(path)
     except OSError as error:
-        if is_draft(error.filename):
-            # The user knows this name, not that of the draft.
+        is_nameless = error.filename is None and error.errno in _DISK_ERRORS
+        if is_nameless or is_draft(error.filename):
+            # The user knows this name, not that of the draft. A write to a descriptor has none.
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
 

@@ -99,7 +99,7 @@ class EnvironmentLock:
         Raises:
             InvalidValueError: the folder cannot be written.
         """
-        fix = "allow to write the folder of the requirements"
+        fix = "allow to write the folder of the requirements, on a disk with enough space"
         with explained(path, "the lock file cannot be written", fix):
             write_whole(path, self.text)
 
