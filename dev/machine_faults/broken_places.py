@@ -97,13 +97,12 @@ def answer_in(fault: Fault, writer: Writer, root: Path, services: Mapping[str, s
             printed, _ = process.communicate(timeout=300)
         lines = [line for line in printed.decode(errors="replace").splitlines() if line.strip()]
         code = process.returncode
-        problems = [
-            f"{path} is half-written" for path in half_written(place.state(), before, before)
-        ]
-        problems += [f"{path} is left" for path in drafts_in(place.work)]
-        if "Traceback" in printed.decode(errors="replace") or code not in (0, 1, 2):
+        problems = [f"{path} is left" for path in drafts_in(place.work)]
+        if code not in writer.exit_codes:
+            new = half_written(place.state(), before, before)
+            problems += [f"{path} is new" for path in new if not (place.work / path).is_dir()]
+        # An app is a program of the user, which shows where the error was raised.
+        if code not in (0, 1, 2) or (b"Traceback" in printed and writer.module != "app"):
             problems.append(f"exit code {code}: {' '.join(lines)[-700:]}")
-        if code in writer.exit_codes:
-            problems = []
         errors = [line for line in lines if "error" in line.lower()]
         return Answer(code, (errors or lines or [""])[-1], tuple(problems))

@@ -82,6 +82,7 @@ class Place:
             **{name: value for name, value in self._services.items() if name.isupper()},
             "CONSTRUCTS_TRITON_CACHE_DIR": str(self.cache),
             "TMPDIR": str(self.temporary),
+            "UV_CACHE_DIR": str(self.temporary / "uv"),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         if writer.module == "app":
@@ -120,7 +121,7 @@ class Place:
         """Return what has the name of a draft, and all temporary files."""
         temporary = [f"tmp/{path.name}" for path in self.temporary.iterdir()]
         own = [*drafts_in(self.work), *(f"cache/{path}" for path in drafts_in(self.cache))]
-        return [*own, *(path for path in temporary if path != "tmp/changes")]
+        return [*own, *(path for path in temporary if path not in ("tmp/changes", "tmp/uv"))]
 
 
 def kill(

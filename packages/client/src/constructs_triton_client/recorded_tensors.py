@@ -140,7 +140,7 @@ def write_tensor(path: Path, file_name: str, name: str, tensor: RecordedTensor) 
 
 def _digest(array: NDArray[Any]) -> str:
     digest = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
-    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()[:_DIGEST_DIGITS]
 
 
