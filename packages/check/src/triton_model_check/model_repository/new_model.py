@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from triton_model_check.model.folder import CONFIG_FILE
 from triton_model_check.model_repository.repository import ModelRepository
 from triton_model_check.model_repository.uncompressed.copying import copy_file
 
-__all__ = ["NewModel"]
+__all__ = ["NewModel", "write_together"]
 
 _VERSION = "1"
 
@@ -43,21 +43,7 @@ class NewModel:
             InvalidValueError: the folder exists already, or cannot be written.
             RepositoryError: the checks found errors; nothing is written.
         """
-        target = repository / self.name
-        if os.path.lexists(target):
-            raise InvalidValueError(
-                f"{target}: already exists; choose another name, or delete the folder"
-            )
-        with (
-            explained(target, "cannot be written", "choose a folder that you may write"),
-            _created(repository),
-            partial_folder(repository) as draft,
-        ):
-            self.fill(draft, _copy)
-            if check:
-                _check(draft, target)
-            (draft / self.name).rename(target)
-        return target
+        return write_together([self], repository, check=check)[0]
 
     def fill(self, repository: Path, place: Callable[[Path, Path], None]) -> None:
         """Write the folder into ``repository``; ``place`` copies or links a
@@ -72,6 +58,50 @@ class NewModel:
             else:
                 place(source, destination)
         (folder / CONFIG_FILE).write_text(self.config_text, encoding="utf-8", newline="\n")
+
+
+def write_together(
+    models: Sequence[NewModel], repository: Path, *, check: bool = True
+) -> list[Path]:
+    """Check models that belong together, create their folders in ``repository`` and return these.
+
+    All folders are created complete, or none. The model files are copied. ``check`` is whether the
+    models are checked as the only ones of a repository.
+
+    Raises:
+        InvalidValueError: a folder exists already, or cannot be written.
+        RepositoryError: the checks found errors; nothing is written.
+    """
+    targets = [repository / model.name for model in models]
+    for target in targets:
+        if os.path.lexists(target):
+            raise InvalidValueError(
+                f"{target}: already exists; choose another name, or delete the folder"
+            )
+    with (
+        explained(targets[-1], "cannot be written", "choose a folder that you may write"),
+        _created(repository),
+        partial_folder(repository) as draft,
+    ):
+        for model in models:
+            model.fill(draft, _copy)
+        if check:
+            _check(draft, targets[-1])
+        _move(draft, targets)
+    return targets
+
+
+def _move(draft: Path, targets: Sequence[Path]) -> None:
+    """Rename the folders of a draft to their places; if one fails, move the others back."""
+    moved: list[Path] = []
+    try:
+        for target in targets:
+            (draft / target.name).rename(target)
+            moved.append(target)
+    except OSError:
+        for target in moved:
+            target.rename(draft / target.name)
+        raise
 
 
 class _created:  # noqa: N801 - used like a function

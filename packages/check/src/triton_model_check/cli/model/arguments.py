@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.limits import RangeLimit
@@ -20,6 +20,8 @@ from triton_model_check.model_config import (
     ModelOutput,
     ModelTransactionPolicy,
 )
+from triton_model_check.vision.forms import FORM_NAMES
+from triton_model_check.vision.task_models import Task
 
 SYNTAX = {
     "input": "--input {input}:FP32:{dims}",
@@ -39,6 +41,7 @@ examples:
 --with-warmup
   constructs-triton model new resnet.pt --input INPUT__0:FP32:3,224,224 --output OUTPUT__0:FP32:1000
   constructs-triton model new fraud.json --input input__0:FP32:28 --parameter output_class=true
+  constructs-triton model new detector.onnx --task detect --labels coco.txt
   constructs-triton model new tokenizer.py --input text:BYTES:1 --output ids:INT64:-1
   constructs-triton model new --backend python tokenizer --input text:BYTES:1 --output ids:INT64:-1
   constructs-triton model new --backend python teller --decoupled --input text:BYTES:1 \
@@ -50,6 +53,10 @@ examples:
 --max-batch-size is above 0; -1 is a variable size. They are required for TorchScript and Python.
 For ONNX they replace what the file says, for example --input image:FP32:3,224,224 for an image of
 variable size.
+
+--task writes an ensemble for pictures: NAME_decode reads and resizes JPEG and PNG, NAME_network is
+the file, and NAME_select returns boxes in pixels of the picture (detect), or NAME_top the best
+classes (classify). The command prints what it recognized and what it assumed.
 
 --step connects tensors of equal names. resnet:INPUT__0=ids gives the model's INPUT__0 the name ids
 in the ensemble. An input that no step writes becomes an input of the ensemble. An output that no
@@ -75,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         epilog=_EPILOG,
     )
     _add_model(new)
+    _add_task(new)
     _add_execution(new)
     _add_tensors(new)
     _add_warmup(new)
@@ -127,6 +135,27 @@ def _add_model(new: argparse.ArgumentParser) -> None:
         default=Path("models"),
         metavar="DIR",
         help="model repository; created if it does not exist (default: models)",
+    )
+
+
+def _add_task(new: argparse.ArgumentParser) -> None:
+    """Declare what a network does with pictures."""
+    new.add_argument(
+        "--task",
+        choices=get_args(Task),
+        help="write an ensemble around an ONNX network that takes a picture: detect finds boxes, "
+        "classify names the picture",
+    )
+    new.add_argument(
+        "--form",
+        choices=FORM_NAMES,
+        help="what the outputs of a detector mean (default: what is recognized)",
+    )
+    new.add_argument(
+        "--labels",
+        type=Path,
+        metavar="FILE",
+        help="the label of one class on each line (default: those in the file's metadata)",
     )
 
 

@@ -24,6 +24,7 @@ from triton_model_check.cli.config import described_folder, print_tensors
 from triton_model_check.cli.model.arguments import SYNTAX, add_arguments, config_fields
 from triton_model_check.cli.model.first_code import first_code
 from triton_model_check.cli.model.pipeline import pipeline_of
+from triton_model_check.cli.model.task import run_task
 from triton_model_check.cli.tensor_options import read_shapes
 from triton_model_check.model_config import ModelConfig
 from triton_model_check.model_repository.new_model import NewModel
@@ -47,6 +48,8 @@ class _Plan:
 
 def run(arguments: argparse.Namespace) -> int:
     """Create the folder, and print the tensors and what to do next."""
+    if arguments.task:
+        return run_task(arguments)
     plan = _plan(arguments)
     # The steps of an ensemble are in other folders; the class Ensemble has compared it with them.
     folder = plan.model.write_to(arguments.repository, check=arguments.backend != "ensemble")
@@ -75,6 +78,11 @@ def _has_code(arguments: argparse.Namespace) -> bool:
 
 
 def _refuse_options(arguments: argparse.Namespace) -> None:
+    for option in ("form", "labels"):
+        if getattr(arguments, option):
+            raise InvalidValueError(
+                f"--{option}: only an ensemble for pictures has it; add --task detect"
+            )
     if arguments.shapes and not arguments.with_warmup:
         raise InvalidValueError("--shape: sets the dims of the warmup request; add --with-warmup")
     if arguments.backend and arguments.name and not _has_code(arguments):

@@ -1,0 +1,129 @@
+"""``constructs-triton model new FILE --task``: an ensemble that takes a picture."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.terminal import print_json, print_lines
+from triton_model_check.builder.derived_config import checked_name
+from triton_model_check.cli.config import described_folder, print_tensors
+from triton_model_check.cli.model.arguments import SYNTAX, config_fields
+from triton_model_check.facts.releases import newest_known_release
+from triton_model_check.model_repository.new_model import write_together
+from triton_model_check.vision.picture_models import TaskModels
+from triton_model_check.vision.task_models import task_models
+
+__all__ = ["run_task"]
+
+_REQUIREMENTS = "requirements.txt"
+_DESCRIPTION = "triton-models.toml"
+
+
+def run_task(arguments: argparse.Namespace) -> int:
+    """Create the folders, and print what was recognized, what was assumed and what to do next."""
+    _refuse_options(arguments)
+    planned = _planned(arguments)
+    folders = write_together(planned.models, arguments.repository)
+    if arguments.json:
+        _print_json(planned, folders)
+    else:
+        _print_text(planned, folders, arguments.program)
+    return 0
+
+
+def _refuse_options(arguments: argparse.Namespace) -> None:
+    refused = {
+        "--backend": arguments.backend,
+        "--step": arguments.steps,
+        "--decoupled": arguments.decoupled,
+        "--with-warmup": arguments.with_warmup,
+    }
+    for option, value in refused.items():
+        if value:
+            raise InvalidValueError(
+                f"{option}: --task writes all models of the ensemble itself; leave one of them out"
+            )
+    if arguments.form and arguments.task != "detect":
+        raise InvalidValueError("--form: only a detector has it; add --task detect")
+
+
+def _planned(arguments: argparse.Namespace) -> TaskModels:
+    path: Path = arguments.file
+    return task_models(
+        arguments.task,
+        path,
+        checked_name(arguments.name or path.stem),
+        form=arguments.form,
+        labels=arguments.labels,
+        max_batch_size=arguments.max_batch_size,
+        fields=dict(config_fields(arguments)),
+        syntax=SYNTAX,
+        onnx_runtime=arguments.onnx_runtime,
+    )
+
+
+# --- output ---------------------------------------------------------------------------------------
+
+
+def _written(planned: TaskModels, folders: list[Path]) -> Iterator[str]:
+    for model, folder in zip(planned.models, folders, strict=True):
+        yield str(folder / "config.pbtxt")
+        for path in model.files:
+            yield str(folder / "1" / path)
+
+
+def _print_json(planned: TaskModels, folders: list[Path]) -> None:
+    document = {
+        "folder": str(folders[-1]),
+        "files": list(_written(planned, folders)),
+        "recognized": list(planned.facts),
+        "assumed": list(planned.assumptions),
+    }
+    print_json({**document, **described_folder(folders[-1]).to_dict()})
+
+
+def _print_text(planned: TaskModels, folders: list[Path], program: str) -> None:
+    print_tensors(described_folder(folders[-1]))
+    for path in _written(planned, folders):
+        print_lines(f"wrote {path}")
+    print_lines("")
+    for fact in planned.facts:
+        print_lines(f"recognized: {fact}")
+    for assumption in planned.assumptions:
+        print_lines(f"assumed:    {assumption}")
+    decode = folders[0]
+    print_lines(
+        f"            Wrong? Change the parameters in {decode / 'config.pbtxt'}.",
+        "",
+        *_next_commands(planned, folders[-1], program),
+    )
+
+
+def _next_commands(planned: TaskModels, folder: Path, program: str) -> Iterator[str]:
+    repository, name = shlex.quote(str(folder.parent)), shlex.quote(folder.name)
+    if program == "triton-model-check":  # the commands below are those of constructs-triton
+        yield f"{planned.python_model} needs the package pillow in the server's Python."
+        yield f"Check it:  {program} check {repository}"
+        yield f"Run it:    tritonserver --model-repository={repository}"
+        return
+    yield from _environment_commands(planned, folder.parent)
+    yield f"Check it:  {program} check {repository}"
+    yield f"Run it:    constructs-triton local up {repository} --model {name} --endpoint {name}"
+    where = "" if folder.parent == Path("models") else f" --repository {repository}"
+    yield (
+        f"Call it:   constructs-triton invoke {name} --input image=@picture.jpg{where} "
+        "--endpoint-url http://127.0.0.1:8080"
+    )
+
+
+def _environment_commands(planned: TaskModels, repository: Path) -> Iterator[str]:
+    """Yield how the package pillow comes into the image, which lacks it."""
+    yield f"The image has no pillow, which {planned.python_model} needs. Write two files:"
+    yield f"  {repository / _REQUIREMENTS}:   pillow"
+    yield f"  {repository / _DESCRIPTION}: [python_environments]"
+    entry = f'requirements = "{_REQUIREMENTS}", image_version = "{newest_known_release().version}"'
+    yield f"    {planned.python_model} = {{ {entry} }}"
