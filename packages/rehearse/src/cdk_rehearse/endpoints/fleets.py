@@ -67,7 +67,7 @@ class Fleets:
         """The readings that were refused: moments at which an instance could
         not have been launched.
         """
-        return [str(each) for each in self.readings if each.refusal]
+        return [str(reading) for reading in self.readings if reading.refusal]
 
     def forget(self) -> None:
         """Begin a new record."""
@@ -76,7 +76,7 @@ class Fleets:
 
     def launch(self, config_name: str) -> None:
         """Launch an instance of each variant; raises ``PermissionError`` as
-        :meth:`launch_container`.
+        :meth:`launch_container` does.
         """
         for model in self.models_of(config_name):
             self.launch_model(model)
@@ -117,51 +117,59 @@ class Fleets:
         CloudFormation creates that of a template meanwhile, so this one comes at the end of an
         operation.
         """
-        place = user.replace("inference component ", "InferenceComponents/")
-        group = f"/aws/sagemaker/{place.replace('endpoint ', 'Endpoints/')}"
+        group = _log_group_of(user)
         logs = self.api.backend("logs")
         if group not in logs.groups and self._may_create(group, [model]):
             add_log_group(logs, group)
 
-    def _read(self, moment: Step, endpoint: str, config: str, model: str) -> None:
+    def _read(self, moment: Step, user: str, config: str, model: str) -> None:
+        """Record what the instances of an endpoint or component could read of one model."""
         try:
             described = self._described(model)
         except PermissionError as error:
-            self.readings.append(Reading(moment, endpoint, config, model, model, str(error)))
+            self.readings.append(Reading(moment, user, config, model, model, str(error)))
             return
+
         if moment.action == "end":
-            self._create_log_group(endpoint, model)
-        for need in (*self.check.needs_at_start(described), *self.check.archive_needs(described)):
-            self.readings.append(
-                Reading(moment, endpoint, config, model, need.object, need.refusal())
-            )
+            self._create_log_group(user, model)
+
+        needs = [*self.check.needs_at_start(described), *self.check.archive_needs(described)]
+        for need in needs:
+            reading = Reading(moment, user, config, model, need.object, need.refusal())
+            self.readings.append(reading)
 
     def _count(self, moment: Step) -> None:
-        """Compare with the step before; between two operations a fleet may shrink."""
-        counted = {(each.endpoint, each.variant): each for each in self.sizes(moment)}
+        """Record the size of each fleet, and whether it is smaller than after the step before.
+
+        Between two operations a fleet may shrink: that is scaling, and not the update. A fleet that
+        is as large as its configuration says is not smaller either.
+        """
+        counted = {(count.endpoint, count.variant): count for count in self.sizes(moment)}
         self.counts += counted.values()
-        for place, after in counted.items():
-            before = self._last_counts.get(place, after)
-            if moment.action != "start" and before.count > max(after.count, before.initial_count):
-                self.drops.append(Drop(before, after))
+
+        if moment.action != "start":
+            for place, after in counted.items():
+                before = self._last_counts.get(place, after)
+                if before.count > max(after.count, before.initial_count):
+                    self.drops.append(Drop(before, after))
         self._last_counts = counted
 
     def sizes(self, moment: Step) -> Iterator[Count]:
         """The instances of each variant that runs now."""
         for name, endpoint in list(self._backend.endpoints.items()):
-            config = self._backend.endpoint_configs.get(endpoint.endpoint_config_name)
-            variants = () if config is None else config.production_variants
-            declared = {each["VariantName"]: each for each in variants}
+            declared = self._declared_variants(endpoint.endpoint_config_name)
             for variant in endpoint.production_variants:
                 count = variant.get("DesiredInstanceCount")
                 if count is not None:
-                    place = variant["VariantName"]
-                    found = declared.get(place, {})
-                    initial = found.get("InitialInstanceCount", 0 if found else count)
-                    # An instance of any pool may start, so each of the types needs the quota.
-                    yield Count(
-                        moment, name, place, count, initial, ", ".join(instance_types_of(found))
-                    )
+                    variant_name = variant["VariantName"]
+                    yield _size(moment, name, variant_name, count, declared.get(variant_name))
+
+    def _declared_variants(self, config_name: str) -> dict[str, Mapping[str, Any]]:
+        """The variants of a configuration by name; none if it was deleted."""
+        config = self._backend.endpoint_configs.get(config_name)
+        if config is None:
+            return {}
+        return {variant["VariantName"]: variant for variant in config.production_variants}
 
     def update(self, endpoint_name: str, old: str, new: str) -> None:
         """Start the new fleet beside the old one; instances of both must be able to start."""
@@ -184,7 +192,8 @@ class Fleets:
         """Each endpoint with each of its configurations that still exists."""
         backend = self._backend
         for name, endpoint in list(backend.endpoints.items()):
-            for config in {endpoint.endpoint_config_name, self._leaving.get(name)}:
+            configs = {endpoint.endpoint_config_name, self._leaving.get(name)}
+            for config in configs:
                 if config in backend.endpoint_configs:
                     yield name, config
 
@@ -198,16 +207,22 @@ class Fleets:
 
     def _may_create(self, log_group: str, models: Iterable[str]) -> bool:
         arn = f"arn:aws:logs:{self.api.region}:{self.api.account}:log-group:{log_group}"
-        roles = self.roles_of(models)
-        return any(self.check.access.allows(role, "logs:CreateLogGroup", arn, {}) for role in roles)
+        return any(
+            self.check.access.allows(role, "logs:CreateLogGroup", arn, {})
+            for role in self.roles_of(models)
+        )
 
     def users_of_model(self, model_name: str) -> list[str]:
         """The endpoints and inference components that run a model."""
-        endpoints = (
-            name for name, config in self.running() if model_name in self.models_of(config)
-        )
-        components = (each for each, model in self.models_of_components() if model == model_name)
-        return [*(f"endpoint {name}" for name in endpoints), *components]
+        users = [
+            f"endpoint {name}"
+            for name, config in self.running()
+            if model_name in self.models_of(config)
+        ]
+        for component, model in self.models_of_components():
+            if model == model_name:
+                users.append(component)
+        return users
 
     def users_of_config(self, config_name: str) -> list[str]:
         """The endpoints that run a configuration."""
@@ -219,11 +234,13 @@ class Fleets:
             *self._backend.endpoint_configs[config_name].production_variants,
             *self.kept_members(config_name).get("ShadowProductionVariants", []),
         ]
-        pools = [pool for each in variants for pool in each.get("InstancePools", [])]
-        return [
-            *(each["ModelName"] for each in variants if "ModelName" in each),
-            *(each["ModelNameOverride"] for each in pools if "ModelNameOverride" in each),
-        ]
+        models = [variant["ModelName"] for variant in variants if "ModelName" in variant]
+        # A pool of instances may run another model than the rest of its variant.
+        for variant in variants:
+            for pool in variant.get("InstancePools", []):
+                if "ModelNameOverride" in pool:
+                    models.append(pool["ModelNameOverride"])
+        return models
 
     def kept_members(self, config_name: str) -> Mapping[str, Any]:
         """The members of a configuration's request that only its description has."""
@@ -234,16 +251,17 @@ class Fleets:
         """Raise ``PermissionError`` if a rollback alarm does not exist or a
         role may not describe it.
         """
-        alarms = self.api.backend("cloudwatch").alarms
-        named = deployment.get("AutoRollbackConfiguration", {}).get("Alarms", [])
-        for name in [each["AlarmName"] for each in named]:
-            if name not in alarms:
+        existing = self.api.backend("cloudwatch").alarms
+        rollback = deployment.get("AutoRollbackConfiguration", {})
+        for alarm in rollback.get("Alarms", []):
+            name = alarm["AlarmName"]
+            if name not in existing:
                 raise PermissionError(
                     f"CloudWatch alarm {name} of AutoRollbackConfiguration does not exist"
                 )
+            arn = existing[name].alarm_arn
             for role_arn in roles:
-                alarm = alarms[name].alarm_arn
-                if not self.check.access.allows(role_arn, "cloudwatch:DescribeAlarms", alarm, {}):
+                if not self.check.access.allows(role_arn, "cloudwatch:DescribeAlarms", arn, {}):
                     raise PermissionError(f"{role_arn} is not allowed to describe the alarm {name}")
 
     @property
@@ -260,3 +278,25 @@ class Fleets:
         if model is None:
             raise PermissionError(f"Could not find model {name}")
         return model
+
+
+def _log_group_of(user: str) -> str:
+    """The log group of an endpoint or inference component, by its name in messages.
+
+    Source: SageMaker developer guide, "CloudWatch Logs for Amazon SageMaker AI".
+    """
+    kind, _, name = user.rpartition(" ")
+    folder = "InferenceComponents" if kind == "inference component" else "Endpoints"
+    return f"/aws/sagemaker/{folder}/{name}"
+
+
+def _size(
+    moment: Step, endpoint: str, name: str, count: int, declared: Mapping[str, Any] | None
+) -> Count:
+    """The size of a variant. ``declared`` is what the configuration has of it."""
+    if declared is None:
+        return Count(moment, endpoint, name, count, initial_count=count, instance_type="")
+    initial_count = declared.get("InitialInstanceCount", 0)
+    # An instance of any pool may start, so each of the types needs the quota.
+    instance_types = ", ".join(instance_types_of(declared))
+    return Count(moment, endpoint, name, count, initial_count, instance_types)
