@@ -27,22 +27,36 @@ def find_repositories(paths: Iterable[str]) -> list[NamedModels]:
     repository. Other paths are returned as they are, so that reading them raises the usual error.
     """
     found: dict[str, tuple[Path, set[str]]] = {}
+    whole: set[str] = set()
     for path in map(Path, paths):
         model = _model_of(path)
-        repository = path
-        if model is not None:
-            # As the user wrote the path: absolute, or from the working folder.
-            repository = model.parent if path.is_absolute() else Path(os.path.relpath(model.parent))
-        elif path.is_file() and any(
-            each.has_config or each.versions for each in _folders(path.parent)
-        ):
-            repository = path.parent
-        _, names = found.setdefault(os.path.realpath(repository), (repository, set()))
-        names.add("" if model is None else model.name)
-    return [
-        NamedModels(repository, frozenset() if "" in names else frozenset(names))
-        for repository, names in found.values()
-    ]
+        repository = _repository_of(path, model)
+        # Two paths may lead to one folder, of which the first is the one that is printed.
+        place = os.path.realpath(repository)
+        _, names = found.setdefault(place, (repository, set()))
+        if model is None:
+            whole.add(place)
+        else:
+            names.add(model.name)
+
+    named = []
+    for place, (repository, names) in found.items():
+        models = () if place in whole else names
+        named.append(NamedModels(repository, frozenset(models)))
+    return named
+
+
+def _repository_of(path: Path, model: Path | None) -> Path:
+    """Return the repository that a path names, as the user wrote it."""
+    if model is not None:
+        return model.parent if path.is_absolute() else Path(os.path.relpath(model.parent))
+    if path.is_file() and _has_models(path.parent):
+        return path.parent
+    return path
+
+
+def _has_models(folder: Path) -> bool:
+    return any(model.has_config or model.versions for model in _folders(folder))
 
 
 def _model_of(path: Path) -> Path | None:
@@ -50,11 +64,18 @@ def _model_of(path: Path) -> Path | None:
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() follows links
     if _is_model(absolute):
         return absolute
-    if not path.exists() or (path.is_dir() and any(each.has_config for each in _folders(absolute))):
+    if not path.exists():
         return None
-    configured = (each for each in absolute.parents if (each / CONFIG_FILE).is_file())
+    is_repository = path.is_dir() and any(model.has_config for model in _folders(absolute))
+    if is_repository:
+        return None
+
+    for folder in absolute.parents:
+        if (folder / CONFIG_FILE).is_file():
+            return folder
+    # A model may have no configuration: then its version folder shows what it is.
     is_in_version = path.is_file() and absolute.parent.name.isdecimal()
-    return next(configured, absolute.parents[1] if is_in_version else None)
+    return absolute.parents[1] if is_in_version else None
 
 
 def _is_model(folder: Path) -> bool:
@@ -62,8 +83,13 @@ def _is_model(folder: Path) -> bool:
     model = ModelFolder(folder.name, folder)
     if not (model.has_config or model.versions):
         return False
-    inner = _folders(folder)
-    return not any(each.has_config or (each.versions and not model.has_config) for each in inner)
+    for inner in _folders(folder):
+        if inner.has_config:
+            return False
+        # Without a configuration of the folder, the inner folders with versions are the models.
+        if inner.versions and not model.has_config:
+            return False
+    return True
 
 
 def _folders(folder: Path) -> Iterator[ModelFolder]:
@@ -76,21 +102,26 @@ def of_named_models(report: Report, named: NamedModels) -> Report:
     if not named.models:
         return report
     repository = ModelRepository.from_directory(named.repository)
-    paths = [each.path for each in (*report.findings, *report.ignored)]
-    paths += [line.partition(": ")[0] for line in report.not_checked]
-    others = {_model(path) for path in paths} & repository.models.keys()
-    users = {name for name in others if not named.models.isdisjoint(repository.closure(name))}
-    kept = named.models | users
+    reported = {_model(finding.path) for finding in (*report.findings, *report.ignored)}
+    reported |= {_model_of_line(line) for line in report.not_checked}
+    kept = set(named.models)
+    for name in reported & repository.models.keys():
+        if not named.models.isdisjoint(repository.closure(name)):
+            kept.add(name)
 
-    findings, ignored = (
-        tuple(each for each in found if _model(each.path) in kept)
-        for found in (report.findings, report.ignored)
+    return replace(
+        report,
+        findings=tuple(found for found in report.findings if _model(found.path) in kept),
+        ignored=tuple(found for found in report.ignored if _model(found.path) in kept),
+        not_checked=tuple(line for line in report.not_checked if _model_of_line(line) in kept),
     )
-    not_checked = tuple(
-        line for line in report.not_checked if _model(line.partition(": ")[0]) in kept
-    )
-    return replace(report, findings=findings, ignored=ignored, not_checked=not_checked)
 
 
 def _model(path: str) -> str:
+    """Return the model whose folder has a file; its path is relative to the repository."""
     return path.partition("/")[0]
+
+
+def _model_of_line(line: str) -> str:
+    """Return the model of a line ``PATH: what was not checked``."""
+    return _model(line.partition(": ")[0])
