@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 from constructs_triton_core.findings import Finding, Severity, Verdict
@@ -13,7 +14,8 @@ from constructs_triton_core.untrusted.terminal import Line, print_json, print_li
 from triton_model_check.reporting.results import Result
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
-_BOLD, _DIM = "1", "2"
+_BOLD = "1"
+_DIM = "2"
 #: Of the JSON; a change that a reader can notice, beside a new field, makes it 3. Version 2 has the
 #: verdict "unknown", and an object for each thing that was not checked.
 _VERSION = 2
@@ -22,12 +24,14 @@ _VERSION = 2
 def print_as_json(results: Sequence[Result]) -> None:
     """Print one object: of the folder, or with a list of them if there are several."""
     if len(results) == 1:
-        document = _document(results[0])
-    else:
-        several = (each.from_working_folder() for each in results)
-        documents = [{"path": each.name, **_document(each)} for each in several]
-        document = {"repositories": documents}
-    print_json({"version": _VERSION, **document})
+        print_json({"version": _VERSION, **_document(results[0])})
+        return
+
+    documents = []
+    for result in results:
+        printed = result.from_working_folder()
+        documents.append({"path": printed.name, **_document(printed)})
+    print_json({"version": _VERSION, "repositories": documents})
 
 
 def _document(result: Result) -> dict[str, object]:
@@ -36,28 +40,40 @@ def _document(result: Result) -> dict[str, object]:
         **result.details,
         "verdict": report.verdict,
         "findings": [finding.to_dict() for finding in report.findings],
-        "not_checked": [each._asdict() for each in result.not_checked],
+        "not_checked": [item._asdict() for item in result.not_checked],
         "ignored": [finding.to_dict() for finding in report.ignored],
     }
     if result.is_counted:
         document["statistics"] = dict(_counts(report.findings))
-    return document if result.answers is None else {**document, "server": dict(result.answers)}
+    if result.answers is not None:
+        document["server"] = dict(result.answers)
+    return document
 
 
 def print_text(results: Sequence[Result]) -> None:
     """Print what was found in each folder, or how often, with one line that sums it up."""
     _lines.cache_clear()  # a file may have changed since
-    is_one = len(results) == 1
-    for each in results:
-        result = each if is_one else each.from_working_folder()
-        report = result.report
-        if result.is_counted:
-            print_lines(*(f"{count:>6}  {code}" for code, count in _counts(report.findings)))
-        else:
-            print_lines(*(line for found in report.findings for line in _block(found, result.root)))
-        print_lines([("" if is_one else f"{result.name}: ", ""), (summary(result), _BOLD)])
-        print_lines(*(f"  {line}" for line in (*_fixable(report.findings), *result.not_checked)))
-        print_lines(*(f"server: {name}: {said}" for name, said in (result.answers or {}).items()))
+    if len(results) == 1:
+        _print_result(results[0], "")
+        return
+    for result in results:
+        printed = result.from_working_folder()
+        _print_result(printed, f"{printed.name}: ")
+
+
+def _print_result(result: Result, title: str) -> None:
+    findings = result.report.findings
+    if result.is_counted:
+        print_lines(*(f"{count:>6}  {code}" for code, count in _counts(findings)))
+    else:
+        blocks = (_block(finding, result.root) for finding in findings)
+        print_lines(*chain.from_iterable(blocks))
+
+    print_lines([(title, ""), (summary(result), _BOLD)])
+    print_lines(*(f"  {line}" for line in _fixable(findings)))
+    print_lines(*(f"  {item}" for item in result.not_checked))
+    answers = result.answers or {}
+    print_lines(*(f"server: {model}: {answer}" for model, answer in answers.items()))
 
 
 def _block(finding: Finding, root: Path) -> Iterator[Line]:
@@ -75,7 +91,9 @@ def _excerpt(finding: Finding, root: Path) -> Iterator[Line]:
     lines = _lines(root / finding.path)
     if finding.line > len(lines):
         return
-    text, column = lines[finding.line - 1].rstrip("\r"), (finding.column or 1) - 1
+
+    text = lines[finding.line - 1].rstrip("\r")
+    column = (finding.column or 1) - 1
     start = max(0, column - 60)
     gutter = f"{finding.line:>4} | "
     yield [(gutter, _DIM), _one_column_each(text[start : start + 100])]
@@ -96,40 +114,45 @@ def _one_column_each(text: str) -> str:
     so that the caret is in the right column.
     """
     return "".join(
-        character if character.isprintable() else " " if character == "\t" else "?"
-        for character in text
+        character if character.isprintable() else "?" for character in text.replace("\t", " ")
     )
 
 
 def summary(result: Result) -> str:
     """Return the numbers of findings and the verdict."""
     report = result.report
-    counts = f"{plural(len(report.errors), 'error')}, {plural(len(report.warnings), 'warning')}"
+    counts = [plural(len(report.errors), "error"), plural(len(report.warnings), "warning")]
     if report.ignored:
-        counts += f", {len(report.ignored)} ignored"
+        counts.append(f"{len(report.ignored)} ignored")
+
     words = report.verdict.words.replace("Triton", result.subject, 1)
     if report.verdict is not Verdict.UNKNOWN:
         words = " ".join(result.thing if word == "it" else word for word in words.split(" "))
     if report.verdict is Verdict.CANNOT_BE_SERVED:
         words += result.where
-    return f"{counts}: {words}"
+    return f"{', '.join(counts)}: {words}"
 
 
 def _fixable(findings: Iterable[Finding]) -> list[str]:
-    """Return the line that says how many findings ``--fix`` would correct, if it is any."""
-    safe = [each.fix.is_safe for each in findings if each.fix is not None]
-    flags = {"--fix": sum(safe), "--fix --unsafe-fixes": len(safe) - sum(safe)}
-    counts = [f"{count} fixable with {flag}" for flag, count in flags.items() if count]
+    """Return the line that says how many findings ``--fix`` would correct, if there are any."""
+    fixes = [finding.fix for finding in findings if finding.fix is not None]
+    safe = sum(fix.is_safe for fix in fixes)
+    unsafe = len(fixes) - safe
+
+    counts = []
+    if safe:
+        counts.append(f"{safe} fixable with --fix")
+    if unsafe:
+        counts.append(f"{unsafe} fixable with --fix --unsafe-fixes")
     return [", ".join(counts)] if counts else []
 
 
 def plural(count: int, word: str) -> str:
     """Return a number with its noun."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _counts(findings: Iterable[Finding]) -> list[tuple[str, int]]:
     """Return the codes with the number of their findings, the most frequent first."""
-    return sorted(
-        Counter(each.code for each in findings).items(), key=lambda row: (-row[1], row[0])
-    )
+    counted = Counter(finding.code for finding in findings)
+    return sorted(counted.items(), key=lambda row: (-row[1], row[0]))
