@@ -36,16 +36,19 @@ def ask_about(
     runtime: Runtime, path: Path, file: BinaryIO, described: ModelFile, level: int
 ) -> RuntimeVerdict | NotAsked:
     """Ask about a model file. ``level`` is ``optimization.graph.level`` of the configuration."""
-    has_declared = False
+    has_declared_weights = False
     generated = 0
     answer: RuntimeVerdict | NotAsked
     try:
-        content, has_declared = without_weights(MessageFile(file).root(), path.parent)
+        content, has_declared_weights = without_weights(MessageFile(file).root(), path.parent)
         generated = generated_bytes(MessageFile(file).root())
         answer = runtime.ask(content, level, generated)
     except (OverBudgetError, OSError) as error:
         answer = NotAsked(str(error))
-    if isinstance(answer, RuntimeVerdict) and not (answer.error and has_declared):
+
+    # The runtime may refuse the copy because of the weights that it only declares.
+    is_uncertain = isinstance(answer, NotAsked) or (answer.error and has_declared_weights)
+    if not is_uncertain:
         return answer
 
     confirmed = runtime.ask_about_file(path, _size(path, described), level, generated)
@@ -54,8 +57,8 @@ def ask_about(
 
 def _size(path: Path, described: ModelFile) -> int:
     """Return the bytes of a file and of its external data."""
-    paths = [path, *(path.parent / name for name in described.data_files)]
-    return sum(each.stat().st_size for each in paths if each.is_file())
+    data_files = [path.parent / name for name in described.data_files]
+    return sum(file.stat().st_size for file in (path, *data_files) if file.is_file())
 
 
 def refusal(verdict: RuntimeVerdict) -> FileFault:
@@ -67,9 +70,9 @@ def refusal(verdict: RuntimeVerdict) -> FileFault:
 
 def as_loaded(described: ModelFile, verdict: RuntimeVerdict) -> ModelFile:
     """Return the description with the outputs that the runtime infers."""
-    by_name = {each.name: each for each in verdict.outputs}
+    inferred = {output.name: _tensor(output) for output in verdict.outputs}
     outputs = tuple(
-        replace(_tensor(by_name[each.name]), axes=each.axes) for each in described.outputs
+        replace(inferred[output.name], axes=output.axes) for output in described.outputs
     )
     return _complete(replace(described, outputs=outputs))
 
@@ -78,15 +81,17 @@ def described_by(path: Path, verdict: RuntimeVerdict) -> ModelFile:
     """Return the description of a file that only the runtime has read."""
     if verdict.error:
         return ModelFile(path, "onnx", faults=(refusal(verdict),))
-    tensors = (*verdict.inputs, *verdict.optional_inputs, *verdict.outputs)
-    others = [each for each in tensors if not each.kind.startswith("tensor(")]
-    if others:
-        name, kind = others[0].name, others[0].kind
-        return ModelFile(path, "onnx", faults=(not_a_tensor(f'the tensor "{name}" is a {kind}'),))
-    inputs = tuple(_tensor(each) for each in verdict.inputs)
-    optional = tuple(replace(_tensor(each), is_optional=True) for each in verdict.optional_inputs)
-    outputs = tuple(_tensor(each) for each in verdict.outputs)
-    return _complete(ModelFile(path, "onnx", (*inputs, *optional), outputs))
+
+    for found in (*verdict.inputs, *verdict.optional_inputs, *verdict.outputs):
+        if not found.kind.startswith("tensor("):
+            fault = not_a_tensor(f'the tensor "{found.name}" is a {found.kind}')
+            return ModelFile(path, "onnx", faults=(fault,))
+
+    inputs = [_tensor(found) for found in verdict.inputs]
+    for found in verdict.optional_inputs:
+        inputs.append(replace(_tensor(found), is_optional=True))
+    outputs = tuple(_tensor(found) for found in verdict.outputs)
+    return _complete(ModelFile(path, "onnx", tuple(inputs), outputs))
 
 
 def _tensor(found: SessionTensor) -> ModelTensor:
@@ -94,6 +99,10 @@ def _tensor(found: SessionTensor) -> ModelTensor:
 
 
 def _complete(described: ModelFile) -> ModelFile:
-    required = [each for each in described.inputs if not each.is_optional]
-    is_batched = all(each.is_batched for each in (*required, *described.outputs))
+    """Add what Triton concludes from the shapes: whether the model takes batches.
+
+    It does if each required input and each output has a batch dimension.
+    """
+    required = [tensor for tensor in described.inputs if not tensor.is_optional]
+    is_batched = all(tensor.is_batched for tensor in (*required, *described.outputs))
     return replace(described, has_batch_dimension=is_batched, has_inferred_shapes=True)
