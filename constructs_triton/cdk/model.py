@@ -16,6 +16,7 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.container import settle_container
 from constructs_triton.cdk.endpoint.endpoint_config import (
     ModelContainer,
+    ModelHost,
     bind_container,
     make_model,
 )
@@ -24,7 +25,7 @@ from constructs_triton.cdk.endpoint.execution_role import (
     host_statements,
     observability_statements,
 )
-from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
+from constructs_triton.cdk.endpoint.network import ContainerNetwork, check_network
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.inference_component.component_pools import component_models
 from constructs_triton.cdk.options.environment import TritonEnvironment
@@ -131,15 +132,18 @@ class TritonModel(Construct):
         mark_as_own(self)
         location = models.bind(self)
         bound = bind_container(container, self, location, Sizing(None, None, None))
-        self._connections = make_connections(self, host)
+        network = ContainerNetwork.make(self, host)
+        self._connections = network.connections
         self._execution = self._make_role(bound, host)
         self._role = self._execution.role
         self._cfn_model = make_model(
             bound,
-            execution_role_arn=self._role.role_arn,
-            permissions=self._execution.permissions,
-            enable_network_isolation=enable_network_isolation,
-            network=network_ids(host, self._connections),
+            ModelHost(
+                execution_role_arn=self._role.role_arn,
+                permissions=self._execution.permissions,
+                enable_network_isolation=enable_network_isolation,
+                network=network.ids,
+            ),
         )
         if not location.is_compressed:
             findings.append(_UNCOMPRESSED)

@@ -68,7 +68,7 @@ def bind_container(
 def bind_variants(scope: Construct, settled: Sequence[SettledVariant]) -> list[BoundVariant]:
     """Add what the containers of all variants need to the stack of the endpoint ``scope``."""
     locations = dict[ServedModels, ModelLocation]()
-    return [_bind_variant(scope, each, locations) for each in settled]
+    return [_bind_variant(scope, variant, locations) for variant in settled]
 
 
 def _bind_variant(
@@ -76,54 +76,95 @@ def _bind_variant(
 ) -> BoundVariant:
     scope = endpoint if settled.is_only else Construct(endpoint, f"{settled.construct_name}Variant")
     containers = [pool.container for pool in settled.pools] or [settled.container]
-    for each in containers:
-        if each.models not in locations:
-            locations[each.models] = each.models.bind(endpoint)
+
+    # Variants and pools with the same models share one place in S3.
+    for container in containers:
+        if container.models not in locations:
+            locations[container.models] = container.models.bind(endpoint)
+
     options = settled.options
-    sizing = Sizing.of_pools(
-        [
-            Sizing.of(locations[each.models], each.instance_type, options, options["volume_size"])
-            for each in containers
-        ]
-    )
+    sizings = [
+        Sizing.of(
+            locations[container.models], container.instance_type, options, options["volume_size"]
+        )
+        for container in containers
+    ]
     overrides = {
         position: _bind_pool(endpoint, pool, locations[pool.container.models])
         for position, pool in enumerate(settled.pools)
         if pool.has_own_models
     }
-    container = bind_container(
-        settled.container, scope, locations[settled.container.models], sizing
-    )
-    return BoundVariant(settled, container, overrides)
+    location = locations[settled.container.models]
+    bound = bind_container(settled.container, scope, location, Sizing.of_pools(sizings))
+    return BoundVariant(settled, bound, overrides)
 
 
 def _bind_pool(endpoint: Construct, pool: SettledPool, location: ModelLocation) -> ModelContainer:
     # Its findings and its sizing are those of the variant.
-    settled, sizing = replace(pool.container, findings=()), Sizing(None, None, None)
+    settled = replace(pool.container, findings=())
+    sizing = Sizing(None, None, None)
     return bind_container(settled, Construct(endpoint, pool.construct_name), location, sizing)
 
 
-def make_model(
-    container: ModelContainer,
-    *,
-    execution_role_arn: str,
-    permissions: IDependable | None,
-    enable_network_isolation: bool | None,
-    network: NetworkIds | None,
-) -> sagemaker.CfnModel:
+@dataclass(frozen=True, slots=True)
+class ModelHost:
+    """What all models of an endpoint get from it.
+
+    Args:
+        execution_role_arn: The role that reads image and models.
+        permissions: Permissions of the role, which are created before the models.
+        enable_network_isolation: Whether the containers have no network access.
+        network: Subnets and security groups; ``None`` without a VPC.
+    """
+
+    execution_role_arn: str
+    permissions: IDependable | None
+    enable_network_isolation: bool | None
+    network: NetworkIds | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointModels:
+    """The models of an endpoint: one for each variant, and those of pools by their position."""
+
+    variants: list[sagemaker.CfnModel]
+    pools: dict[int, sagemaker.CfnModel]
+
+    @property
+    def all(self) -> list[sagemaker.CfnModel]:
+        """The models of the variants first."""
+        return [*self.variants, *self.pools.values()]
+
+
+def make_models(variants: Sequence[BoundVariant], host: ModelHost) -> EndpointModels:
+    """Create the models of all variants, and those of pools that have their own."""
+    models = [make_model(variant.container, host) for variant in variants]
+    # AWS documents pools for the only variant.
+    overrides = variants[0].overrides
+    pool_models = {
+        position: make_model(container, host) for position, container in overrides.items()
+    }
+    return EndpointModels(models, pool_models)
+
+
+def make_model(container: ModelContainer, host: ModelHost) -> sagemaker.CfnModel:
     """Create the model after the role's permissions. It has no name, since changes replace it."""
+    network = host.network
     model = sagemaker.CfnModel(
         container.scope,
         "Model",
-        execution_role_arn=execution_role_arn,
+        execution_role_arn=host.execution_role_arn,
         primary_container=container.definition,
-        enable_network_isolation=enable_network_isolation,
+        enable_network_isolation=host.enable_network_isolation,
         vpc_config=None
         if network is None
         else sagemaker.CfnModel.VpcConfigProperty(
             security_group_ids=network.security_group_ids, subnets=network.subnets
         ),
     )
+
+    # SageMaker reads image and models with the role while it creates the model.
+    permissions = host.permissions
     if permissions is not None:
         model.node.add_dependency(permissions)
     for dependency in container.location.dependencies:
@@ -138,18 +179,21 @@ def make_model(
 def _definition(
     settled: SettledContainer, image: ContainerImage, location: ModelLocation
 ) -> sagemaker.CfnModel.ContainerDefinitionProperty:
-    models, environment = settled.models, settled.environment
-    cache = models.model_cache_setting
     if location.model_package_name is not None:
+        # The package has the image and the models, and may not allow variables.
         return sagemaker.CfnModel.ContainerDefinitionProperty(
-            model_package_name=location.model_package_name, environment=environment or None
+            model_package_name=location.model_package_name,
+            environment=settled.environment or None,
         )
+
+    models = settled.models
+    cache = models.model_cache_setting
     return sagemaker.CfnModel.ContainerDefinitionProperty(
         image=image.uri,
         mode="MultiModel" if models.serves_many else "SingleModel",
         model_data_url=location.url if location.is_compressed else None,
         model_data_source=None if location.is_compressed else uncompressed_source(location.url),
-        environment=environment,
+        environment=settled.environment,
         multi_model_config=None
         if cache is None
         else sagemaker.CfnModel.MultiModelConfigProperty(model_cache_setting=cache),
@@ -167,29 +211,31 @@ def uncompressed_source(url: str) -> sagemaker.CfnModel.ModelDataSourceProperty:
 def make_endpoint_config(
     scope: Construct,
     variants: Sequence[BoundVariant],
-    models: Sequence[sagemaker.CfnModel],
-    pool_models: Mapping[int, sagemaker.CfnModel],
+    models: EndpointModels,
     *,
     requests: RequestOptions,
     metrics: MetricsConfig | None,
     key: kms.IKey | None,
 ) -> sagemaker.CfnEndpointConfig:
-    """Create the endpoint configuration. It has no name, since changes replace it.
+    """Create the endpoint configuration. It has no name, since changes replace it."""
+    capture = requests["data_capture"]
+    asynchronous = requests["async_inference"]
 
-    ``pool_models`` are the models of instance pools that have their own, by position.
-    """
-    capture, asynchronous = requests["data_capture"], requests["async_inference"]
-    rendered = [
-        _production_variant(each, model, pool_models, is_asynchronous=asynchronous is not None)
-        for each, model in zip(variants, models, strict=True)
-    ]
-    shadows = [
-        part for part, each in zip(rendered, variants, strict=True) if each.settled.is_shadow
-    ]
+    production = []
+    shadows = []
+    for variant, model in zip(variants, models.variants, strict=True):
+        rendered = _production_variant(
+            variant, model, models.pools, is_asynchronous=asynchronous is not None
+        )
+        if variant.settled.is_shadow:
+            shadows.append(rendered)
+        else:
+            production.append(rendered)
+
     return sagemaker.CfnEndpointConfig(
         scope,
         "EndpointConfig",
-        production_variants=rendered[: len(rendered) - len(shadows)],
+        production_variants=production,
         shadow_production_variants=shadows or None,
         kms_key_id=None if key is None else key.key_arn,
         data_capture_config=None if capture is None else render_data_capture(capture),
@@ -207,9 +253,12 @@ def _production_variant(
     *,
     is_asynchronous: bool,
 ) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
-    settled, sizing = variant.settled, variant.container.sizing
-    options, container = settled.options, settled.container
-    core_dump, reservation = options["core_dump"], options["capacity_reservation"]
+    settled = variant.settled
+    container = settled.container
+    sizing = variant.container.sizing
+    options = settled.options
+    core_dump = options["core_dump"]
+    reservation = options["capacity_reservation"]
     return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
         variant_name=settled.variant_name,
         model_name=model.attr_model_name,
@@ -246,11 +295,11 @@ def render_pools(
     """
     return [
         sagemaker.CfnEndpointConfig.InstancePoolProperty(
-            instance_type=each.name,
+            instance_type=instance_type.name,
             priority=position + 1,
             model_name_override=models[position].attr_model_name if position in models else None,
         )
-        for position, each in enumerate(types)
+        for position, instance_type in enumerate(types)
     ]
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
-from constructs_triton.cdk.endpoint.endpoint_config import BoundVariant
-from constructs_triton.cdk.endpoint.log_group import keep_log_group_statement, log_group_name
+from constructs_triton.cdk.endpoint.endpoint_config import BoundVariant, ModelContainer
+from constructs_triton.cdk.endpoint.log_group import ContainerLogs
 from constructs_triton.cdk.endpoint.properties import RequestOptions
 from constructs_triton.cdk.options.async_inference import (
     async_inference_data,
@@ -58,13 +58,14 @@ class ExecutionRole:
         The permissions are children of the endpoint and not of ``given``, which may belong to
         several endpoints or to another stack. An immutable role gets none.
         """
-        if given is not None:
+        if given is None:
+            role: iam.IRole = iam.Role(scope, "Role", assumed_by=_trusted_service(scope))
+        else:
             check_trust(scope, given)
             if not accepts_policies(scope, given):
                 return cls(given, None)
-        role = (
-            iam.Role(scope, "Role", assumed_by=_trusted_service(scope)) if given is None else given
-        )
+            role = given
+
         permissions = RolePermissions(scope, "ExecutionPolicy", role=role, statements=statements)
         return cls(role, permissions, is_given=given is not None)
 
@@ -73,8 +74,12 @@ class ExecutionRole:
         """The role and the permissions that were created for the endpoint,
         which may get more policies.
         """
-        permissions: list[IConstruct] = [] if self.permissions is None else [self.permissions]
-        return permissions if self.is_given else [*permissions, self.role]
+        created: list[IConstruct] = []
+        if self.permissions is not None:
+            created.append(self.permissions)
+        if not self.is_given:
+            created.append(self.role)
+        return created
 
     def findings(self) -> Iterator[Finding]:
         """Yield a warning if the role takes no policies,
@@ -102,24 +107,37 @@ def make_endpoint_role(
     variants: Sequence[BoundVariant],
     host: HostOptions,
     requests: RequestOptions,
-    *,
-    kept_logs: str | None,
+    container_logs: ContainerLogs,
 ) -> ExecutionRole:
-    """Create the role of an endpoint; ``kept_logs`` is its name if the stack has its log group."""
-    containers = [part for each in variants for part in (each.container, *each.overrides.values())]
-    dumps = [each.settled.options["core_dump"] for each in variants]
+    """Create the role of an endpoint, with the permissions for everything that its variants use."""
+    containers: list[ModelContainer] = []
+    for variant in variants:
+        containers += [variant.container, *variant.overrides.values()]
+
     statements = [
-        *(statement for each in containers for statement in each.location.read_statements),
-        *(statement for each in containers for statement in each.image.pull_statements()),
+        *container_statements(containers),
         *observability_statements(scope),
         *host_statements(host),
         *request_statements(requests),
+        *container_logs.role_statements(),
     ]
-    if kept_logs is not None:
-        statements.append(keep_log_group_statement(log_group_name(kept_logs)))
-    statements += [each for dump in dumps if dump for each in core_dump_statements(dump)]
+    for variant in variants:
+        core_dump = variant.settled.options["core_dump"]
+        if core_dump is not None:
+            statements += core_dump_statements(core_dump)
+
     with removed_after_error(scope):
         return ExecutionRole.make(scope, statements, host["role"])
+
+
+def container_statements(containers: Sequence[ModelContainer]) -> list[Statement]:
+    """Permissions to read the models of containers and to pull their images."""
+    statements: list[Statement] = []
+    for container in containers:
+        statements += container.location.read_statements
+    for container in containers:
+        statements += container.image.pull_statements()
+    return statements
 
 
 def observability_statements(
@@ -131,9 +149,15 @@ def observability_statements(
     namespace too. Those of batch transform jobs share one log group and have a namespace of its
     name.
     """
-    components = [_COMPONENTS] if has_components else []
-    jobs = [_JOBS] if has_jobs else []
-    prefixes = [*(f"{each}/" for each in ("/aws/sagemaker/Endpoints", *components)), *jobs]
+    prefixes = ["/aws/sagemaker/Endpoints/"]
+    namespaces = list(_METRIC_NAMESPACES)
+    if has_components:
+        prefixes.append(f"{_COMPONENTS}/")
+        namespaces.append(_COMPONENTS)
+    if has_jobs:
+        prefixes.append(_JOBS)
+        namespaces.append(_JOBS)
+
     log_groups = [arn_in_stack(scope, "logs", "log-group", f"{prefix}*") for prefix in prefixes]
     return [
         allow("WriteLogs", LOG_ACTIONS, log_groups),
@@ -141,41 +165,60 @@ def observability_statements(
             "PublishMetrics",
             ["cloudwatch:PutMetricData"],
             ["*"],  # This action supports the namespace as a condition, but no resource.
-            {"StringEquals": {"cloudwatch:namespace": [*_METRIC_NAMESPACES, *components, *jobs]}},
+            {"StringEquals": {"cloudwatch:namespace": namespaces}},
         ),
     ]
 
 
 def host_statements(options: HostOptions) -> list[Statement]:
     """Permissions for the network and the storage volumes of the instances."""
-    network = [] if options["vpc"] is None else [allow("AttachToVpc", NETWORK_ACTIONS, ["*"])]
-    key, for_services = options["encryption_key"], {"Bool": {"kms:GrantIsForAWSResource": "true"}}
-    if key is None:
-        return network
-    encrypt = allow("EncryptVolume", ["kms:CreateGrant"], [key.key_arn], for_services)
-    return [*network, encrypt, allow("SeeKey", ["kms:DescribeKey"], [key.key_arn])]
+    statements = []
+    if options["vpc"] is not None:
+        statements.append(allow("AttachToVpc", NETWORK_ACTIONS, ["*"]))
+
+    key = options["encryption_key"]
+    if key is not None:
+        # Only AWS services may use the grants that SageMaker creates with the role.
+        for_services = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
+        statements += [
+            allow("EncryptVolume", ["kms:CreateGrant"], [key.key_arn], for_services),
+            allow("SeeKey", ["kms:DescribeKey"], [key.key_arn]),
+        ]
+    return statements
 
 
 def host_data(options: HostOptions) -> list[DataUnderKeys]:
     """The storage volumes of an endpoint, if they have a key."""
     key = options["encryption_key"]
-    return [] if key is None else [DataUnderKeys("storage volumes", [("encryption_key", key)])]
+    if key is None:
+        return []
+    return [DataUnderKeys("storage volumes", [("encryption_key", key)])]
 
 
 def request_data(requests: RequestOptions) -> list[DataUnderKeys]:
     """Requests and responses that an endpoint reads from and writes to S3."""
-    capture, asynchronous = requests["data_capture"], requests["async_inference"]
-    captured = [] if capture is None else [captured_data(capture).data]
-    return captured if asynchronous is None else [*captured, *async_inference_data(asynchronous)]
+    data: list[DataUnderKeys] = []
+    capture = requests["data_capture"]
+    if capture is not None:
+        data.append(captured_data(capture).data)
+
+    asynchronous = requests["async_inference"]
+    if asynchronous is not None:
+        data += async_inference_data(asynchronous)
+    return data
 
 
 def request_statements(requests: RequestOptions) -> list[Statement]:
     """Permissions for the same data."""
-    capture, asynchronous = requests["data_capture"], requests["async_inference"]
-    captured = [] if capture is None else captured_data(capture).write_statements("DataCapture")
-    return (
-        captured if asynchronous is None else [*captured, *async_inference_statements(asynchronous)]
-    )
+    statements: list[Statement] = []
+    capture = requests["data_capture"]
+    if capture is not None:
+        statements += captured_data(capture).write_statements("DataCapture")
+
+    asynchronous = requests["async_inference"]
+    if asynchronous is not None:
+        statements += async_inference_statements(asynchronous)
+    return statements
 
 
 def _trusted_service(scope: Construct) -> iam.ServicePrincipal:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aws_cdk import Aws, CfnResource, RemovalPolicy
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from constructs_triton.cdk.options.host_options import ResourceOptions
 from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
@@ -37,36 +40,57 @@ def check_log_retention(
         )
 
 
-def keep_log_group_statement(log_group_name: str) -> Statement:
-    """Deny the execution role the creation of a log group that the stack creates and deletes.
+@dataclass(frozen=True, slots=True)
+class ContainerLogs:
+    """The log group of containers, which the stack creates only to set a retention.
 
-    SageMaker would create the group again for events that arrive after its deletion, and the next
-    deployment would fail because the group exists. Other statements of a shared role allow all
-    groups, so this one denies.
+    Args:
+        group_name: Name of the log group; ``None`` if the endpoint or the component has no name.
+        retention: How long the logs are kept. ``None`` leaves the log group to SageMaker, which
+            sets no retention.
+        removal_policy: That of the endpoint or the component.
     """
-    group = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:{log_group_name}"
-    return Statement("KeepLogGroup", ["logs:CreateLogGroup"], [group, f"{group}:*"], effect="Deny")
 
+    group_name: str | None
+    retention: logs.RetentionDays | None
+    removal_policy: RemovalPolicy | None
 
-def make_log_group(
-    scope: Construct,
-    log_group_name: str,
-    *,
-    retention: logs.RetentionDays | None,
-    removal_policy: RemovalPolicy | None,
-    writer: CfnResource,
-) -> None:
-    """Create a log group with a retention before ``writer``,
-    because SageMaker sets no retention.
-    """
-    if retention is None:
-        return
-    group = logs.LogGroup(
-        scope,
-        "LogGroup",
-        log_group_name=log_group_name,
-        retention=retention,
-        # A log group that is kept would fail the next deployment of a resource of the same name.
-        removal_policy=removal_policy or RemovalPolicy.DESTROY,
-    )
-    writer.node.add_dependency(group)
+    @classmethod
+    def of_endpoint(
+        cls, options: ResourceOptions, retention: logs.RetentionDays | None
+    ) -> ContainerLogs:
+        """The log group of an endpoint."""
+        name = options["endpoint_name"]
+        group = None if name is None else log_group_name(name)
+        return cls(group, retention, options["removal_policy"])
+
+    def role_statements(self) -> list[Statement]:
+        """Deny the execution role the creation of a log group that the stack creates and deletes.
+
+        SageMaker would create the group again for events that arrive after its deletion, and the
+        next deployment would fail because the group exists. Other statements of a shared role allow
+        all groups, so this one denies.
+        """
+        if self.group_name is None or self.retention is None:
+            return []
+        group = (
+            f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:{self.group_name}"
+        )
+        return [
+            Statement("KeepLogGroup", ["logs:CreateLogGroup"], [group, f"{group}:*"], effect="Deny")
+        ]
+
+    def create(self, scope: Construct, *, writer: CfnResource) -> None:
+        """Create the log group before ``writer``, whose containers write to it."""
+        if self.group_name is None or self.retention is None:
+            return
+        group = logs.LogGroup(
+            scope,
+            "LogGroup",
+            log_group_name=self.group_name,
+            retention=self.retention,
+            # A log group that is kept would fail the next deployment of a resource of the same
+            # name.
+            removal_policy=self.removal_policy or RemovalPolicy.DESTROY,
+        )
+        writer.node.add_dependency(group)

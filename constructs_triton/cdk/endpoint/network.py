@@ -30,36 +30,38 @@ class NetworkIds:
     security_group_ids: list[str]
 
 
-def make_connections(scope: Construct, options: HostOptions) -> ec2.Connections | None:
-    """Return the connections of the given security groups or of a new one;
-    ``None`` without a VPC.
+@dataclass(frozen=True, slots=True)
+class ContainerNetwork:
+    """How containers are attached to a VPC; empty without one.
+
+    ``created`` has the security group, if it was created for the construct.
     """
-    vpc, groups = options["vpc"], options["security_groups"]
-    if vpc is None:
-        return None
-    if groups is None:
-        groups = [ec2.SecurityGroup(scope, "SecurityGroup", vpc=vpc)]
-    return ec2.Connections(security_groups=list(groups))
 
+    connections: ec2.Connections | None = None
+    ids: NetworkIds | None = None
+    created: tuple[CfnResource, ...] = ()
 
-def created_group(scope: Construct) -> list[CfnResource]:
-    """Return the security group that was created for the construct, as a list;
-    empty if it has none.
-    """
-    group = scope.node.try_find_child("SecurityGroup")
-    resource = None if group is None else group.node.default_child
-    return [resource] if isinstance(resource, CfnResource) else []
+    @classmethod
+    def make(cls, scope: Construct, options: HostOptions) -> ContainerNetwork:
+        """Attach containers to the given security groups, or to a new one."""
+        vpc = options["vpc"]
+        if vpc is None:
+            return cls()
 
+        groups = options["security_groups"]
+        created: tuple[CfnResource, ...] = ()
+        if groups is None:
+            group = ec2.SecurityGroup(scope, "SecurityGroup", vpc=vpc)
+            groups = [group]
+            resource = group.node.default_child
+            assert isinstance(resource, CfnResource)
+            created = (resource,)
 
-def network_ids(options: HostOptions, connections: ec2.Connections | None) -> NetworkIds | None:
-    """Return the subnets and security groups of the containers; ``None`` without a VPC."""
-    vpc = options["vpc"]
-    if vpc is None or connections is None:
-        return None
-    return NetworkIds(
-        list(selected_subnets(vpc, options["vpc_subnets"]).subnet_ids),
-        [group.security_group_id for group in connections.security_groups],
-    )
+        ids = NetworkIds(
+            list(selected_subnets(vpc, options["vpc_subnets"]).subnet_ids),
+            [group.security_group_id for group in groups],
+        )
+        return cls(ec2.Connections(security_groups=list(groups)), ids, created)
 
 
 def check_network(scope: Construct, options: HostOptions) -> list[Finding]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import jsii
@@ -14,48 +13,37 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
+from constructs_triton.cdk.endpoint.created_variants import make_scaling_guard, make_variants
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
-from constructs_triton.cdk.endpoint.endpoint_checks import check_endpoint
+from constructs_triton.cdk.endpoint.endpoint_checks import CheckedEndpoint, check_endpoint
 from constructs_triton.cdk.endpoint.endpoint_config import (
-    ModelContainer,
+    ModelHost,
     bind_variants,
     make_endpoint_config,
-    make_model,
+    make_models,
 )
-from constructs_triton.cdk.endpoint.execution_role import (
-    make_endpoint_role,
-)
-from constructs_triton.cdk.endpoint.log_group import log_group_name, make_log_group
-from constructs_triton.cdk.endpoint.network import (
-    created_group,
-    make_connections,
-    network_ids,
-)
+from constructs_triton.cdk.endpoint.endpoint_updates import EndpointUpdates
+from constructs_triton.cdk.endpoint.execution_role import make_endpoint_role
+from constructs_triton.cdk.endpoint.log_group import ContainerLogs
+from constructs_triton.cdk.endpoint.network import ContainerNetwork
 from constructs_triton.cdk.endpoint.properties import FleetOptions, RequestOptions, UpdateOptions
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
 from constructs_triton.cdk.endpoint.served_models import ServedModels
-from constructs_triton.cdk.endpoint.settled_variant import SettledVariant
-from constructs_triton.cdk.options.deployment import Deployment, render_deployment
 from constructs_triton.cdk.options.host_options import HostOptions, ResourceOptions
 from constructs_triton.cdk.options.removal import apply_removal_policy
-from constructs_triton.cdk.permissions.alarm_topics import let_alarms_publish
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
+from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.endpoint_variant import (
     EndpointVariant,
     VariantOwner,
     retain_instance_counts,
-    sequence_warning,
 )
-from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
 from constructs_triton.cdk.validation.property_types import check_type
-from constructs_triton.cdk.validation.synthesis_warning import warn_at_synthesis
 from constructs_triton.cdk.validation.unique_names import register_name
-from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.findings import Finding
-from constructs_triton_core.limit_checks import check_range
 
 if TYPE_CHECKING:
     from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
@@ -84,7 +72,7 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         container_metrics: bool | None,
         log_retention: logs.RetentionDays | None,
     ) -> None:
-        name, policy = resource["endpoint_name"], resource["removal_policy"]
+        name = resource["endpoint_name"]
         checked = check_endpoint(
             scope,
             id,
@@ -97,25 +85,26 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
             container_metrics=container_metrics,
         )
         super().__init__(scope, id, physical_name=name)
-        self._update = update
         self._encrypted_data = checked.encrypted_data
         self._serves_many = checked.models.serves_many
         self._contents = checked.models.contents
         self._async_inference = requests["async_inference"]
         self._is_asynchronous = self._async_inference is not None
-        self._alarms: list[str] = []
-        self._connections = make_connections(self, host)
+
+        self._network = ContainerNetwork.make(self, host)
+        self._connections = self._network.connections
         self._bound = bind_variants(self, checked.settled)
-        self._execution = make_endpoint_role(
-            self, self._bound, host, requests, kept_logs=None if log_retention is None else name
-        )
+        self._logs = ContainerLogs.of_endpoint(resource, log_retention)
+        self._execution = make_endpoint_role(self, self._bound, host, requests, self._logs)
         self._role = self._execution.role
-        self._make_resources(host, requests, resource, log_retention)
-        self._make_variants(checked.settled)
-        self._set_deployment()
-        self._add_verification(checked.recorded)
-        needed = [*self._all_models, self._cfn_endpoint_config, *self._execution.created]
-        apply_removal_policy(policy, self._cfn_endpoint, needed=[*needed, *created_group(self)])
+        self._make_resources(host, requests, resource, update)
+        self._make_variants(checked, update)
+
+        self._updates = EndpointUpdates(
+            self, self._cfn_endpoint, self._cfn_endpoint_config, self._execution, update
+        )
+        if checked.recorded is not None:
+            self._verify_responses(checked.recorded, checked.models.contents)
         self._annotate([*checked.findings, *self._execution.findings()])
         register_name(self, "endpoint_name", name)
 
@@ -188,7 +177,7 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         check_type("statement", statement, (iam.PolicyStatement, example))
         result = self._role.add_to_principal_policy(statement)
         if result.policy_dependable is not None:
-            for model in self._all_models:
+            for model in self._models.all:
                 model.node.add_dependency(result.policy_dependable)
 
     def add_rollback_alarms(self, *alarms: cloudwatch.IAlarm) -> None:
@@ -203,17 +192,7 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         Raises:
             InvalidValueError: there are more than 10 alarms, or an alarm needs an ``alarm_name``.
         """
-        from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
-
-        check_range("alarms", len(self._alarms) + len(alarms), limits.AUTO_ROLLBACK_ALARMS)
-        found = [rollback_alarm(self._cfn_endpoint, alarm) for alarm in alarms]
-        self._alarms += [alarm.name for alarm in found]
-        self._execution.add(*(alarm.statement() for alarm in found))
-        let_alarms_publish(self, alarms)
-        deployment = self._update["deployment"] or Deployment.all_at_once()
-        self._cfn_endpoint.deployment_config = render_deployment(deployment, self._alarms)
-        if self._alarms and self._update["verify_update"] is None:
-            self._verify_update()
+        self._updates.add_rollback_alarms(alarms)
 
     def retain_instance_counts(self) -> None:
         """Keep the present instance counts in each deployment, as on an endpoint that scales.
@@ -231,128 +210,78 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         host: HostOptions,
         requests: RequestOptions,
         resource: ResourceOptions,
-        log_retention: logs.RetentionDays | None,
+        update: UpdateOptions,
     ) -> None:
         """Create the models, the endpoint configuration, the endpoint, and its log group."""
-        name, key = resource["endpoint_name"], host["encryption_key"]
-        self._cfn_models = [self._make_model(each.container, host) for each in self._bound]
-        overrides = self._bound[0].overrides
-        pool_models = {
-            position: self._make_model(each, host) for position, each in overrides.items()
-        }
-        self._all_models = [*self._cfn_models, *pool_models.values()]
-        self._cfn_endpoint_config = make_endpoint_config(
-            self,
-            self._bound,
-            self._cfn_models,
-            pool_models,
-            requests=requests,
-            metrics=resource["metrics_config"],
-            key=key,
-        )
-        adopts, switch = self._update["adopt_existing"], self._update["off_switch"]
-        self._cfn_endpoint = self._make_endpoint(name, adopts=adopts, key=key, switch=switch)
-        if name is not None:
-            make_log_group(
-                self,
-                log_group_name(name),
-                retention=log_retention,
-                removal_policy=resource["removal_policy"],
-                writer=self._cfn_endpoint,
-            )
-
-    def _make_model(self, container: ModelContainer, host: HostOptions) -> sagemaker.CfnModel:
-        return make_model(
-            container,
+        model_host = ModelHost(
             execution_role_arn=self._role.role_arn,
             permissions=self._execution.permissions,
             enable_network_isolation=host["enable_network_isolation"],
-            network=network_ids(host, self._connections),
+            network=self._network.ids,
         )
-
-    def _make_variants(self, settled: Sequence[SettledVariant]) -> None:
-        self._scaling_guard = self._make_scaling_guard(settled)
-        pairs = zip(settled, self._cfn_models, strict=True)
-        variants = [self._make_variant(each, model) for each, model in pairs]
-        self._shadow_variant = variants.pop() if settled[-1].is_shadow else None
-        self._variants = tuple(variants)
-        for variant, each in zip(
-            variants, settled, strict=False
-        ):  # a shadow variant answers no caller
-            if models := each.container.models.sequence_models:
-                warn_at_synthesis(self, partial(sequence_warning, variant, models))
-
-    def _make_scaling_guard(self, settled: Sequence[SettledVariant]) -> ScalingGuard | None:
-        if not self._update["scaling_guard"]:
-            return None
-        instance_types = {each.variant_name: each.instance_types for each in settled}
-        adopts, endpoint = bool(self._update["adopt_existing"]), self._cfn_endpoint
-        return ScalingGuard(
+        self._models = make_models(self._bound, model_host)
+        self._cfn_endpoint_config = make_endpoint_config(
             self,
-            "ScalingGuard",
-            endpoint=endpoint,
-            instance_types=instance_types,
-            replaces_policies=adopts,
+            self._bound,
+            self._models,
+            requests=requests,
+            metrics=resource["metrics_config"],
+            key=host["encryption_key"],
         )
-
-    def _make_variant(self, settled: SettledVariant, model: sagemaker.CfnModel) -> EndpointVariant:
-        return EndpointVariant(
-            # A reference to the resource: scaling is created after the endpoint and deleted before
-            # it.
-            VariantOwner(
-                self,
-                self._cfn_endpoint.attr_endpoint_name,
-                self._cfn_endpoint,
-                bool(self._is_asynchronous),
-                self._scaling_guard,
-                self._metric_endpoint_name(),
-                serves_many=settled.container.models.serves_many,
-            ),
-            variant_name=settled.variant_name,
-            instance_types=settled.instance_types,
-            initial_instance_count=settled.initial_instance_count,
-            cfn_model=model,
-            construct_name=settled.construct_name,
-            container_metrics=settled.container_metrics,
+        self._cfn_endpoint = self._make_endpoint(
+            resource["endpoint_name"],
+            adopts=update["adopt_existing"],
+            key=host["encryption_key"],
+            switch=update["off_switch"],
         )
+        self._logs.create(self, writer=self._cfn_endpoint)
 
-    def _set_deployment(self) -> None:
-        deployment = self._update["deployment"]
-        if deployment is not None:
-            self._cfn_endpoint.deployment_config = render_deployment(deployment, [])
-            if deployment.alarms:
-                self.add_rollback_alarms(*deployment.alarms)
+        # An endpoint that is kept needs all of them.
+        needed = [
+            *self._models.all,
+            self._cfn_endpoint_config,
+            *self._execution.created,
+            *self._network.created,
+        ]
+        apply_removal_policy(resource["removal_policy"], self._cfn_endpoint, needed=needed)
 
-    def _add_verification(self, recorded: str | None) -> None:
-        if self._update["verify_update"]:
-            self._verify_update()
-        contents = self._contents
-        if recorded is None or contents is None:
-            return
-        from constructs_triton.cdk.endpoint.deployment_verification import ResponseVerification
+    def _make_variants(self, checked: CheckedEndpoint, update: UpdateOptions) -> None:
+        guard = None
+        if update["scaling_guard"]:
+            guard = make_scaling_guard(
+                self, self._cfn_endpoint, checked.settled, adopts=bool(update["adopt_existing"])
+            )
 
-        ResponseVerification(
+        owner = VariantOwner(
             self,
-            "Verification",
-            requests=recorded,
-            endpoint=self._cfn_endpoint,
-            endpoint_config=self._cfn_endpoint_config,
-            variants=[each.variant_name for each in self._variants],
+            # A reference: scaling is created after the endpoint and deleted before it.
+            self._cfn_endpoint.attr_endpoint_name,
+            self._cfn_endpoint,
+            is_asynchronous=self._async_inference is not None,
+            scaling_guard=guard,
+            metric_endpoint_name=self._metric_endpoint_name(),
+            serves_many=checked.models.serves_many,
+        )
+        variants = make_variants(owner, checked.settled, self._models.variants)
+        self._variants = variants.production
+        self._shadow_variant = variants.shadow
+
+    def _verify_responses(self, recorded: str, contents: RepositoryContents) -> None:
+        self._updates.verify_responses(
+            recorded,
+            variants=[variant.variant_name for variant in self._variants],
             target_models=contents.prefix.target_models if self._serves_many else {},
             decrypt=decrypt_statements("DecryptRequests", *contents.asset_keys),
         )
 
-    def _verify_update(self) -> None:
-        from constructs_triton.cdk.endpoint.deployment_verification import verify_update
-
-        verify_update(self, self._cfn_endpoint, self._cfn_endpoint_config)
-
     def _annotate(self, findings: Sequence[Finding]) -> None:
+        """Add the warnings about the containers, each where it belongs, and then the others."""
         scopes: dict[Finding, list[Construct]] = {}
-        for each in self._bound:
-            container = each.container
+        for variant in self._bound:
+            container = variant.container
             for finding in (*container.findings, *container.sizing.findings):
                 scopes.setdefault(finding, []).append(container.scope)
+
         for finding, found_in in scopes.items():
             # A finding of several variants is annotated once, on the endpoint.
             annotate(found_in[0] if len(found_in) == 1 else self, [finding])

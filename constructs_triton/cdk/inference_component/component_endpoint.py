@@ -20,10 +20,8 @@ from constructs_triton.cdk.endpoint.execution_role import (
     observability_statements,
 )
 from constructs_triton.cdk.endpoint.network import (
+    ContainerNetwork,
     check_network,
-    created_group,
-    make_connections,
-    network_ids,
 )
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
@@ -83,13 +81,14 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         findings += pool_region_findings(scope) if checked["instance_pools"] is not None else ()
         super().__init__(scope, id, physical_name=checked["endpoint_name"])
         self._options = checked
-        self._connections = make_connections(self, checked)
+        self._network = ContainerNetwork.make(self, checked)
+        self._connections = self._network.connections
         shared_role = self._make_role()
         self._role = shared_role.role
         self._host: CreatedHost = self._make_host(shared_role)
         self._cfn_endpoint_config = self._make_endpoint_config(shared_role)
         self._cfn_endpoint = self._make_endpoint(checked["endpoint_name"])
-        needed = [self._cfn_endpoint_config, *shared_role.created, *created_group(self)]
+        needed = [self._cfn_endpoint_config, *shared_role.created, *self._network.created]
         apply_removal_policy(checked["removal_policy"], self._cfn_endpoint, needed=needed)
         annotate(self, [*findings, *shared_role.findings()])
         register_name(self, "endpoint_name", checked["endpoint_name"])
@@ -161,7 +160,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
             known_type=instance_types_of(options)[0],
             pools=instance_types_of(options),
             known_role=role,
-            network_ids=network_ids(options, self._connections),
+            network_ids=self._network.ids,
             enable_network_isolation=options["enable_network_isolation"],
             image=image,
             max_instance_count=options["max_instance_count"],

@@ -14,12 +14,9 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer, make_model
-from constructs_triton.cdk.endpoint.log_group import (
-    component_log_group_name,
-    keep_log_group_statement,
-    make_log_group,
-)
+from constructs_triton.cdk.endpoint.endpoint_config import ModelContainer, ModelHost, make_model
+from constructs_triton.cdk.endpoint.execution_role import container_statements
+from constructs_triton.cdk.endpoint.log_group import ContainerLogs, component_log_group_name
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import (
     ComponentEndpointBase,
@@ -154,17 +151,28 @@ class CreatedInferenceComponent(InferenceComponentBase):
         self._requirements = place.requirements
         self._deployment = place.deployment
         self._alarm_names = place.alarm_names
+        self._logs = _logs_of(place.options)
+
         self._bound, self._overrides = container.bind(self)
         self._permissions = self._permit()
-        self._cfn_model = self._make_model(self._bound, place.role)
+        model_host = ModelHost(
+            execution_role_arn=place.role.role_arn,
+            permissions=self._permissions,
+            enable_network_isolation=self._host.enable_network_isolation,
+            network=self._host.network_ids,
+        )
+        self._cfn_model = make_model(self._bound, model_host)
         self._pool_models = {
-            name: self._make_model(each, place.role) for name, each in self._overrides.items()
+            instance_type: make_model(override, model_host)
+            for instance_type, override in self._overrides.items()
         }
         self._cfn_inference_component = self._make_component()
-        self._make_log_group()
-        policy, component = self._options["removal_policy"], self._cfn_inference_component
+        self._logs.create(self, writer=self._cfn_inference_component)
+
         needed = [self._cfn_model, *self._pool_models.values(), self._permissions]
-        apply_removal_policy(policy, component, needed=needed)
+        apply_removal_policy(
+            self._options["removal_policy"], self._cfn_inference_component, needed=needed
+        )
         placed = PlacedComponent(place.initial, place.deployment, self, container.sequence_models)
         self._host.add(placed, container.image)
         annotate(self, [*self._warnings(), *container.findings])
@@ -220,30 +228,16 @@ class CreatedInferenceComponent(InferenceComponentBase):
         name = self._options["inference_component_name"]
         return [] if name is None else [fixed_name(name)]
 
-    def _make_model(self, container: ModelContainer, role: iam.IRole) -> sagemaker.CfnModel:
-        return make_model(
-            container,
-            permissions=self._permissions,
-            execution_role_arn=role.role_arn,
-            enable_network_isolation=self._host.enable_network_isolation,
-            network=self._host.network_ids,
-        )
-
     def _permit(self) -> RolePermissions | None:
         with removed_after_error(self):
             return self._host.role.permit(self, self._statements())
 
     def _statements(self) -> list[Statement]:
-        containers = (self._bound, *self._overrides.values())
-        statements = [each for part in containers for each in part.location.read_statements]
-        statements += [each for part in containers for each in part.image.pull_statements()]
+        statements = container_statements([self._bound, *self._overrides.values()])
         if self._deployment.alarms:
             statements.append(read_alarms_statement(self, self._deployment.alarms))
             let_alarms_publish(self, self._deployment.alarms)
-        name = self._options["inference_component_name"]
-        if self._options["log_retention"] is not None and name is not None:
-            statements.append(keep_log_group_statement(component_log_group_name(name)))
-        return statements
+        return [*statements, *self._logs.role_statements()]
 
     def _make_component(self) -> sagemaker.CfnInferenceComponent:
         options, endpoint = self._options, self._endpoint
@@ -320,17 +314,6 @@ class CreatedInferenceComponent(InferenceComponentBase):
             ),
         )
 
-    def _make_log_group(self) -> None:
-        name = self._options["inference_component_name"]
-        if name is not None:
-            make_log_group(
-                self,
-                component_log_group_name(name),
-                retention=self._options["log_retention"],
-                removal_policy=self._options["removal_policy"],
-                writer=self._cfn_inference_component,
-            )
-
     def _initial_copy_count(self) -> float | None:
         return self._options["copy_count"]
 
@@ -338,6 +321,15 @@ class CreatedInferenceComponent(InferenceComponentBase):
         # An alarm on the literal name does not refer to the component, so it can be created first.
         name = self._options["inference_component_name"]
         return self._inference_component_name if name is None or is_token(name) else name
+
+
+def _logs_of(options: CopyOptions) -> ContainerLogs:
+    name = options["inference_component_name"]
+    return ContainerLogs(
+        None if name is None else component_log_group_name(name),
+        options["log_retention"],
+        options["removal_policy"],
+    )
 
 
 def fixed_name(name: str) -> Finding:

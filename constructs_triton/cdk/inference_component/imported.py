@@ -9,7 +9,7 @@ from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.execution_role import ExecutionRole
-from constructs_triton.cdk.endpoint.network import make_connections, network_ids
+from constructs_triton.cdk.endpoint.network import ContainerNetwork
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.component_host import ComponentHost
@@ -62,7 +62,7 @@ class ImportedComponentEndpoint(ComponentEndpointBase):
             known_type=instance_type,
             # The permissions of each component are added with the component.
             known_role=None if role is None else SharedRole(self, ExecutionRole(role, None)),
-            network_ids=network_ids(options, make_connections(self, options)),
+            network_ids=ContainerNetwork.make(self, options).ids,
             enable_network_isolation=options["enable_network_isolation"],
         )
 
