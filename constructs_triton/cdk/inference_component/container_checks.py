@@ -71,22 +71,21 @@ class _Kind:
 
     def argument(self, variable: str) -> str:
         """Return the argument that a variable sets, without the ``no_`` of a flag."""
-        return (
-            variable.removeprefix(self.prefix)
-            .lower()
-            .removeprefix("no_" if self.abbreviates else "")
-        )
+        argument = variable.removeprefix(self.prefix).lower()
+        return argument.removeprefix("no_") if self.abbreviates else argument
 
     def knows(self, argument: str) -> bool:
-        return any(
-            name.startswith(argument) if self.abbreviates else name == argument
-            for name in self.names
-        )
+        """Whether the server has an argument of this name, or one that it abbreviates."""
+        if self.abbreviates:
+            return any(name.startswith(argument) for name in self.names)
+        return argument in self.names
 
     def nearest(self, argument: str) -> str | None:
         """Return the variable of the most similar argument that is known."""
         near = argument if argument in self.names else closest(argument, self.names)
-        return None if near is None else f"{self.prefix}{near.upper()}"
+        if near is None:
+            return None
+        return f"{self.prefix}{near.upper()}"
 
 
 @cache
@@ -113,132 +112,176 @@ class _Container:
         return "" if is_token(value) else value.strip()
 
     def has(self, names: Sequence[str]) -> bool:
-        """Whether one of the variables is set, or of its abbreviations."""
-        environment = self.given.environment
-        short = self.own if self.kind.abbreviates else ()
-        return any(
-            environment.get(name) or any(name.startswith(each) for each in short) for name in names
-        )
+        """Whether one of the variables is set, or an abbreviation of it."""
+        if any(self.given.environment.get(name) for name in names):
+            return True
+        if not self.kind.abbreviates:
+            return False
+        return any(name.startswith(tuple(self.own)) for name in names)
 
     def size(self, names: Sequence[str]) -> int | None:
         """Return a factor of the number of GPUs: 1 by default, ``None`` if it is not known."""
-        first = next((name for name in names if self.given.environment.get(name)), None)
-        if first is None:
+        set_variables = [name for name in names if self.given.environment.get(name)]
+        if not set_variables:
+            # An abbreviation sets the value, and which variable it stands for is not certain.
             return None if self.has(names) else 1
-        return (
-            int(self.value(first)) if re.fullmatch("0*[1-9][0-9]{0,3}", self.value(first)) else None
-        )
+
+        value = self.value(set_variables[0])
+        return int(value) if re.fullmatch("0*[1-9][0-9]{0,3}", value) else None
 
     def problem(
         self, code: str, variable: str, message: str, hint: str, level: str = "error"
     ) -> Finding:
-        given = {*self.given.environment} | ({"model_data"} if self.given.has_model_data else set())
+        """Return a finding about a variable; a warning where AWS's script may do otherwise."""
+        given = set(self.given.environment)
+        if self.given.has_model_data:
+            given.add("model_data")
         severity = Severity.WARNING if given.intersection(self.kind.unsure) else Severity(level)
+
         path = f'environment["{variable}"]'
         return Finding(f"container-{code}", severity, path, message, hint, self.kind.source)
 
 
 def _other_prefix(container: _Container) -> Iterator[Finding]:
+    """Find variables of another image's start script, which this one does not read."""
     kind = container.kind
     for name in container.given.environment:
-        other = next(
-            (each for each in _kinds() if each is not kind and name.startswith(each.prefix)), None
+        owners = [other for other in _kinds() if name.startswith(other.prefix)]
+        owners = [other for other in owners if other is not kind]
+        if not owners:
+            continue
+
+        near = kind.nearest(owners[0].argument(name))
+        hint = f"did you mean {near}? If not, remove it"
+        if near is None:
+            hint = f"remove it, or write {kind.prefix}..."
+        yield container.problem(
+            "other-image",
+            name,
+            f"is a variable of {owners[0].name}, and the image of {kind.name} ignores it",
+            hint,
         )
-        if other is not None:
-            near = kind.nearest(other.argument(name))
-            hint = (
-                f"did you mean {near}? If not, remove it"
-                if near
-                else f"remove it, or write {kind.prefix}..."
-            )
-            message = f"is a variable of {other.name}, and the image of {kind.name} ignores it"
-            yield container.problem("other-image", name, message, hint)
 
 
 def _model(container: _Container) -> Iterator[Finding]:
-    given, kind = container.given, container.kind
-    if not given.has_model_data and not container.has(kind.model):
+    """Find a container without a model: neither files in S3 nor the id of one."""
+    kind = container.kind
+    if container.given.has_model_data or container.has(kind.model):
+        return
+
+    variable = kind.model[0]
+    hint = f"set model_data to the files of the model in S3, or {variable} to its id"
+    if container.given.is_isolated:
         hint = "set model_data to the files of the model in S3"
-        if not given.is_isolated:
-            hint += f", or {kind.model[0]} to its id"
-        message = f"no model is set, and {kind.without_model}"
-        yield container.problem("no-model", kind.model[0], message, hint, kind.no_model)
+    message = f"no model is set, and {kind.without_model}"
+    yield container.problem("no-model", variable, message, hint, kind.no_model)
 
 
 def _values(container: _Container) -> Iterator[Finding]:
+    """Find values that the start script refuses or reads as something else."""
     for row in container.kind.values:
-        name, switch = row["variable"], row.get("unless_true", "")
-        value, other = container.value(name), container.given.environment.get(switch, "")
-        if (
-            value
-            and not re.fullmatch(row["accepts"], value)
-            and not (is_token(other) or other.lower() == "true")
-        ):
-            message = f'{row["message"]}, got "{value}"'
-            yield container.problem(
-                row["code"], name, message, row["hint"], row.get("severity", "error")
-            )
+        value = container.value(row["variable"])
+        if not value or re.fullmatch(row["accepts"], value):
+            continue
+
+        # With this switch, the script does not read the value.
+        switch = container.given.environment.get(row.get("unless_true", ""), "")
+        if is_token(switch) or switch.lower() == "true":
+            continue
+
+        yield container.problem(
+            row["code"],
+            row["variable"],
+            f'{row["message"]}, got "{value}"',
+            row["hint"],
+            row.get("severity", "error"),
+        )
 
 
 def _parallel(container: _Container) -> Iterator[Finding]:
-    kind, gpus = container.kind, container.given.gpus
-    sizes = [size for names in kind.parallel if (size := container.size(names))]
-    if is_token(gpus) or gpus < 1 or not sizes or len(sizes) < len(kind.parallel):
+    """Compare the GPUs that the server uses with those that each copy reserves."""
+    kind = container.kind
+    gpus = container.given.gpus
+    sizes = [container.size(names) for names in kind.parallel]
+    known_sizes = [size for size in sizes if size is not None]
+    if is_token(gpus) or gpus < 1 or not sizes or len(known_sizes) < len(sizes):
         return
-    used, first = prod(sizes), kind.parallel[0]
-    variable = next((name for name in first if container.value(name)), first[0])
+
+    used = prod(known_sizes)
+    set_variables = [name for name in kind.parallel[0] if container.value(name)]
+    variable = set_variables[0] if set_variables else kind.parallel[0][0]
     if used > gpus:
-        message = f"{kind.name} needs {used} GPUs, and each copy reserves {gpus:g}"
-        hint = f"lower it, or set number_of_accelerator_devices to {used}"
-        yield container.problem("parallel-size", variable, message, hint)
+        yield container.problem(
+            "parallel-size",
+            variable,
+            f"{kind.name} needs {used} GPUs, and each copy reserves {gpus:g}",
+            f"lower it, or set number_of_accelerator_devices to {used}",
+        )
     elif used < gpus and kind.unused_unless is not None and not container.has(kind.unused_unless):
-        message = f"{kind.name} uses {used} of the {gpus:g} GPUs that each copy reserves"
-        hint = f"set number_of_accelerator_devices to {used}, or raise {variable}"
-        yield container.problem("unused-gpus", variable, message, hint, "warning")
+        yield container.problem(
+            "unused-gpus",
+            variable,
+            f"{kind.name} uses {used} of the {gpus:g} GPUs that each copy reserves",
+            f"set number_of_accelerator_devices to {used}, or raise {variable}",
+            "warning",
+        )
 
 
 def _hub(container: _Container) -> Iterator[Finding]:
-    given, kind = container.given, container.kind
-    names, fix = (
-        (*kind.hub, *kind.hub_without_model_data),
-        "remove it, and set model_data to the files in S3",
-    )
+    """Find models that a container without network access would download."""
+    given = container.given
+    if not given.is_isolated:
+        return
+
+    names = [*container.kind.hub, *container.kind.hub_without_model_data]
+    fix = "remove it, and set model_data to the files in S3"
     if given.has_model_data:
-        names, fix = (*kind.hub,), "remove it"
+        # The files may have the cache of the hub, in which the server finds the model.
         if container.has(load("containers")["caches"]):
             return
-    for name in names if given.is_isolated else ():
-        if _HUB.fullmatch(container.value(name)):
-            message = (
-                f'"{container.value(name)}" would be downloaded, '
-                "and the endpoint has network isolation"
-            )
+        names = list(container.kind.hub)
+        fix = "remove it"
+
+    for name in names:
+        value = container.value(name)
+        if _HUB.fullmatch(value):
+            message = f'"{value}" would be downloaded, and the endpoint has network isolation'
             yield container.problem("hub-model", name, message, fix)
 
 
 def _unknown(container: _Container) -> Iterator[Finding]:
+    """Find arguments that the server does not have, if a similar one exists."""
     kind = container.kind
     for name in container.own:
         argument = kind.argument(name)
-        near = None if kind.knows(argument) else kind.nearest(argument)
-        if near is not None:
-            hint = f"did you mean {near}? Acknowledge this if your version has the argument"
-            yield container.problem(
-                "unknown-variable", name, f"{kind.unknown}, got {argument}", hint, "warning"
-            )
+        if kind.knows(argument):
+            continue
+        near = kind.nearest(argument)
+        if near is None:
+            continue
+
+        yield container.problem(
+            "unknown-variable",
+            name,
+            f"{kind.unknown}, got {argument}",
+            f"did you mean {near}? Acknowledge this if your version has the argument",
+            "warning",
+        )
 
 
 def _triton(container: ContainerUnderCheck) -> Iterator[Finding]:
     """Find variables of Triton's start script, which an image of your own may have."""
     for name in container.environment:
         if name.startswith("SAGEMAKER_TRITON_"):
-            hint = (
+            yield Finding(
+                "container-of-triton",
+                Severity.ERROR,
+                f'environment["{name}"]',
+                "is a variable of Triton",
                 "remove it, use TritonInferenceComponent, "
-                "or acknowledge this if your image reads it"
+                "or acknowledge this if your image reads it",
+                "triton server docker/sagemaker/serve",
             )
-            message, source = "is a variable of Triton", "triton server docker/sagemaker/serve"
-            path = f'environment["{name}"]'
-            yield Finding("container-of-triton", Severity.ERROR, path, message, hint, source)
 
 
 _RULES = (_other_prefix, _model, _values, _parallel, _hub, _unknown)
@@ -250,25 +293,44 @@ def container_findings(container: ContainerUnderCheck) -> list[Finding]:
     Findings about images that are not AWS's are warnings.
     """
     found = _URI.fullmatch(image_uri(container.image))
-    repository, tag = (found["repository"], found["tag"]) if found else ("", "")
     is_aws = found is not None and found["account"] in load("containers")["accounts"]
-    kinds = [each for each in _kinds() if repository in each.repositories]
+    kind = _kind_of(container, found["repository"] if found else "", is_aws=is_aws)
+
+    findings = list(_triton(container))
+    if kind is not None:
+        tag = found["tag"] if found else ""
+        # A tag of AWS that the table does not know may have another start script.
+        if not is_aws or re.fullmatch(kind.tags, tag):
+            checked = _Container(container, kind)
+            for rule in _RULES:
+                findings += rule(checked)
+            if is_aws:
+                findings += _for_ec2(kind, tag)
+
+    if is_aws:
+        return findings
+    return [replace(finding, severity=Severity.WARNING) for finding in findings]
+
+
+def _kind_of(container: ContainerUnderCheck, repository: str, *, is_aws: bool) -> _Kind | None:
+    """Return the kind of an image by its repository, or by the variables of an image of your own.
+
+    ``None`` if it is not known, or if it could be several.
+    """
+    kinds = [kind for kind in _kinds() if repository in kind.repositories]
     if not kinds and not is_aws:
-        kinds = [each for each in _kinds() if _Container(container, each).own]
-    findings = [*_triton(container)]
-    if len(kinds) == 1 and (not is_aws or re.fullmatch(kinds[0].tags, tag)):
-        checked = _Container(container, kinds[0])
-        findings += [each for rule in _RULES for each in rule(checked)]
-        findings += _for_ec2(kinds[0], tag) if is_aws else ()
-    return findings if is_aws else [replace(each, severity=Severity.WARNING) for each in findings]
+        kinds = [kind for kind in _kinds() if _Container(container, kind).own]
+    return kinds[0] if len(kinds) == 1 else None
 
 
 def _for_ec2(kind: _Kind, tag: str) -> Iterator[Finding]:
+    """Find an image that has no web server for SageMaker."""
     if re.fullmatch(kind.ec2_tags, tag):
-        message = (
-            f'is an image of {kind.name} for EC2, which SageMaker cannot call, got the tag "{tag}"'
-        )
-        hint = 'use a tag of the same version with "sagemaker"'
         yield Finding(
-            "container-image-for-ec2", Severity.ERROR, "image", message, hint, kind.source
+            "container-image-for-ec2",
+            Severity.ERROR,
+            "image",
+            f'is an image of {kind.name} for EC2, which SageMaker cannot call, got the tag "{tag}"',
+            'use a tag of the same version with "sagemaker"',
+            kind.source,
         )
