@@ -31,7 +31,8 @@ __all__ = [
 ]
 
 _CONFIG = "AWS::SageMaker::EndpointConfig"
-_MODEL, _COMPONENT = "AWS::SageMaker::Model", "AWS::SageMaker::InferenceComponent"
+_MODEL = "AWS::SageMaker::Model"
+_COMPONENT = "AWS::SageMaker::InferenceComponent"
 #: The second is an endpoint that existed before the stack, with the same properties.
 ENDPOINT_TYPES = "AWS::SageMaker::Endpoint", ADOPTED_TYPE
 #: Metadata of models whose container is not Triton, which their images may not say.
@@ -78,27 +79,29 @@ class DeclaredContainer:
         """Read properties in the form of CloudFormation,
         which is also that of ``DescribeModel``.
         """
+        # ModelDataUrl is an archive; S3DataSource says whether it has an archive or files.
         source = (properties.get("ModelDataSource") or {}).get("S3DataSource") or {}
-        compression, url = source.get("CompressionType"), source.get("S3Uri")
+        archive_url = properties.get("ModelDataUrl")
+        files_url = None
+        if not archive_url and source.get("CompressionType") == "Gzip":
+            archive_url = source.get("S3Uri")
+        if source.get("CompressionType") == "None" and source.get("S3DataType") == "S3Prefix":
+            files_url = source.get("S3Uri")
+
+        image = properties.get("Image", "")
+        variables = properties.get("Environment") or {}
+        multi_model = properties.get("MultiModelConfig") or {}
         return cls(
             model=model,
-            image=str(properties.get("Image", "")),
-            environment={
-                name: text_of(each) for name, each in (properties.get("Environment") or {}).items()
-            },
-            archive_url=properties.get("ModelDataUrl") or (url if compression == "Gzip" else None),
-            files_url=url
-            if (compression, source.get("S3DataType")) == ("None", "S3Prefix")
-            else None,
+            image=str(image),
+            environment={name: text_of(value) for name, value in variables.items()},
+            archive_url=archive_url or None,
+            files_url=files_url,
             is_multi_model=properties.get("Mode") == "MultiModel",
-            model_cache_setting=(properties.get("MultiModelConfig") or {}).get(
-                "ModelCacheSetting", "Enabled"
-            ),
+            model_cache_setting=multi_model.get("ModelCacheSetting", "Enabled"),
             is_isolated=is_isolated,
             execution_role=execution_role,
-            is_triton=not (
-                is_marked_other or _OTHER_IMAGE.search(text_of(properties.get("Image", "")))
-            ),
+            is_triton=not (is_marked_other or _OTHER_IMAGE.search(text_of(image))),
         )
 
 
@@ -150,11 +153,12 @@ class DeclaredEndpoint:
     @property
     def containers(self) -> list[DeclaredContainer]:
         """The containers of all production variants and inference components."""
-        of_variants = (each for variant in self.variants for each in variant.containers)
-        return [
-            *of_variants,
-            *(each for component in self.components for each in component.containers),
-        ]
+        containers: list[DeclaredContainer] = []
+        for variant in self.variants:
+            containers += variant.containers
+        for component in self.components:
+            containers += component.containers
+        return containers
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +194,19 @@ def declared_endpoints(
     the rest.
     """
     reader = _Reader(stack, is_complete)
-    for logical_id, each in endpoint_names(stack).items():
-        if name in (None, each):
-            yield reader.endpoint(logical_id, each)
+    for logical_id, endpoint_name in endpoint_names(stack).items():
+        if name is None or name == endpoint_name:
+            yield reader.endpoint(logical_id, endpoint_name)
 
 
 def scalable_targets(stack: SynthesizedStack) -> list[DeclaredTarget]:
     """Return the scalable targets of a stack; values that only a deployment
     decides are as declared.
     """
-    return [DeclaredTarget(each, stack.known_properties(each)) for each in stack.created(*_TARGETS)]
+    return [
+        DeclaredTarget(logical_id, stack.known_properties(logical_id))
+        for logical_id in stack.created(*_TARGETS)
+    ]
 
 
 def containers_of(model: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -232,17 +239,19 @@ class _Reader:
         config_name = self._properties(logical_id).get("EndpointConfigName")
         config = self._named(_CONFIG, config_name, logical_id)
         variants = config.get("ProductionVariants", [])
+        shadows = config.get("ShadowProductionVariants", [])
         return DeclaredEndpoint(
             logical_id,
             name,
             config,
-            [self._variant(each) for each in variants],
-            [self._variant(each) for each in config.get("ShadowProductionVariants", [])],
+            [self._variant(variant) for variant in variants],
+            [self._variant(variant) for variant in shadows],
             list(self._components(name, config)) if hosts_components(variants) else [],
         )
 
     def _variant(self, variant: Mapping[str, Any]) -> DeclaredVariant:
-        name, model = str(variant.get("VariantName")), variant.get("ModelName")
+        name = str(variant.get("VariantName"))
+        model = variant.get("ModelName")
         return DeclaredVariant(
             name=name,
             model_name=model,
@@ -255,25 +264,34 @@ class _Reader:
     def _components(self, endpoint: str, config: Mapping[str, Any]) -> Iterator[DeclaredComponent]:
         for logical_id in self.stack.created(_COMPONENT):
             properties = self._properties(logical_id)
-            if properties.get("EndpointName") != endpoint:
-                continue
-            several: Sequence[Mapping[str, Any]] = [*properties.get("Specifications", ()), {}]
-            specification = properties.get("Specification") or several[0]
-            isolated = _is_isolated(config)
-            if "ModelName" in specification:
-                containers = self._containers(specification["ModelName"], logical_id, isolated)
-            else:
-                given = specification.get("Container") or {}
-                container = {**given, "ModelDataUrl": given.get("ArtifactUrl")}
-                containers = [DeclaredContainer.of(logical_id, container, is_isolated=isolated)]
-            variant = (
-                properties.get("VariantName") or config["ProductionVariants"][0]["VariantName"]
-            )
-            timeout = number_of(
-                (specification.get("StartupParameters") or {}).get(_STARTUP_TIMEOUT)
-            )
-            name = self.stack.name_of(logical_id)
-            yield DeclaredComponent(logical_id, name, variant, timeout, specification, containers)
+            if properties.get("EndpointName") == endpoint:
+                yield self._component(logical_id, properties, config)
+
+    def _component(
+        self, logical_id: str, properties: Mapping[str, Any], config: Mapping[str, Any]
+    ) -> DeclaredComponent:
+        # A component has one specification, or one for each instance type.
+        several: Sequence[Mapping[str, Any]] = [*properties.get("Specifications", ()), {}]
+        specification = properties.get("Specification") or several[0]
+
+        isolated = _is_isolated(config)
+        if "ModelName" in specification:
+            containers = self._containers(specification["ModelName"], logical_id, isolated)
+        else:
+            given = specification.get("Container") or {}
+            container = {**given, "ModelDataUrl": given.get("ArtifactUrl")}
+            containers = [DeclaredContainer.of(logical_id, container, is_isolated=isolated)]
+
+        variant = properties.get("VariantName") or config["ProductionVariants"][0]["VariantName"]
+        startup = specification.get("StartupParameters") or {}
+        return DeclaredComponent(
+            logical_id,
+            self.stack.name_of(logical_id),
+            variant,
+            number_of(startup.get(_STARTUP_TIMEOUT)),
+            specification,
+            containers,
+        )
 
     def _containers(
         self, model: str, wanted_by: str, is_isolated: bool = False
@@ -284,20 +302,20 @@ class _Reader:
         return [
             DeclaredContainer.of(
                 model,
-                each,
+                container,
                 is_isolated=isolated,
                 execution_role=role,
                 is_marked_other=self._is_marked_other(model),
             )
-            for each in containers_of(properties) or [{}]
+            for container in containers_of(properties) or [{}]
         ]
 
     def _is_marked_other(self, model: str) -> bool:
         resources = self.stack.template.resources
         return any(
-            resources[each].metadata.get(NOT_TRITON) is True
-            for each in self.stack.created(_MODEL)
-            if self.stack.name_of(each) == model
+            resources[logical_id].metadata.get(NOT_TRITON) is True
+            for logical_id in self.stack.created(_MODEL)
+            if self.stack.name_of(logical_id) == model
         )
 
     def _named(self, resource_type: str, name: Any, wanted_by: str) -> dict[str, Any]:

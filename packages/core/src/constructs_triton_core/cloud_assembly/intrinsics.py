@@ -78,7 +78,8 @@ class Evaluator:
         budget: EvaluationBudget | None = None,
         unknown_function: Callable[[str, Any], Unknown] | None = None,
     ) -> None:
-        self.template, self.resolver = template, resolver
+        self.template = template
+        self.resolver = resolver
         self.assumed: set[str] = set()
         """The conditions that compare an unknown value, and are assumed to be false there."""
         self._comparisons = 0
@@ -147,21 +148,22 @@ class Evaluator:
             return value
         if isinstance(value, list):
             self._budget.spend(len(value))
-            return [
-                each for each in (self._walk(item, call) for item in value) if each is not _NO_VALUE
-            ]
+            elements = [self._walk(element, call) for element in value]
+            return [element for element in elements if element is not _NO_VALUE]
         if not isinstance(value, dict):
             return value
         if any(name == "Ref" or name.startswith("Fn::") for name in value):
             return call(value)
+
         self._budget.spend(len(value))
-        walked = {name: self._walk(each, call) for name, each in value.items()}
-        return {name: each for name, each in walked.items() if each is not _NO_VALUE}
+        properties = {name: self._walk(given, call) for name, given in value.items()}
+        return {name: found for name, found in properties.items() if found is not _NO_VALUE}
 
     def _call(self, value: dict[str, Any]) -> Any:
         if TRANSFORM in value and self._unknown_function is not None:
             # A macro gets what is beside it, and may change all of it.
             return self._unknown_function(TRANSFORM, value)
+
         name, argument = next(iter(value.items()))
         if len(value) == 1 and name not in _FUNCTIONS and self._unknown_function is not None:
             return self._unknown_function(name, value)
@@ -183,7 +185,9 @@ class Evaluator:
         name = self._value(given)
         if isinstance(name, Unknown):
             return name
-        return _NO_VALUE if name == "AWS::NoValue" else self.resolver.ref(name)
+        if name == "AWS::NoValue":
+            return _NO_VALUE
+        return self.resolver.ref(name)
 
     def _get_att(self, argument: Any) -> Any:
         logical_id, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
@@ -195,10 +199,16 @@ class Evaluator:
     def _sub(self, argument: Any) -> str:
         text, variables = (argument, {}) if isinstance(argument, str) else argument
         pieces: list[str] = []
-        length = end = 0
+        length = 0
+        end = 0
         for match in substitutions(text):
-            pieces += text[end : match.start()], self._substituted(match, variables)
-            length, end = length + len(pieces[-1]), match.end()
+            substituted = self._substituted(match, variables)
+            pieces.append(text[end : match.start()])
+            pieces.append(substituted)
+            end = match.end()
+
+            # A value may be long, and a template may name it many times.
+            length += len(substituted)
             self._budget.spend(1)
             self._budget.expect_text("Fn::Sub", length)
         return like(pieces, "".join([*pieces, text[end:]]))
@@ -216,7 +226,8 @@ class Evaluator:
         values = self._value(given)
         if isinstance(values, Unknown):
             return values
-        parts = [text_of(each) for each in values]
+
+        parts = [text_of(value) for value in values]
         between = len(str(separator)) * max(0, len(parts) - 1)
         self._budget.expect_text("Fn::Join", sum(map(len, parts)) + between)
         return like(values, str(separator).join(parts))
@@ -224,12 +235,16 @@ class Evaluator:
     def _split(self, argument: Any) -> list[str]:
         separator, given = argument
         text = text_of(self._value(given))
-        return text.split_at(separator) if isinstance(text, Unknown) else text.split(separator)
+        if isinstance(text, Unknown):
+            return text.split_at(separator)
+        return text.split(separator)
 
     def _select(self, argument: Any) -> Any:
-        given, values = self._value(argument[0]), self._value(argument[1])
+        given = self._value(argument[0])
+        values = self._value(argument[1])
         if isinstance(given, Unknown):
             return Unknown(given)
+
         index = int(given)
         if isinstance(values, Unknown):
             values = UnknownList(values, [values])
@@ -243,7 +258,7 @@ class Evaluator:
         return values[index]
 
     def _find_in_map(self, argument: Any) -> Any:
-        name, first, second = (self._value(each) for each in argument[:3])
+        name, first, second = [self._value(key) for key in argument[:3]]
         if contains_unknown([name, first, second]):
             return Unknown(f"{first}-{second}")
         try:
@@ -262,10 +277,12 @@ class Evaluator:
         name, then, otherwise = argument
         chosen = self._value(then if self.condition(name) else otherwise)
         is_certain = name not in self.assumed or then == otherwise
-        return chosen if is_certain or not isinstance(chosen, str) else Unknown(chosen)
+        if is_certain or not isinstance(chosen, str):
+            return chosen
+        return Unknown(chosen)
 
     def _cidr(self, argument: Any) -> list[str]:
-        given = [self._value(each) for each in argument]
+        given = [self._value(part) for part in argument]
         block, count, *bits = given
         # CloudFormation's reference has no default for the third argument.
         if contains_unknown(given) or not bits:
@@ -285,23 +302,28 @@ class Evaluator:
         return like(text, b64encode(text.encode()).decode())
 
     def _equals(self, operands: Any) -> bool:
-        first, second = (text_of(self._value(each)) for each in operands)
-        is_certain = first == second or not contains_unknown([first, second])
-        return first == second if is_certain else self._assume_false()
+        first, second = [text_of(self._value(operand)) for operand in operands]
+        if first == second:
+            return True
+        if contains_unknown([first, second]):
+            return self._assume_false()
+        return False
 
     def _contains(self, operands: Any) -> bool:
-        values, value = (self._value(each) for each in operands)
+        values, value = [self._value(operand) for operand in operands]
         if not isinstance(values, Unknown) and value in values:
             return True
-        return self._assume_false() if contains_unknown([values, value]) else False
+        if contains_unknown([values, value]):
+            return self._assume_false()
+        return False
 
     def _each_member_in(self, operands: Any) -> bool:
-        members, values = (self._value(each) for each in operands)
-        return all(self._contains([values, each]) for each in members)
+        members, values = [self._value(operand) for operand in operands]
+        return all(self._contains([values, member]) for member in members)
 
     def _each_member_equals(self, operands: Any) -> bool:
-        members, value = (self._value(each) for each in operands)
-        return all(self._equals([each, value]) for each in members)
+        members, value = [self._value(operand) for operand in operands]
+        return all(self._equals([member, value]) for member in members)
 
     def _assume_false(self) -> bool:
         """Return the assumed result of a comparison with an unknown value, and note it."""
@@ -319,7 +341,9 @@ class Evaluator:
         if isinstance(region, Unknown):
             return UnknownList(region, [region])
         zones = self.resolver.availability_zones(region)
-        return zones if isinstance(zones, UnknownList) else list(zones)
+        if isinstance(zones, UnknownList):
+            return zones
+        return list(zones)
 
 
 _FUNCTIONS: dict[str, Callable[[Evaluator, Any], Any]] = {
