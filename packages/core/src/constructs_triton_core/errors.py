@@ -2,22 +2,25 @@
 
 ::
 
-    ConstructsTritonError ├── InvalidValueError (ValueError)        a property or argument is out of
-    range, malformed or unknown │   ├── FactNotFoundError                 nothing is published about
-    a region, image or instance type │   └── TemplateError                     a synthesized
-    template cannot be read or evaluated ├── ModelConfigError                      a config.pbtxt
-    cannot be parsed ├── RepositoryError                       a model repository has errors;
-    carries all findings ├── ArchiveError                          a model archive cannot be written
-    or read ├── CodecError (ValueError) │   ├── RequestEncodingError              arrays cannot be
-    encoded as a request │   └── ResponseDecodingError             bytes cannot be decoded as a
-    response ├── InvocationError                       an endpoint returned an error; carries the
-    status │   ├── EndpointThrottledError            too many requests │   ├── ModelNotReadyError
-    a multi-model endpoint is still loading the model │   ├── NoCapacityError                   an
-    inference component has no copy yet │   └── ModelOutOfMemoryError             the model does not
-    fit beside the loaded ones ├── LocalEndpointError                    a local endpoint cannot
-    start or continue │   └── ContainerExitError                its container does not start: a
-    model or a variable is wrong └── MissingDependencyError                an optional package or a
-    system library is not installed
+    ConstructsTritonError
+    ├── InvalidValueError (ValueError)    a value is out of range, malformed or unknown
+    │   ├── AwsError                      AWS cannot be reached, or refuses a call
+    │   ├── FactNotFoundError             nothing is published about a Region, image or type
+    │   └── TemplateError                 a template cannot be read or evaluated
+    ├── ModelConfigError                  a config.pbtxt cannot be parsed
+    ├── RepositoryError                   a model repository has errors; has all findings
+    ├── ArchiveError                      a model archive cannot be written or read
+    ├── CodecError (ValueError)
+    │   ├── RequestEncodingError          arrays cannot be encoded as a request
+    │   └── ResponseDecodingError         bytes cannot be decoded as a response
+    ├── InvocationError                   an endpoint returned an error; has the status
+    │   ├── EndpointThrottledError        too many requests
+    │   ├── ModelNotReadyError            a multi-model endpoint is still loading the model
+    │   ├── NoCapacityError               an inference component has no copy yet
+    │   └── ModelOutOfMemoryError         the model does not fit beside the loaded ones
+    ├── LocalEndpointError                a local endpoint cannot start or continue
+    │   └── ContainerExitError            its container does not start
+    └── MissingDependencyError            an optional package or library is not installed
 
 Messages read ``<where>: <what is wrong>[, got <value>]; <how to fix it>``. All packages raise
 these.
@@ -90,8 +93,11 @@ class AwsError(InvalidValueError):
         is_absent: bool = False,
     ) -> None:
         super().__init__(f"{reason}; {hint}" if hint else reason)
-        self.reason, self.hint, self.code = reason, hint, code
-        self.permission, self.is_absent = permission, is_absent
+        self.reason = reason
+        self.hint = hint
+        self.code = code
+        self.permission = permission
+        self.is_absent = is_absent
 
 
 class CodecError(ConstructsTritonError, ValueError):
