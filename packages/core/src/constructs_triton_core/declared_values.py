@@ -99,7 +99,7 @@ class Value:
         """The type, or the members of a union, without ``None``."""
         is_union = get_origin(self.annotation) in (Union, UnionType)
         members = get_args(self.annotation) if is_union else (self.annotation,)
-        return [each for each in members if each is not NoneType]
+        return [member for member in members if member is not NoneType]
 
     @property
     def option(self) -> str:
@@ -114,15 +114,22 @@ class Value:
     @property
     def sentence(self) -> str:
         """The text with a capital letter and a full stop."""
-        return f"{self.text[0].upper()}{self.text[1:]}{'' if self.text.endswith('.') else '.'}"
+        full_stop = "" if self.text.endswith(".") else "."
+        return f"{self.text[0].upper()}{self.text[1:]}{full_stop}"
 
     def documentation(self, has_defaults: bool = True) -> str:
         """Return the text and the default, for a docstring."""
-        default, text = True if self.is_negative else self.default, self.default_text
+        if not has_defaults:
+            return self.sentence
+        if self.is_required:
+            return f"{self.sentence} Required."
+
+        # A flag that sets False has the default True.
+        default = True if self.is_negative else self.default
+        text = self.default_text
         if not text and default not in (None, DERIVED):
             text = f'``"{default}"``' if isinstance(default, str) else f"``{default}``"
-        ending = "Required." if self.is_required else text and f"Default: {text}."
-        return f"{self.sentence} {ending if has_defaults else ''}".rstrip()
+        return f"{self.sentence} Default: {text}." if text else self.sentence
 
     def parameter(self, has_defaults: bool = True) -> inspect.Parameter:
         """Return the parameter of a signature."""
@@ -142,7 +149,7 @@ class Value:
             return
         if isinstance(self.limit, TextLimit):
             check_name(self.name, value, self.limit)
-        elif any(get_origin(each) in (Sequence, Mapping) for each in self.alternatives):
+        elif any(get_origin(member) in (Sequence, Mapping) for member in self.alternatives):
             check_count(self.name, value, self.limit)
         else:
             check_range(self.name, value, self.limit)
@@ -153,9 +160,11 @@ def declared_values(options: Any) -> Mapping[str, Value]:
     """Return the values that a ``TypedDict`` or a dataclass declares, by name;
     required ones come first.
     """
-    hints = get_type_hints(options, include_extras=True).items()
+    hints = get_type_hints(options, include_extras=True)
     values = [
-        _declared(options, *each) for each in hints if get_origin(each[1]) in (Annotated, Required)
+        _declared(options, name, hint)
+        for name, hint in hints.items()
+        if get_origin(hint) in (Annotated, Required)
     ]
     return {value.name: value for value in sorted(values, key=lambda value: not value.is_required)}
 
@@ -163,11 +172,16 @@ def declared_values(options: Any) -> Mapping[str, Value]:
 def _declared(options: Any, name: str, hint: Any) -> Value:
     is_required = name in getattr(options, "__required_keys__", ())
     if get_origin(hint) is Required:
-        (hint,), is_required = get_args(hint), True
+        (hint,) = get_args(hint)
+        is_required = True
     annotation, value = cast(tuple[Any, Value], get_args(hint))
-    if field := getattr(options, "__dataclass_fields__", {}).get(name):
+
+    # A dataclass declares its defaults itself.
+    field = getattr(options, "__dataclass_fields__", {}).get(name)
+    if field is not None:
         is_required = field.default is MISSING and field.default_factory is MISSING
-        value = value if field.default in (MISSING, ()) else replace(value, default=field.default)
+        if field.default not in (MISSING, ()):
+            value = replace(value, default=field.default)
     return replace(value, name=name, annotation=annotation, is_required=is_required)
 
 
@@ -247,7 +261,8 @@ def takes(options: type) -> Callable[[FunctionT], FunctionT]:
     def show(function: FunctionT) -> FunctionT:
         function.__signature__ = signature_with(function, options)  # type: ignore[attr-defined]
         lines = [
-            f"    {each.name}: {each.documentation()}" for each in declared_values(options).values()
+            f"    {value.name}: {value.documentation()}"
+            for value in declared_values(options).values()
         ]
         function.__doc__ = "\n".join([inspect.getdoc(function) or "", *lines])
         return function
@@ -258,6 +273,10 @@ def takes(options: type) -> Callable[[FunctionT], FunctionT]:
 def signature_with(function: Any, options: type, *, has_defaults: bool = True) -> inspect.Signature:
     """Return the signature of a function with the values in place of its ``**options``."""
     own = inspect.signature(function)
-    fixed = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    added = [each.parameter(has_defaults) for each in declared_values(options).values()]
+    fixed = [
+        parameter
+        for parameter in own.parameters.values()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    added = [value.parameter(has_defaults) for value in declared_values(options).values()]
     return own.replace(parameters=[*fixed, *added])

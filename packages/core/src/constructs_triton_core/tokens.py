@@ -12,8 +12,10 @@ __all__ = ["is_lookup_dummy", "is_token"]
 # The CDK writes a token as "${Token[Name.12]}" inside a string and as ["#{Token[Name.12]}"] in
 # place of a list. In place of a number it writes a double whose upper 16 bits are 0xFBFF: the range
 # below.
-_STRING_TOKEN, _LIST_TOKEN = "${Token[", "#{Token["
-_NUMBER_TOKEN_LOWEST, _NUMBER_TOKEN_HIGHEST = -1.9490628022799996e289, -1.8881545897087498e289
+_STRING_TOKEN = "${Token["
+_LIST_TOKEN = "#{Token["
+_NUMBER_TOKEN_LOWEST = -1.9490628022799996e289
+_NUMBER_TOKEN_HIGHEST = -1.8881545897087498e289
 # What lookups of the CDK return in the first synthesis, before its command line has looked it
 # up: ssm.StringParameter.value_from_lookup; iam.Role.from_lookup and ecr.Repository.from_lookup.
 _LOOKUP_DUMMIES = "dummy-value-for-", "DUMMY_ARN"
@@ -25,7 +27,7 @@ def is_lookup_dummy(value: object) -> bool:
     The first synthesis must not fail on it: the CDK's command line looks values up after it, and
     synthesizes again. The template of the first synthesis is thrown away.
     """
-    return isinstance(value, str) and any(each in value for each in _LOOKUP_DUMMIES)
+    return isinstance(value, str) and any(dummy in value for dummy in _LOOKUP_DUMMIES)
 
 
 def is_token(value: object) -> bool:

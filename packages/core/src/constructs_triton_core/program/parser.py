@@ -25,16 +25,19 @@ class HelpFormatter(argparse.HelpFormatter):
     """
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        lines = (f"{indent}{line}".rstrip() for line in textwrap.dedent(text).splitlines())
+        lines = [f"{indent}{line}".rstrip() for line in textwrap.dedent(text).splitlines()]
         filled: list[str] = []
-        for is_prose, group in groupby(
-            lines, key=lambda line: bool(line) and not line.startswith(" ")
-        ):
+        for is_prose, group in groupby(lines, key=_is_prose):
             if is_prose:
                 filled += textwrap.wrap(" ".join(group), width, break_long_words=False)
-            else:
-                filled += [part for line in group for part in _fitted(line, width)]
+                continue
+            for line in group:
+                filled += _fitted(line, width)
         return "\n".join(filled) + "\n"
+
+
+def _is_prose(line: str) -> bool:
+    return bool(line) and not line.startswith(" ")
 
 
 def _fitted(line: str, width: int) -> Iterator[str]:
@@ -84,20 +87,21 @@ def short_usage(parser: argparse.ArgumentParser) -> str:
     """Return the command with its required options and positional arguments;
     the list has the others.
     """
-    grouped = {
-        id(each) for group in parser._mutually_exclusive_groups for each in group._group_actions
-    }
-    required = [_named(each) for each in parser._actions if each.required and each.option_strings]
+    required = []
+    positional = []
+    grouped = set()
+    for group in parser._mutually_exclusive_groups:
+        grouped |= {id(action) for action in group._group_actions}
+    for action in parser._actions:
+        if not action.option_strings and id(action) not in grouped:
+            positional.append(_named(action))
+        if action.option_strings and action.required:
+            required.append(_named(action))
     for group in parser._mutually_exclusive_groups:
         if group.required:
-            required.append(
-                f"({' | '.join(each.option_strings[-1] for each in group._group_actions)})"
-            )
-    positional = [
-        _named(each)
-        for each in parser._actions
-        if not each.option_strings and id(each) not in grouped
-    ]
+            options = [action.option_strings[-1] for action in group._group_actions]
+            required.append(f"({' | '.join(options)})")
+
     parts = [f"{parser.prog} [options]", *required, *positional]
     width = get_terminal_size().columns - 2 - len("usage: ")
     return "\n       ".join(_filled(parts, width, "    ")).replace("%", "%%")
@@ -121,7 +125,8 @@ class WrongArgumentsError(Exception):
 
     def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
         super().__init__(message)
-        self.program, self.usage = parser.prog, parser.format_usage()
+        self.program = parser.prog
+        self.usage = parser.format_usage()
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -149,7 +154,9 @@ class CommandParser(argparse.ArgumentParser):
         is missing without it.
         """
         words = list(sys.argv[1:] if args is None else args)
-        has_actions = any(isinstance(each, argparse._SubParsersAction) for each in self._actions)
+        has_actions = any(
+            isinstance(action, argparse._SubParsersAction) for action in self._actions
+        )
         # The options behind the name of an action belong to the action.
         is_own = (lambda word: word.startswith("-")) if has_actions else "--".__ne__
         for word in takewhile(is_own, words):
@@ -182,13 +189,15 @@ class CommandParser(argparse.ArgumentParser):
         # argparse reads a word with a space as a value.
         if not name.startswith("--") or " " in name:
             return
-        meant = closest(
-            name[2:], [each[2:] for each in self._option_string_actions if each[:2] == "--"]
-        )
-        rest = "".join(
-            f"; write {_named(each)} without an option" for each in self._get_positional_actions()
-        )
-        hint = f'did you mean "--{meant}"?' if meant else f"see `{self.prog} --help`{rest}"
+
+        known = [option[2:] for option in self._option_string_actions if option[:2] == "--"]
+        meant = closest(name[2:], known)
+        if meant:
+            hint = f'did you mean "--{meant}"?'
+        else:
+            hint = f"see `{self.prog} --help`"
+            for action in self._get_positional_actions():
+                hint += f"; write {_named(action)} without an option"
         self.error(f"argument {name}: there is no such option; {hint}")
 
     def error(self, message: str) -> NoReturn:
@@ -201,7 +210,7 @@ class CommandParser(argparse.ArgumentParser):
         """Name the choice that was probably meant. argparse lists all of them: 26 for a command."""
         if action.choices is None or value in action.choices:
             return
-        choices = [str(each) for each in action.choices]
+        choices = [str(choice) for choice in action.choices]
         hint = did_you_mean(str(value), choices, f"choose from {quoted(choices)}")
         # argparse writes the name of the argument before the message.
         raise argparse.ArgumentError(
