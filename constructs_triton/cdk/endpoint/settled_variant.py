@@ -27,6 +27,7 @@ from constructs_triton.cdk.options.variant_options import TritonVariant, Variant
 from constructs_triton_core.declared_values import part_of
 from constructs_triton_core.errors import ConstructsTritonError, InvalidValueError, RepositoryError
 from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.findings import Finding
 from constructs_triton_core.tokens import is_token
 
 
@@ -73,12 +74,16 @@ class SettledVariant:
     @property
     def instance_types(self) -> tuple[InstanceType, ...]:
         """The instance types in order of priority."""
-        return tuple(each.instance_type for each in self.pools) or (self.container.instance_type,)
+        if not self.pools:
+            return (self.container.instance_type,)
+        return tuple(pool.instance_type for pool in self.pools)
 
     @property
     def construct_name(self) -> str:
         """A name for construct ids: the variant's name, or its position if the name is a token."""
-        return self.variant_name if not is_token(self.variant_name) else f"Variant{self.position}"
+        if is_token(self.variant_name):
+            return f"Variant{self.position}"
+        return self.variant_name
 
     @property
     def container_metrics(self) -> ContainerMetrics | None:
@@ -87,7 +92,7 @@ class SettledVariant:
         if models.metrics_name is None:
             return None
         published = models.published_models
-        steps = tuple(each for each in published if not models.contents.is_ensemble(each))
+        steps = tuple(name for name in published if not models.contents.is_ensemble(name))
         return ContainerMetrics(models.metrics_name, self.variant_name, published, steps)
 
 
@@ -95,25 +100,27 @@ def settle_variants(
     scope: Construct, models: ServedModels, fleet: FleetOptions, *, is_isolated: bool | None
 ) -> list[SettledVariant]:
     """Return the production variants, followed by the shadow variant if there is one."""
-    shared = part_of(fleet, VariantOptions)
     if fleet["instance_pools"] is not None:
         return [_pooled_variant(scope, models, fleet["instance_pools"], fleet, is_isolated)]
+
+    shared = part_of(fleet, VariantOptions)
     instance_type = fleet["instance_type"]
     settle = partial(_settle, scope, models, instance_type, shared, is_isolated=is_isolated)
+    settled: list[SettledVariant] = []
     if fleet["variants"] is None:
         name = cast(str, fleet["variant_name"])
-        only_type = cast(
-            InstanceType, instance_type
-        )  # None is only with variants that have their own
+        # It is None only with variants that have their own.
+        only_type = cast(InstanceType, instance_type)
         container = _container(scope, models, only_type, shared, is_isolated, variant_name=name)
-        found = [SettledVariant(name, container, shared)]
+        settled.append(SettledVariant(name, container, shared))
     else:
-        found = [
-            replace(settle(each), position=index) for index, each in enumerate(fleet["variants"])
-        ]
-    if fleet["shadow_variant"] is not None:
-        found.append(replace(settle(fleet["shadow_variant"]), position=len(found), is_shadow=True))
-    return found
+        for variant in fleet["variants"]:
+            settled.append(replace(settle(variant), position=len(settled)))
+
+    shadow = fleet["shadow_variant"]
+    if shadow is not None:
+        settled.append(replace(settle(shadow), position=len(settled), is_shadow=True))
+    return settled
 
 
 def _pooled_variant(
@@ -129,7 +136,10 @@ def _pooled_variant(
             "instance_pools: not supported on multi-model endpoints; set instance_type, or serve "
             "the model with TritonEndpoint"
         )
-    settled, errors = dict[InstanceType, SettledPool](), dict[InstanceType, ConstructsTritonError]()
+
+    # The errors of all types are reported together.
+    settled: dict[InstanceType, SettledPool] = {}
+    errors: dict[InstanceType, ConstructsTritonError] = {}
     for pool in pools:
         try:
             settled[pool.instance_type] = _settle_pool(
@@ -138,21 +148,20 @@ def _pooled_variant(
         except (InvalidValueError, RepositoryError) as error:
             errors[pool.instance_type] = error
     raise_pool_errors(errors)
-    containers = {instance_type: each.container for instance_type, each in settled.items()}
+
+    found: dict[InstanceType, Sequence[Finding]] = {}
+    ami_versions: dict[InstanceType, str | None] = {}
+    for instance_type, pool_of_type in settled.items():
+        found[instance_type] = pool_of_type.container.findings
+        ami_versions[instance_type] = pool_of_type.container.inference_ami_version
     findings = (
-        *merged_findings(
-            {instance_type: each.findings for instance_type, each in containers.items()}
-        ),
-        *ami_findings(
-            fleet.get("inference_ami_version", FOR_THE_IMAGE),
-            {
-                instance_type: each.inference_ami_version
-                for instance_type, each in containers.items()
-            },
-        ),
+        *merged_findings(found),
+        *ami_findings(fleet.get("inference_ami_version", FOR_THE_IMAGE), ami_versions),
         *pool_region_findings(scope),
     )
-    primary = next(each for each in settled.values() if not each.has_own_models)
+
+    # check_instances has made sure that one pool has the models of the endpoint.
+    primary = next(pool for pool in settled.values() if not pool.has_own_models)
     container = replace(primary.container, findings=findings)
     name = cast(str, fleet["variant_name"])
     return SettledVariant(
@@ -169,9 +178,11 @@ def _settle_pool(
     *,
     is_isolated: bool | None,
 ) -> SettledPool:
-    sharing = [each.instance_type for each in pools if not has_own_models(each)]
     if has_own_models(pool):
-        models, sharing = models.of_variant(pool.model_repository, pool.model), [pool.instance_type]
+        models = models.of_variant(pool.model_repository, pool.model)
+        sharing = [pool.instance_type]
+    else:
+        sharing = [other.instance_type for other in pools if not has_own_models(other)]
     name = cast(str, fleet["variant_name"])
     container = _container(
         scope,

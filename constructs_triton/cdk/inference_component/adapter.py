@@ -46,10 +46,14 @@ AdapterSource = str | PathLike[str] | ModelSource
 
 # github aws/model-hosting-container-standards docs/sagemaker/05_lora_adapter_management.md (vLLM),
 # and deepjavalibrary/djl-serving vllm_user_guide.md (LMI).
-_VLLM, _LMI = ("SM_VLLM_ENABLE_LORA", "VLLM_ALLOW_RUNTIME_LORA_UPDATING"), ("OPTION_ENABLE_LORA",)
+_VLLM = ("SM_VLLM_ENABLE_LORA", "VLLM_ALLOW_RUNTIME_LORA_UPDATING")
+_LMI = ("OPTION_ENABLE_LORA",)
 # github vllm-project/vllm vllm/config/lora.py: MaxLoRARanks, and the default of max_lora_rank.
-_MAX_RANKS, _DEFAULT_MAX_RANK = (1, 8, 16, 32, 64, 128, 256, 320, 512), "16"
-_CONFIG, _WEIGHTS = "adapter_config.json", ("adapter_model.safetensors", "adapter_model.bin")
+_MAX_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+_DEFAULT_MAX_RANK = "16"
+# What PEFT's save_pretrained writes.
+_CONFIG = "adapter_config.json"
+_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 
 
 class LoraAdapter(InferenceComponentBase):
@@ -81,37 +85,24 @@ class LoraAdapter(InferenceComponentBase):
         stored = stored_models(source) if isinstance(source, ModelSource) else None
         findings = [] if stored is None else check_places(base, stored.places("source"))
         findings += _check_key(base, source, asset_encryption_key)
+        if inference_component_name is not None:
+            findings.append(fixed_name(inference_component_name))
+
         super().__init__(base, id)
-        self._base, self._endpoint = base, base.endpoint
+        self._base = base
+        self._endpoint = base.endpoint
         with removed_after_error(self):
             url, statements = self._place(source, asset_encryption_key)
             permissions = host_of(base.endpoint).role.permit(base, statements)
-        component = sagemaker.CfnInferenceComponent
-        # Without a variant and requirements, which are those of the base. A new base needs a new
-        # adapter, so the logical id depends on it: no source says that an update can change the
-        # base.
-        base_id = Stack.of(self).get_logical_id(base.cfn_inference_component)
-        self._component = component(
-            self,
-            f"Adapter{hashlib.sha256(base_id.encode()).hexdigest()[:8]}",
-            inference_component_name=generated_name(self, base_id)
-            if inference_component_name is None
-            else inference_component_name,
-            endpoint_name=base.endpoint.endpoint_name,
-            specification=component.InferenceComponentSpecificationProperty(
-                base_inference_component_name=base.inference_component_name,
-                container=component.InferenceComponentContainerSpecificationProperty(
-                    artifact_url=url
-                ),
-            ),
-        )
+
+        self._component = self._make_component(inference_component_name, url)
         self.node.default_child = self._component
         if permissions is not None:
             self._component.node.add_dependency(permissions)
-        arn = self._inference_component_arn = self._component.attr_inference_component_arn
-        self._inference_component_name = referring_name(inference_component_name, arn)
-        if inference_component_name is not None:
-            findings.append(fixed_name(inference_component_name))
+        self._inference_component_arn = self._component.attr_inference_component_arn
+        self._inference_component_name = referring_name(
+            inference_component_name, self._inference_component_arn
+        )
         annotate(self, findings)
         register_name(self, "inference_component_name", inference_component_name)
 
@@ -140,6 +131,27 @@ class LoraAdapter(InferenceComponentBase):
             f"auto_scale_copy_count of {self._base.node.path}"
         )
 
+    def _make_component(
+        self, name: str | None, artifact_url: str
+    ) -> sagemaker.CfnInferenceComponent:
+        """Create the component, without a variant and requirements: those are of the base."""
+        # A new base needs a new adapter, so the logical id depends on it: no source says that an
+        # update can change the base.
+        base_id = Stack.of(self).get_logical_id(self._base.cfn_inference_component)
+        component = sagemaker.CfnInferenceComponent
+        return component(
+            self,
+            f"Adapter{hashlib.sha256(base_id.encode()).hexdigest()[:8]}",
+            inference_component_name=generated_name(self, base_id) if name is None else name,
+            endpoint_name=self._base.endpoint.endpoint_name,
+            specification=component.InferenceComponentSpecificationProperty(
+                base_inference_component_name=self._base.inference_component_name,
+                container=component.InferenceComponentContainerSpecificationProperty(
+                    artifact_url=artifact_url
+                ),
+            ),
+        )
+
     def _place(
         self, source: AdapterSource, asset_key: kms.IKey | None
     ) -> tuple[str, Sequence[Statement]]:
@@ -149,10 +161,10 @@ class LoraAdapter(InferenceComponentBase):
             assert stored is not None, "checked before"
             location = stored.locate("", self)
             return location.url, location.read_statements
+
         assets = StackAssets(self)
-        asset = assets.add_archive(
-            pack_folder(Path(fspath(source)), assets.directory), (self.node.id,)
-        )
+        archive = pack_folder(Path(fspath(source)), assets.directory)
+        asset = assets.add_archive(archive, (self.node.id,))
         conditions = in_own_account(self, asset.bucket_name)
         keys = asset_keys(self, asset.bucket_name, [asset_key])
         return asset.model_data_url, [
@@ -215,18 +227,17 @@ def _check(path: str, source: AdapterSource, environment: Mapping[str, str]) -> 
 
 def _is_on(environment: Mapping[str, str], names: Sequence[str]) -> bool:
     values = [environment.get(name, "") for name in names]
-    return all(is_token(each) or each.strip().lower() in ("true", "1") for each in values)
+    return all(is_token(value) or value.strip().lower() in ("true", "1") for value in values)
 
 
 def _check_rank(rank: int, name: str, highest: str) -> None:
     if is_token(highest) or not highest.isdecimal() or rank <= int(highest):
         return
-    fitting = next((each for each in _MAX_RANKS if each >= rank), None)
-    hint = (
-        f'set {name} of the base component to "{fitting}"'
-        if fitting
-        else "train it with a rank up to 512"
-    )
+
+    fitting = [known for known in _MAX_RANKS if known >= rank]
+    hint = f"train it with a rank up to {_MAX_RANKS[-1]}"
+    if fitting:
+        hint = f'set {name} of the base component to "{fitting[0]}"'
     raise InvalidValueError(
         f"source: the rank of the adapter must be at most {name} of the base component, {highest}, "
         f'got "r": {rank} in {_CONFIG}; {hint}'
@@ -242,15 +253,17 @@ def _rank_of(folder: Path) -> int:
             f'source: must be a folder with {_CONFIG} of PEFT, got "{folder}" ({error}); write the '
             "path to which save_pretrained wrote the adapter"
         ) from None
-    rank, kind = (
-        (config.get("r"), config.get("peft_type")) if isinstance(config, dict) else (None, None)
-    )
+
+    if not isinstance(config, dict):
+        config = {}
+    rank = config.get("r")
+    kind = config.get("peft_type")
     if kind != "LORA" or type(rank) is not int or rank < 1:
         raise InvalidValueError(
             f'source: {_CONFIG} must have "peft_type": "LORA" and a rank "r", got {kind!r} and '
             f"{rank!r}; train the adapter with LoraConfig of PEFT"
         )
-    if not any((folder / each).is_file() for each in _WEIGHTS):
+    if not any((folder / weights).is_file() for weights in _WEIGHTS):
         raise InvalidValueError(
             f'source: the adapter must have {" or ".join(_WEIGHTS)}, got none in "{folder}"; copy '
             "it from the folder of the training"

@@ -102,7 +102,8 @@ class SettledComponent:
     @property
     def used_memory_mib(self) -> float:
         """What a copy takes of the main memory of any type, at least."""
-        return min(_used_memory_mib(each) for each in (self.container, *self.overrides.values()))
+        containers = (self.container, *self.overrides.values())
+        return min(_used_memory_mib(container) for container in containers)
 
 
 def settle_on_host(
@@ -118,24 +119,38 @@ def settle_on_host(
     host.check_image(options["image"] or host.image)
     if len(host.types) == 1 and options["instance_pools"] is None:
         return SettledComponent(*_settle(scope, models, options, host, host.instance_type))
+
     pools = _own_pools(options["instance_pools"] or (), host.types)
-    found, errors = dict[InstanceType, _Settled](), dict[InstanceType, ConstructsTritonError]()
-    sharing = [each for each in host.types if each.name not in pools]
-    for each in host.types:
-        pool = pools.get(each.name)
-        own = models if pool is None else models.of_variant(pool.model_repository, pool.model)
+    sharing = [instance_type for instance_type in host.types if instance_type.name not in pools]
+
+    # The errors of all types are reported together.
+    settled: dict[InstanceType, _Settled] = {}
+    errors: dict[InstanceType, ConstructsTritonError] = {}
+    for instance_type in host.types:
+        pool = pools.get(instance_type.name)
+        loaded = models
+        loaded_by = sharing
+        if pool is not None:
+            loaded = models.of_variant(pool.model_repository, pool.model)
+            loaded_by = [instance_type]
         try:
-            loaded_by = sharing if pool is None else [each]
-            found[each] = _settle(scope, own, options, host, each, shared_with=loaded_by)
+            settled[instance_type] = _settle(
+                scope, loaded, options, host, instance_type, shared_with=loaded_by
+            )
         except (InvalidValueError, RepositoryError) as error:
-            errors[each] = error
+            errors[instance_type] = error
     raise_pool_errors(errors)
-    requirements, container = found[sharing[0]]
-    findings = merged_findings({each: settled.findings for each, (_, settled) in found.items()})
-    overrides = {
-        each.name: replace(found[each][1], findings=()) for each in found if each.name in pools
-    }
-    return SettledComponent(requirements, replace(container, findings=findings), overrides)
+
+    requirements, container = settled[sharing[0]]
+    found = {}
+    overrides = {}
+    for instance_type, (_, of_type) in settled.items():
+        found[instance_type] = of_type.findings
+        if instance_type.name in pools:
+            # Its findings are among those of the component.
+            overrides[instance_type.name] = replace(of_type, findings=())
+    container = replace(container, findings=merged_findings(found))
+    return SettledComponent(requirements, container, overrides)
 
 
 def _settle(
@@ -172,17 +187,17 @@ def _used_memory_mib(container: SettledContainer) -> float:
 def _own_pools(
     pools: Sequence[InstancePool], types: Sequence[InstanceType]
 ) -> dict[str, InstancePool]:
-    names = [each.name for each in types]
+    names = [instance_type.name for instance_type in types]
     found: dict[str, InstancePool] = {}
     for pool in pools:
         name = pool.instance_type.name
-        if name not in names or name in found:
-            problem = (
-                "must be unique"
-                if name in found
-                else "must be one of the endpoint's instance_pools"
+        if name in found:
+            raise InvalidValueError(f'instance_pools: must be unique, got "{name}"; remove it')
+        if name not in names:
+            raise InvalidValueError(
+                "instance_pools: must be one of the endpoint's instance_pools, "
+                f'got "{name}"; remove it'
             )
-            raise InvalidValueError(f'instance_pools: {problem}, got "{name}"; remove it')
         if not has_own_models(pool):
             raise InvalidValueError(
                 f'instance_pools: "{name}" has no models of its own; '
@@ -206,21 +221,20 @@ def bind_component(
 
     The timeouts are the longest of all.
     """
-    containers = {"": settled.container, **settled.overrides}
-    locations = {name: each.models.bind(scope) for name, each in containers.items()}
-    sizing = Sizing.of_pools(
-        [
-            Sizing.of(locations[name], each.instance_type, options)
-            for name, each in containers.items()
-        ]
-    )
-    bound = {
-        name: bind_container(
-            each, Construct(scope, f"{name}Pool") if name else scope, locations[name], sizing
-        )
-        for name, each in containers.items()
+    location = settled.container.models.bind(scope)
+    locations = {}
+    sizings = [Sizing.of(location, settled.container.instance_type, options)]
+    for name, override in settled.overrides.items():
+        locations[name] = override.models.bind(scope)
+        sizings.append(Sizing.of(locations[name], override.instance_type, options))
+
+    sizing = Sizing.of_pools(sizings)
+    container = bind_container(settled.container, scope, location, sizing)
+    overrides = {
+        name: bind_container(override, Construct(scope, f"{name}Pool"), locations[name], sizing)
+        for name, override in settled.overrides.items()
     }
-    return bound.pop(""), bound
+    return container, overrides
 
 
 def render_specifications(
@@ -234,14 +248,14 @@ def render_specifications(
     """
     return [
         _Component.InferenceComponentSpecificationForInstanceTypeProperty(
-            instance_type=each.name,
-            model_name=models[each.name].attr_model_name
-            if each.name in models
+            instance_type=instance_type.name,
+            model_name=models[instance_type.name].attr_model_name
+            if instance_type.name in models
             else specification.model_name,
             compute_resource_requirements=specification.compute_resource_requirements,
             startup_parameters=specification.startup_parameters,
             data_cache_config=specification.data_cache_config,
             scheduling_config=specification.scheduling_config,
         )
-        for each in types
+        for instance_type in types
     ]

@@ -46,16 +46,17 @@ class FleetWarnings:
         yield from self._scattered_sequences()
 
     def _scattered_sequences(self) -> Iterator[Finding]:
-        for each in self._host.components:
-            copies = each.at_maximum
+        for component in self._host.components:
+            copies = component.at_maximum
             finding = sequence_finding(
-                f"component {copies.name}", each.sequence_models, copies.copies, "copies"
+                f"component {copies.name}", component.sequence_models, copies.copies, "copies"
             )
             if finding is not None:
                 yield finding
 
     def _too_many_copies(self) -> Iterator[Finding]:
-        shortage = self._host.shortage([each.at_maximum for each in self._host.components])
+        at_maximum = [component.at_maximum for component in self._host.components]
+        shortage = self._host.shortage(at_maximum)
         if shortage is not None:
             yield Finding(
                 "component-copies-exceed-fleet",
@@ -72,12 +73,14 @@ class FleetWarnings:
         SageMaker places copies by their reservations (AWS API reference,
         InferenceComponentComputeResourceRequirements), so the instance runs out of memory.
         """
-        copies = [each.at_maximum for each in self._host.components]
+        at_maximum = [component.at_maximum for component in self._host.components]
         # A copy that no instance can hold has a warning of its own.
-        copies = [each for each in copies if self._host.can_hold(each)]
+        copies = [each for each in at_maximum if self._host.can_hold(each)]
         shortage = self._host.shortage([each.as_used for each in copies])
         if shortage is None or self._host.shortage(copies) is not None:
             return
+
+        # ``as_used`` is another object only for a component that reserves less than it uses.
         more = ", ".join(
             f"{math.ceil(each.used_memory_mib)} MiB for {each.name}"
             for each in copies
@@ -97,11 +100,15 @@ class FleetWarnings:
 
     def _no_room_for_an_update(self) -> Iterator[Finding]:
         components = self._host.components
-        when, names = "", self._without_room([each.initial for each in components])
-        at_maximum = [each.at_maximum for each in components]
-        # If the copies exceed the fleet even without an update, the warning above says so.
-        if not names and self._host.shortage(at_maximum) is None:
-            when, names = " when scaling has added its copies", self._without_room(at_maximum)
+        when = ""
+        names = self._without_room([component.initial for component in components])
+        if not names:
+            # If the copies exceed the fleet even without an update, another warning says so.
+            at_maximum = [component.at_maximum for component in components]
+            if self._host.shortage(at_maximum) is None:
+                when = " when scaling has added its copies"
+                names = self._without_room(at_maximum)
+
         if names:
             yield Finding(
                 "component-update-without-room",
@@ -118,20 +125,19 @@ class FleetWarnings:
 
     def _without_room(self, copies: list[ComponentCopies]) -> list[str]:
         """The names of the components that have no room to be updated beside the copies of all."""
-        return [
-            updated.initial.name
-            for number, updated in enumerate(self._host.components)
-            if self._host.shortage(
-                [*copies[:number], updated.during_update(copies[number]), *copies[number + 1 :]]
-            )
-            is not None
-        ]
+        names = []
+        for number, updated in enumerate(self._host.components):
+            during_update = list(copies)
+            during_update[number] = updated.during_update(copies[number])
+            if self._host.shortage(during_update) is not None:
+                names.append(updated.initial.name)
+        return names
 
     def _never_empty(self) -> Iterator[Finding]:
         names = [
-            each.initial.name
-            for each in self._host.components
-            if not reaches_zero(each.construct.scalable_copy_count)
+            component.initial.name
+            for component in self._host.components
+            if not reaches_zero(component.construct.scalable_copy_count)
         ]
         if self._min_instance_count == 0 and names:
             yield Finding(

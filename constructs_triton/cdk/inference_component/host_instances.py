@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from constructs_triton.cdk.inference_component.compute_requirements import (
@@ -41,10 +41,8 @@ class ComponentCopies:
     def is_known(self) -> bool:
         """Whether no number is a token."""
         needs = self.requirements
-        return not any(
-            is_token(each)
-            for each in (self.copies, needs.gpus, needs.memory_mib, needs.cpu_cores or 0)
-        )
+        numbers = (self.copies, needs.gpus, needs.memory_mib, needs.cpu_cores or 0)
+        return not any(is_token(number) for number in numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +51,20 @@ class Shortage:
 
     reason: str
     table: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Total:
+    """What all copies need of a resource, and what the instances have; ``None`` if not known."""
+
+    name: str
+    needed: float
+    available: float | None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the instances have less than the copies need."""
+        return self.available is not None and self.needed > self.available
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,72 +79,93 @@ class HostInstances:
 
         Components with numbers that are tokens are not counted.
         """
-        known = [each for each in components if each.is_known]
+        known = [component for component in components if component.is_known]
         if is_token(self.count) or not known:
             return None
-        short = [
-            name for name, needed, room in self._totals(known) if room is not None and needed > room
-        ]
+
+        # All copies together.
+        short = [total.name for total in self._totals(known) if total.is_short]
         if short:
             reason = f"need more {' and '.join(short)} than max_instance_count instances have"
             return Shortage(reason, self._table(known))
-        for each in known:
-            most = self._copies_per_instance(each.requirements)
-            if each.copies > most * self.count:
-                copies = f"{most:g} {'copy' if most == 1 else 'copies'} of {each.name}"
+
+        # Each component alone: a copy cannot be divided between instances.
+        for component in known:
+            most = self._copies_per_instance(component.requirements)
+            if component.copies > most * self.count:
+                copies = f"{most:g} {'copy' if most == 1 else 'copies'} of {component.name}"
                 reason = f"do not fit, because one instance has room for {copies}"
                 return Shortage(reason, self._table(known))
         return None
 
     def _copies_per_instance(self, needs: ComputeRequirements) -> float:
-        """How many copies one instance has room for: a copy cannot be divided between instances."""
+        """How many copies one instance has room for."""
         has = self.instance_type
-        rooms = (
+        most = math.inf
+        for needed, available in (
             (needs.gpus, has.gpus),
             (needs.cpu_cores or 0, has.vcpus),
             (needs.memory_mib, memory_mib_of(has)),
-        )
-        return min(
-            (room // need for need, room in rooms if need and room is not None), default=math.inf
+        ):
+            if needed and available is not None:
+                most = min(most, available // needed)
+        return most
+
+    def _totals(self, components: Sequence[ComponentCopies]) -> tuple[_Total, _Total, _Total]:
+        """The GPUs, the vCPUs and the memory."""
+        gpus = 0.0
+        cores = 0.0
+        memory = 0.0
+        for component in components:
+            needs = component.requirements
+            gpus += needs.gpus * component.copies
+            cores += (needs.cpu_cores or 0) * component.copies
+            memory += needs.memory_mib * component.copies
+
+        has = self.instance_type
+        return (
+            _Total("GPUs", gpus, self._of_all(has.gpus)),
+            _Total("vCPUs", cores, self._of_all(has.vcpus)),
+            _Total("memory", memory, self._of_all(memory_mib_of(has))),
         )
 
-    def _totals(
-        self, components: Sequence[ComponentCopies]
-    ) -> list[tuple[str, float, float | None]]:
-        """What all copies need of each resource, and what the instances have;
-        ``None`` if not known.
-        """
-        needs: tuple[tuple[str, Callable[[ComputeRequirements], float], float | None], ...] = (
-            ("GPUs", lambda each: each.gpus, self.instance_type.gpus),
-            ("vCPUs", lambda each: each.cpu_cores or 0, self.instance_type.vcpus),
-            ("memory", lambda each: each.memory_mib, memory_mib_of(self.instance_type)),
-        )
-        return [
-            (
-                name,
-                sum(need(each.requirements) * each.copies for each in components),
-                None if room is None else room * self.count,
-            )
-            for name, need, room in needs
-        ]
+    def _of_all(self, of_one: float | None) -> float | None:
+        return None if of_one is None else of_one * self.count
 
     def _table(self, components: Sequence[ComponentCopies]) -> str:
-        rows = [_HEAD, *(_row(each) for each in components)]
         gpus, cores, memory = self._totals(components)
-        copies = sum(each.copies for each in components)
-        rows.append(("all", f"{copies:g}", f"{gpus[1]:g}", _cores(cores[1]), _memory(memory[1])))
-        available = f"{self.count:g} x {self.instance_type}"
-        rows.append((available, "", _known(gpus[2]), _known(cores[2]), _memory(memory[2])))
-        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-        lines = (
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            for row in rows
+        copies = sum(component.copies for component in components)
+        rows = [_HEAD, *(_row(component) for component in components)]
+        rows.append(
+            (
+                "all",
+                f"{copies:g}",
+                f"{gpus.needed:g}",
+                _cores(cores.needed),
+                _memory(memory.needed),
+            )
         )
-        return "\n".join(f"  {line.rstrip()}" for line in lines)
+        rows.append(
+            (
+                f"{self.count:g} x {self.instance_type}",
+                "",
+                _known(gpus.available),
+                _known(cores.available),
+                _memory(memory.available),
+            )
+        )
+
+        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+        lines = []
+        for row in rows:
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+            lines.append(f"  {'  '.join(cells).rstrip()}")
+        return "\n".join(lines)
 
 
 def _row(component: ComponentCopies) -> tuple[str, str, str, str, str]:
-    needs, copies = component.requirements, component.copies
+    needs = component.requirements
+    copies = component.copies
     return (
         component.name,
         f"{copies:g}",

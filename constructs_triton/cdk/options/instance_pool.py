@@ -71,10 +71,8 @@ def check_instances(options: Any) -> None:
     Raises:
         InvalidValueError: both or neither are given, or types that cannot be in one list.
     """
-    given, pools = (
-        options["instance_type"],
-        cast(Sequence[InstancePool] | None, options["instance_pools"]),
-    )
+    given = options["instance_type"]
+    pools = cast(Sequence[InstancePool] | None, options["instance_pools"])
     if pools is None:
         if given is None:
             raise InvalidValueError(
@@ -86,8 +84,9 @@ def check_instances(options: Any) -> None:
             f"instance_type: not supported together with instance_pools, got {given}; remove it, "
             "since the first pool is used first"
         )
-    _check_types([each.instance_type for each in pools])
-    if all(has_own_models(each) for each in pools):
+
+    _check_types([pool.instance_type for pool in pools])
+    if all(has_own_models(pool) for pool in pools):
         raise InvalidValueError(
             "instance_pools: no pool uses the model_repository of the endpoint; set the endpoint's "
             f"model_repository to that of {pools[0]}, and remove it from this pool"
@@ -99,20 +98,22 @@ def check_instances(options: Any) -> None:
         )
     if len(pools) == 1:
         # Whether SageMaker accepts a list of one is not known.
-        options["instance_type"], options["instance_pools"] = pools[0].instance_type, None
+        options["instance_type"] = pools[0].instance_type
+        options["instance_pools"] = None
 
 
 def _check_types(types: Sequence[InstanceType]) -> None:
-    names = [each.name for each in types]
+    names = [instance_type.name for instance_type in types]
     for name in names:
         if names.count(name) > 1:
             raise InvalidValueError(
                 "instance_pools: each instance type must be unique, "
                 f'got "{name}" twice; remove one of them'
             )
-    known = [each for each in types if not is_token(each.name)]
-    with_gpu = [each.name for each in known if each.has_gpu]
-    without = [each.name for each in known if not each.has_gpu]
+
+    known = [instance_type for instance_type in types if not is_token(instance_type.name)]
+    with_gpu = [instance_type.name for instance_type in known if instance_type.has_gpu]
+    without = [instance_type.name for instance_type in known if not instance_type.has_gpu]
     if with_gpu and without:
         raise InvalidValueError(
             "instance_pools: all types must have GPUs or none, since their container images "
@@ -125,7 +126,7 @@ def instance_types_of(options: Any) -> tuple[InstanceType, ...]:
     pools = cast(Sequence[InstancePool] | None, options["instance_pools"])
     if pools is None:
         return (cast(InstanceType, options["instance_type"]),)
-    return tuple(each.instance_type for each in pools)
+    return tuple(pool.instance_type for pool in pools)
 
 
 # Results of the checks of all pools.
@@ -139,10 +140,9 @@ def merged_findings(found: Mapping[InstanceType, Iterable[Finding]]) -> tuple[Fi
     """
     groups: dict[tuple[Any, ...], dict[InstanceType, Finding]] = {}
     for instance_type, findings in found.items():
-        for each in findings:
-            groups.setdefault((each.code, each.path, each.line, each.column), {})[instance_type] = (
-                each
-            )
+        for finding in findings:
+            place = (finding.code, finding.path, finding.line, finding.column)
+            groups.setdefault(place, {})[instance_type] = finding
     return tuple(_merged(group, len(found)) for group in groups.values())
 
 
@@ -179,15 +179,17 @@ def ami_findings(given: object, versions: Mapping[InstanceType, str | None]) -> 
     Raises:
         InvalidValueError: none was chosen, and the types need different ones.
     """
-    families = {each.family for each in versions if each.has_gpu}
-    has_one = len(set(versions.values())) == 1 and (
-        None not in versions.values() or len(families) < 2
-    )
-    if has_one:
+    families = {instance_type.family for instance_type in versions if instance_type.has_gpu}
+    is_one = len(set(versions.values())) == 1
+    is_default = None in versions.values()
+    # SageMaker's default AMI has another driver for each family.
+    if is_one and (not is_default or len(families) < 2):
         return
+
     if given is FOR_THE_IMAGE:
         needed = ", ".join(
-            f"{each}: {version or 'not known'}" for each, version in versions.items()
+            f"{instance_type}: {version or 'not known'}"
+            for instance_type, version in versions.items()
         )
         raise InvalidValueError(
             "inference_ami_version: is required, since all instance_pools use one AMI and their "

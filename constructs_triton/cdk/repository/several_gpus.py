@@ -46,7 +46,8 @@ def compiled_repository(path: Path, instance_type: InstanceType) -> Path:
 GpuRepositories = Mapping[InstanceType, Path]
 """The repository of each type of GPU, by an instance type that has it."""
 
-_PLAN, _CONFIG = "1/model.plan", "config.pbtxt"
+_PLAN = "1/model.plan"
+_CONFIG = "config.pbtxt"
 
 
 def compiled_repositories(path: Path, instance_types: Sequence[InstanceType]) -> GpuRepositories:
@@ -61,19 +62,21 @@ def compiled_repositories(path: Path, instance_types: Sequence[InstanceType]) ->
             "instance_type: must have at least one instance type, got none; add one"
         )
     found: dict[Path, InstanceType] = {}
-    for each in instance_types:
-        found.setdefault(compiled_repository(path, each), each)
+    for instance_type in instance_types:
+        # Types with the same GPU have the same repository.
+        found.setdefault(compiled_repository(path, instance_type), instance_type)
+
     by_capability: dict[str | None, InstanceType] = {}
-    for each in found.values():
-        other = by_capability.setdefault(each.compute_capability, each)
-        if other is not each:
+    for one in found.values():
+        other = by_capability.setdefault(one.compute_capability, one)
+        if other is not one:
             raise InvalidValueError(
                 f"instance_type: one archive cannot contain plans for {other} ({other.gpu_model}) "
-                f"and {each} ({each.gpu_model}), because Triton chooses by compute capability, "
-                f"which is {each.compute_capability} for both; use from_compiled once for each, "
+                f"and {one} ({one.gpu_model}), because Triton chooses by compute capability, "
+                f"which is {one.compute_capability} for both; use from_compiled once for each, "
                 "and give each InstancePool its model_repository"
             )
-    return {each: repository for repository, each in found.items()}
+    return {instance_type: repository for repository, instance_type in found.items()}
 
 
 def combine_gpus(repositories: GpuRepositories, directory: Path) -> ModelRepository:
@@ -82,21 +85,24 @@ def combine_gpus(repositories: GpuRepositories, directory: Path) -> ModelReposit
     Raises:
         InvalidValueError: the repositories contain different models, or a file cannot be read.
     """
-    models = {each: _models(path) for each, path in repositories.items()}
-    first = next(iter(repositories))
-    for each, names in models.items():
-        if names != models[first]:
+    first, first_path = next(iter(repositories.items()))
+    models = _models(first_path)
+    for instance_type, path in repositories.items():
+        names = _models(path)
+        if names != models:
             raise InvalidValueError(
-                f"{repositories[each]}: has the models {quoted(names)}, and {repositories[first]} "
-                f"has {quoted(models[first])}; compile each model with --instance-type {first} "
-                f"--instance-type {each}"
+                f"{path}: has the models {quoted(names)}, and {first_path} has {quoted(models)}; "
+                f"compile each model with --instance-type {first} --instance-type {instance_type}"
             )
-    linked = {link for name in models[first] for link in _combine(name, repositories, directory)}
+
+    linked: set[str] = set()
+    for name in models:
+        linked |= _combine(name, repositories, directory)
     return ModelRepository.from_directory(directory, linked_files=linked)
 
 
 def _models(repository: Path) -> list[str]:
-    return sorted(each.parent.name for each in repository.glob(f"*/{_CONFIG}"))
+    return sorted(config.parent.name for config in repository.glob(f"*/{_CONFIG}"))
 
 
 def _combine(name: str, repositories: GpuRepositories, directory: Path) -> set[str]:
@@ -107,8 +113,9 @@ def _combine(name: str, repositories: GpuRepositories, directory: Path) -> set[s
             f"{next(iter(repositories.values())) / name / _CONFIG}: differs from that of the other "
             "GPUs; compile the model again with all instance types in one command"
         )
-    lines = ""
+
     (directory / name / "1").mkdir(parents=True)
+    lines = ""
     linked = set()
     for instance_type, repository in repositories.items():
         plan = f"{gpu_folder(instance_type.gpu_model or '')}.plan"
