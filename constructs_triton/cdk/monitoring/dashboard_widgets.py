@@ -59,14 +59,20 @@ def variant_row(endpoint: ITritonEndpoint, variant: EndpointVariant) -> _Row:
 def instance_type_row(endpoint: ITritonEndpoint, variant: EndpointVariant) -> _Row:
     """Latency, invocations and utilization of each instance type of a variant with several."""
     types = variant.instance_types
-    used, units = ("GPUUtilization", "gpus") if types[0].gpus != 0 else ("CPUUtilization", "vcpus")
     latency = _by_type(endpoint, variant, "ModelLatency", [1000 for _ in types])
-    calls = (
-        []
-        if endpoint.is_asynchronous
-        else _by_type(endpoint, variant, "Invocations", [1 for _ in types])
-    )
-    utilization = _by_type(endpoint, variant, used, [getattr(each, units) or 1 for each in types])
+    calls: list[Metric] = []
+    if not endpoint.is_asynchronous:
+        calls = _by_type(endpoint, variant, "Invocations", [1 for _ in types])
+
+    # CloudWatch adds up the utilization of all GPUs, or of all vCPUs.
+    if types[0].gpus != 0:
+        used = "GPUUtilization"
+        divisors = [instance_type.gpus or 1 for instance_type in types]
+    else:
+        used = "CPUUtilization"
+        divisors = [instance_type.vcpus or 1 for instance_type in types]
+    utilization = _by_type(endpoint, variant, used, divisors)
+
     title = f"{variant.variant_name}: {{}} by instance type"
     return [
         graph(
@@ -80,14 +86,16 @@ def _by_type(
     endpoint: ITritonEndpoint, variant: EndpointVariant, name: str, divisors: Sequence[float]
 ) -> list[Metric]:
     """One metric of each instance type, divided by a number of its own."""
-    metrics = [
-        _metric(endpoint, variant, name, instance_type=each.name, label=each.name)
-        for each in variant.instance_types
-    ]
-    return [
-        metric if divisor == 1 else converted(metric, f"m{at}", f"/ {divisor:g}", metric.label)
-        for at, (metric, divisor) in enumerate(zip(metrics, divisors, strict=True))
-    ]
+    lines: list[Metric] = []
+    for instance_type, divisor in zip(variant.instance_types, divisors, strict=True):
+        type_name = instance_type.name
+        metric = _metric(endpoint, variant, name, instance_type=type_name, label=type_name)
+        if divisor == 1:
+            lines.append(metric)
+        else:
+            metric_id = f"m{len(lines)}"
+            lines.append(converted(metric, metric_id, f"/ {divisor:g}", metric.label))
+    return lines
 
 
 def container_row(variant: EndpointVariant) -> _Row:
@@ -95,11 +103,13 @@ def container_row(variant: EndpointVariant) -> _Row:
     and the batches and failures of each.
     """
     metrics = variant.container_metrics
-    times = [
-        replace(each, expression=f"({each.expression}) / 1000")
-        for model in metrics.models
-        for each in (metrics._average("queue", model), metrics._average("compute", model))
-    ]
+    times = []
+    for model in metrics.models:
+        for time in ("queue", "compute"):
+            average = metrics._average(time, model)
+            # Triton counts microseconds.
+            times.append(replace(average, expression=f"({average.expression}) / 1000"))
+
     sizes = [metrics._average("batch size", model) for model in metrics.models]
     failures = [metrics._metric("Failures", model) for model in metrics.models]
     title = f"{variant.variant_name}: {{}} by model"
@@ -119,13 +129,13 @@ def multi_model_row(endpoint: ITritonEndpoint) -> _Row:
     """Loaded models, cache hits and loading times of a multi-model endpoint."""
     loaded = _of_variants(endpoint, ("LoadedModelCount",))
     hits = _scaled(endpoint, [("ModelCacheHit", "Average")], factor="* 100")
-    times = (
-        "ModelLoadingWaitTime",
-        "ModelDownloadingTime",
-        "ModelLoadingTime",
-        "ModelUnloadingTime",
-    )
-    waits = _scaled(endpoint, [(name, "Average") for name in times], factor="/ 1000")
+    times = [
+        ("ModelLoadingWaitTime", "Average"),
+        ("ModelDownloadingTime", "Average"),
+        ("ModelLoadingTime", "Average"),
+        ("ModelUnloadingTime", "Average"),
+    ]
+    waits = _scaled(endpoint, times, factor="/ 1000")
     return [
         graph(
             "Loaded models and cache hits",
@@ -207,12 +217,13 @@ def _utilization(endpoint: ITritonEndpoint, variant: EndpointVariant) -> Widget:
     for position, name in enumerate(names):
         metric = _metric(endpoint, variant, name)
         units = metric_units(variant, name)
-        is_unchanged = units is None or units == 1
-        lines.append(
-            metric if is_unchanged else converted(metric, f"m{position}", f"/ {units:g}", name)
-        )
+        if units is None or units == 1:
+            lines.append(metric)
+        else:
+            lines.append(converted(metric, f"m{position}", f"/ {units:g}", name))
+
     is_bounded = all(metric_units(variant, name) for name in names)
-    notes = [_note(each, each.units) for each in _tracked(variant, names)]
+    notes = [_note(tracked, tracked.units) for tracked in _tracked(variant, names)]
     title = f"{variant.variant_name}: utilization"
     return graph(title, lines, "%", notes=notes, max=100 if is_bounded else None)
 
@@ -229,10 +240,12 @@ def _instances(endpoint: ITritonEndpoint, variant: EndpointVariant) -> Widget:
 
 def bounds(scalable: ScalableCapacity | None) -> list[_Note]:
     """The lines of a minimum and a maximum."""
-    values = (
-        {} if scalable is None else {"min": scalable.min_capacity, "max": scalable.max_capacity}
-    )
-    return [{"value": each, "label": label} for label, each in values.items()]
+    if scalable is None:
+        return []
+    return [
+        {"value": scalable.min_capacity, "label": "min"},
+        {"value": scalable.max_capacity, "label": "max"},
+    ]
 
 
 def graph(
@@ -247,24 +260,27 @@ def graph(
     max: float | None = None,
 ) -> Widget:
     """A graph that begins at zero."""
-    lines = [{**each, "yAxis": "left"} for each in notes] + [
-        {**each, "yAxis": "right"} for each in right_notes
-    ]
-    axes = {"left": _axis(label, max)} | ({"right": _axis(right_label)} if right else {})
+    properties: dict[str, Any] = {
+        "view": "timeSeries",
+        "title": title,
+        "region": _region(),
+        "metrics": graph_metrics(left, right),
+    }
+    lines = [{**note, "yAxis": "left"} for note in notes]
+    lines += [{**note, "yAxis": "right"} for note in right_notes]
+    if lines:
+        properties["annotations"] = {"horizontal": lines}
+
+    properties["yAxis"] = {"left": _axis(label, max)}
+    if right:
+        properties["yAxis"]["right"] = _axis(right_label)
     return {
         "type": "metric",
         "width": _WIDTH,
         "height": _HEIGHT,
         "x": 0,
         "y": 0,
-        "properties": {
-            "view": "timeSeries",
-            "title": title,
-            "region": _region(),
-            "metrics": graph_metrics(left, right),
-            **({"annotations": {"horizontal": lines}} if lines else {}),
-            "yAxis": axes,
-        },
+        "properties": properties,
     }
 
 
@@ -279,7 +295,9 @@ def placed(row: _Row, *, region: str | None, account: str | None) -> _Row:
     Without them, CloudWatch shows the metrics of the Region and the account of the dashboard
     (CloudWatch API reference, "Dashboard body structure and syntax").
     """
-    return [_placed(each, region, account) if each["type"] == "metric" else each for each in row]
+    return [
+        _placed(widget, region, account) if widget["type"] == "metric" else widget for widget in row
+    ]
 
 
 def _placed(widget: Widget, region: str | None, account: str | None) -> Widget:
@@ -287,7 +305,7 @@ def _placed(widget: Widget, region: str | None, account: str | None) -> Widget:
     if region is not None:
         properties["region"] = region
     if account is not None:
-        properties["metrics"] = [_line_of_account(each, account) for each in properties["metrics"]]
+        properties["metrics"] = [_line_of_account(line, account) for line in properties["metrics"]]
     return {**widget, "properties": properties}
 
 
@@ -331,19 +349,17 @@ def _of_variants(endpoint: ITritonEndpoint, names: Iterable[str]) -> list[Metric
 
 
 def _scaled(
-    endpoint: ITritonEndpoint, wanted: Iterable[tuple[str, str]], *, factor: str
+    endpoint: ITritonEndpoint, wanted: Sequence[tuple[str, str]], *, factor: str
 ) -> list[Metric]:
     """Each metric of each variant, converted to another unit. Ids are unique within a graph."""
-    pairs = [(variant, *each) for variant in endpoint.variants for each in wanted]
-    return [
-        converted(
-            _metric(endpoint, variant, name, statistic=statistic),
-            f"m{position}",
-            factor,
-            _label(endpoint, variant, name if statistic == "Average" else f"{name} {statistic}"),
-        )
-        for position, (variant, name, statistic) in enumerate(pairs)
-    ]
+    lines: list[Metric] = []
+    for variant in endpoint.variants:
+        for name, statistic in wanted:
+            metric = _metric(endpoint, variant, name, statistic=statistic)
+            text = name if statistic == "Average" else f"{name} {statistic}"
+            metric_id = f"m{len(lines)}"
+            lines.append(converted(metric, metric_id, factor, _label(endpoint, variant, text)))
+    return lines
 
 
 def _label(endpoint: ITritonEndpoint, variant: EndpointVariant, text: str) -> str:
@@ -351,16 +367,18 @@ def _label(endpoint: ITritonEndpoint, variant: EndpointVariant, text: str) -> st
 
 
 def _tracked(variant: EndpointVariant, names: Iterable[str]) -> list[TrackedMetric]:
-    tracked = tracked_metrics(variant.scalable_instance_count)
-    return [each for each in tracked if each.metric_name in set(names)]
+    wanted = set(names)
+    found = tracked_metrics(variant.scalable_instance_count)
+    return [tracked for tracked in found if tracked.metric_name in wanted]
 
 
 def _targets(endpoint: ITritonEndpoint, names: Iterable[str], divisor: float = 1) -> list[_Note]:
-    return [
-        _note(each, divisor, _label(endpoint, variant, f"{each.metric_name} target"))
-        for variant in endpoint.variants
-        for each in _tracked(variant, names)
-    ]
+    notes = []
+    for variant in endpoint.variants:
+        for tracked in _tracked(variant, names):
+            label = _label(endpoint, variant, f"{tracked.metric_name} target")
+            notes.append(_note(tracked, divisor, label))
+    return notes
 
 
 def _note(tracked: TrackedMetric, divisor: float, label: str | None = None) -> _Note:
