@@ -15,10 +15,8 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.tokens import is_token
 
 _Policy = appscaling.CfnScalingPolicy
-_Dimension, _QueryDimension = (
-    _Policy.MetricDimensionProperty,
-    _Policy.TargetTrackingMetricDimensionProperty,
-)
+_Dimension = _Policy.MetricDimensionProperty
+_QueryDimension = _Policy.TargetTrackingMetricDimensionProperty
 _SINGLE_STATISTICS = frozenset({"Average", "Minimum", "Maximum", "SampleCount", "Sum"})
 _RESULT_ID = "result"
 
@@ -26,18 +24,19 @@ _RESULT_ID = "result"
 def metric_value(metric: cloudwatch.IMetric) -> Metric:
     """Return a user's metric as a value, which reads each of its properties once."""
     config = metric.to_metric_config()
-    stat, expression = config.metric_stat, config.math_expression
+    stat = config.metric_stat
+    expression = config.math_expression
     if stat is not None:
         return MetricValue(
             namespace=stat.namespace,
             metric_name=stat.metric_name,
-            dimensions_map={each.name: each.value for each in stat.dimensions or ()},
+            dimensions_map={dimension.name: dimension.value for dimension in stat.dimensions or ()},
             statistic=stat.statistic,
             unit=stat.unit_filter,
         )
     if expression is None:
         return ExpressionValue(expression="", using_metrics={})
-    used = {name: metric_value(each) for name, each in expression.using_metrics.items()}
+    used = {name: metric_value(part) for name, part in expression.using_metrics.items()}
     return ExpressionValue(expression=expression.expression, using_metrics=used)
 
 
@@ -77,10 +76,8 @@ def metric_key(scope: Construct, metric: Metric) -> str:
 def _identity(metric: Metric) -> list[Any]:
     if isinstance(metric, MetricValue):
         return [metric.namespace, metric.metric_name, {**metric.dimensions_map}]
-    return [
-        metric.expression,
-        {name: _identity(each) for name, each in metric.using_metrics.items()},
-    ]
+    used = {name: _identity(part) for name, part in metric.using_metrics.items()}
+    return [metric.expression, used]
 
 
 def metric_name_of(metric: Metric) -> str:
@@ -91,7 +88,8 @@ def metric_name_of(metric: Metric) -> str:
 def _add_query(
     queries: dict[str, Any], id: str, metric: Metric, *, is_result: bool = False
 ) -> None:
-    expression, stat = None, None
+    expression = None
+    stat = None
     if isinstance(metric, MetricValue):
         stat = _metric_stat(metric)
     else:

@@ -31,7 +31,7 @@ def check_loads(
     """Check the load that an instance of each type serves,
     and return it in the order of the types.
     """
-    names = [each.name for each in types]
+    names = [instance_type.name for instance_type in types]
     if len(names) == 1:
         raise InvalidValueError(
             f"{property}: numbers for each instance type need instance_pools, and the variant has "
@@ -63,14 +63,19 @@ def slowest_load(
     """Return a load per instance that all types can serve: that of the slowest,
     if each has its own.
     """
-    return min(check_loads(property, load, types).values()) if isinstance(load, Mapping) else load
+    if isinstance(load, Mapping):
+        return min(check_loads(property, load, types).values())
+    return load
 
 
 def warn_of_one_load(scope: Construct, id: str, types: Sequence[InstanceType]) -> None:
     """Warn of one load for types that differ in their GPU or in their number of GPUs or vCPUs."""
-    hardware = {(each.gpu_model, each.gpus, each.vcpus) for each in types}
+    hardware = {
+        (instance_type.gpu_model, instance_type.gpus, instance_type.vcpus)
+        for instance_type in types
+    }
     if len(hardware) > 1:
-        rates = ", ".join(f'"{each}": ...' for each in types)
+        rates = ", ".join(f'"{instance_type}": ...' for instance_type in types)
         Annotations.of(scope).add_warning_v2(
             "constructs-triton:instance-pools-one-load",
             f"{id}: the target is the same for all instance types, and they differ; set "
@@ -84,13 +89,14 @@ def check_same_units(metric_name: str, units: str, types: Sequence[InstanceType]
 
     ``units`` is ``"gpus"`` or ``"vcpus"``. The metric's range is 0 to 100 times this number.
     """
-    counts = {each.name: getattr(each, units) for each in types}
-    if len({each for each in counts.values() if each is not None}) > 1:
-        name = "GPUs" if units == "gpus" else "vCPUs"
+    counts = {instance_type.name: getattr(instance_type, units) for instance_type in types}
+    known = {count for count in counts.values() if count is not None}
+    if len(known) > 1:
+        hardware = "GPUs" if units == "gpus" else "vCPUs"
         shown = ", ".join(f"{name}: {count}" for name, count in counts.items())
         raise InvalidValueError(
             f"{metric_name}: one target does not fit instance types with different numbers of "
-            f"{name}, got {shown}; use scale_on_concurrent_requests_by_type or "
+            f"{hardware}, got {shown}; use scale_on_concurrent_requests_by_type or "
             "scale_on_invocations_per_instance"
         )
 
@@ -100,14 +106,17 @@ def busiest_share(published: PublishedMetric, loads: Mapping[str, float]) -> Exp
 
     A type without instances publishes nothing, and counts as 0.
     """
-    names = {f"load{position}": name for position, name in enumerate(loads)}
-    shares = [f"FILL({each}, 0) / {loads[name]:g}" for each, name in names.items()]
+    shares = []
+    metrics = {}
+    for position, (instance_type, load) in enumerate(loads.items()):
+        metric_id = f"load{position}"
+        shares.append(f"FILL({metric_id}, 0) / {load:g}")
+        metrics[metric_id] = published(
+            _CONCURRENT, statistic="Average", instance_type=instance_type
+        )
     return ExpressionValue(
         expression=f"100 * MAX([{', '.join(shares)}])",
-        using_metrics={
-            each: published(_CONCURRENT, statistic="Average", instance_type=name)
-            for each, name in names.items()
-        },
+        using_metrics=metrics,
         label="Load of the busiest instance type",
     )
 
@@ -118,13 +127,15 @@ def add_missing_data_alarm(
     """Add an alarm for the case that no type publishes its load,
     which the policy takes for no load.
     """
-    ids = {f"samples{position}": each.name for position, each in enumerate(types)}
+    metrics = {
+        f"samples{position}": published(
+            _CONCURRENT, statistic="SampleCount", instance_type=instance_type.name
+        )
+        for position, instance_type in enumerate(types)
+    }
     count = ExpressionValue(
-        expression=" + ".join(f"FILL({each}, 0)" for each in ids),
-        using_metrics={
-            each: published(_CONCURRENT, statistic="SampleCount", instance_type=name)
-            for each, name in ids.items()
-        },
+        expression=" + ".join(f"FILL({metric_id}, 0)" for metric_id in metrics),
+        using_metrics=metrics,
         label="Published values of all instance types",
     )
     alarm = cloudwatch.Alarm(
