@@ -26,7 +26,8 @@ Environment = TritonEnvironment | Mapping[str, str | SecretValue]
 _SERVER_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _ADDITIONAL_ARGS = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
-_LOAD_MODEL, _EVERY_MODEL = "--load-model=", "*"
+_LOAD_MODEL = "--load-model="
+_EVERY_MODEL = "*"
 
 
 class EnvironmentLayers(tuple[Environment, ...]):
@@ -63,17 +64,19 @@ def settle_environment(
     environment, overrides = _flatten(layers)
     environment = _with_default_model(environment, overrides, default_model)
     environment = _with_called_models(environment, overrides, called_models)
+
     rendered = environment.to_variables(image_version=image_version, multi_model=multi_model)
     rendered |= overrides
     if packed_models is not None:
         _refuse_missing_models(rendered.get(_ADDITIONAL_ARGS, ""), packed_models)
     check_limits(rendered)
+
     found = environment.check(image_version=image_version, multi_model=multi_model)
     if not all(isinstance(layer, TritonEnvironment) for layer in layers):
         # The variables of a mapping without a keyword were put in ``extra``.
         found = [
-            replace(each, path=each.path.replace("environment.extra[", "environment["))
-            for each in found
+            replace(finding, path=finding.path.replace("environment.extra[", "environment["))
+            for finding in found
         ]
     found += check_variables(overrides, image_version=image_version, multi_model=multi_model)
     return rendered, found
@@ -85,12 +88,15 @@ def _flatten(layers: Sequence[Environment]) -> tuple[TritonEnvironment, dict[str
     Raises:
         InvalidValueError: a value of a mapping is not a string.
     """
-    typed, overrides = TritonEnvironment(), dict[str, str]()
+    typed = TritonEnvironment()
+    overrides: dict[str, str] = {}
     for layer in layers:
         if isinstance(layer, TritonEnvironment):
             typed = typed.merged_with(layer)
-            set_again = {row.name for keyword, row in variables().items() if _sets(layer, keyword)}
-            overrides = {name: value for name, value in overrides.items() if name not in set_again}
+            # A keyword of a later layer replaces the variable of an earlier mapping.
+            for keyword, row in variables().items():
+                if _sets(layer, keyword):
+                    overrides.pop(row.name, None)
         else:
             others, known = _split(layer)
             typed = replace(typed, extra={**typed.extra, **others})
@@ -107,10 +113,16 @@ def _split(
     given: Mapping[str, str | SecretValue],
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the variables without a keyword, and those with one."""
-    texts = {name: variable_text(f'environment["{name}"]', value) for name, value in given.items()}
-    keywords = {row.name for row in variables().values()} | {_SERVER_PING_MODE}
-    others = {name: value for name, value in texts.items() if name not in keywords}
-    return others, {name: value for name, value in texts.items() if name in keywords}
+    have_keyword = {row.name for row in variables().values()} | {_SERVER_PING_MODE}
+    others: dict[str, str] = {}
+    known: dict[str, str] = {}
+    for name, value in given.items():
+        text = variable_text(f'environment["{name}"]', value)
+        if name in have_keyword:
+            known[name] = text
+        else:
+            others[name] = text
+    return others, known
 
 
 def _with_default_model(
@@ -133,15 +145,15 @@ def _with_called_models(
     """Load the models that others call at the start of the server."""
     if not called:
         return environment
-    given = overrides.pop(_ADDITIONAL_ARGS, "").split()
-    loaded = {*environment.additional_models, *(word.removeprefix(_LOAD_MODEL) for word in given)}
+
+    arguments = overrides.pop(_ADDITIONAL_ARGS, "").split()
+    loaded = set(environment.additional_models)
+    loaded |= {word.removeprefix(_LOAD_MODEL) for word in arguments}
+    missing = [name for name in called if name not in loaded]
     return replace(
         environment,
-        additional_models=(
-            *environment.additional_models,
-            *(name for name in called if name not in loaded),
-        ),
-        additional_args=(*environment.additional_args, *given),
+        additional_models=(*environment.additional_models, *missing),
+        additional_args=(*environment.additional_args, *arguments),
     )
 
 
@@ -154,7 +166,8 @@ def _refuse_missing_models(arguments: str, packed_models: Sequence[str]) -> None
     known = [name for name in loaded if not is_lookup_dummy(name)]
     missing = [name for name in known if name not in packed_models and name != _EVERY_MODEL]
     if missing:
-        default, names = packed_models[0], json.dumps(missing)
+        default = packed_models[0]
+        names = json.dumps(missing)
         raise InvalidValueError(
             f'environment.additional_models: must be in the archive of model "{default}", got '
             f'{names[1:-1]}; set calls={{"{default}": {names}}} on the '

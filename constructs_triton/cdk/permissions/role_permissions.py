@@ -185,7 +185,8 @@ def accepts_policies(scope: Construct, role: iam.IRole) -> bool:
 def _merged(statements: Sequence[Statement]) -> Iterable[_Json]:
     """Merge statements that differ in their resources only; return their JSON, which has tokens."""
     merged: dict[str, _Json] = {}
-    for contents in (each.to_json() for each in statements):
+    for statement in statements:
+        contents = statement.to_json()
         others = {**contents, "Action": sorted(listed(contents["Action"])), "Resource": None}
         allowed = json.dumps(others, sort_keys=True)
         known = merged.setdefault(allowed, contents)
@@ -195,19 +196,21 @@ def _merged(statements: Sequence[Statement]) -> Iterable[_Json]:
 
 def _resolved_parts(stack: Stack, statements: Sequence[Statement]) -> list[_Part]:
     merged = list(_with_distinct_ids(_merged(statements)))
-    found = stack.resolve(merged) if merged else []
-    return [
-        part
-        for contents, resolved in zip(merged, found, strict=True)
-        for part in _parts(contents, resolved)
-    ]
+    if not merged:
+        return []
+
+    # One call to the CDK for all statements.
+    parts: list[_Part] = []
+    for contents, resolved in zip(merged, stack.resolve(merged), strict=True):
+        parts += _parts(contents, resolved)
+    return parts
 
 
 def _packed(
     present: Sequence[Sequence[dict[str, Any]]], parts: Sequence[_Part]
 ) -> list[list[dict[str, Any]]]:
     """The statements of each policy once the parts have been added."""
-    policies = [list(each) for each in present]
+    policies = [list(statements) for statements in present]
     for _, resolved in parts:
         _add_to(policies, _place(policies, resolved), resolved)
     return policies
@@ -221,9 +224,10 @@ def _with_distinct_ids(statements: Iterable[_Json]) -> Iterator[_Json]:
     for contents in statements:
         sid = contents.get("Sid", "")
         counts[sid] += 1
-        yield (
-            contents if not sid or counts[sid] == 1 else {**contents, "Sid": f"{sid}{counts[sid]}"}
-        )
+        if sid and counts[sid] > 1:
+            yield {**contents, "Sid": f"{sid}{counts[sid]}"}
+        else:
+            yield contents
 
 
 def _parts(contents: _Json, resolved: _Json) -> Iterator[_Part]:
@@ -231,16 +235,20 @@ def _parts(contents: _Json, resolved: _Json) -> Iterator[_Part]:
     if _policy_length([resolved]) <= _POLICY_CHARACTERS:
         yield contents, resolved
         return
-    resources, resolved_resources = listed(contents["Resource"]), listed(resolved["Resource"])
+
+    resources = listed(contents["Resource"])
+    resolved_resources = listed(resolved["Resource"])
     frame = statement_length({**resolved, "Resource": ""})
     lengths = [
-        statement_length({**resolved, "Resource": each}) - frame for each in resolved_resources
+        statement_length({**resolved, "Resource": resource}) - frame
+        for resource in resolved_resources
     ]
     room = _POLICY_CHARACTERS - POLICY_FRAME - frame - _PART_NUMBER
+    sid = contents.get("Sid")
     for number, part in enumerate(_filled(lengths, room), start=1):
-        sid = contents.get("Sid")
-        sid = sid if number == 1 or sid is None else f"{sid}Part{number}"
-        named = {} if sid is None else {"Sid": sid}
+        named = {}
+        if sid is not None:
+            named = {"Sid": sid if number == 1 else f"{sid}Part{number}"}
         found = resolved_resources[part]
         yield (
             {**contents, **named, "Resource": resources[part]},
@@ -250,12 +258,14 @@ def _parts(contents: _Json, resolved: _Json) -> Iterator[_Part]:
 
 def _filled(lengths: Sequence[int], room: int) -> Iterator[slice]:
     """Yield groups of resources that take at most ``room`` characters, in order."""
-    begin = used = 0
+    begin = 0
+    used = 0
     for number, length in enumerate(lengths):
         taken = length + len('"",')
         if number > begin and used + taken > room:
             yield slice(begin, number)
-            begin, used = number, 0
+            begin = number
+            used = 0
         used += taken
     yield slice(begin, len(lengths))
 
@@ -287,12 +297,15 @@ def _references(stack: Stack, contents: _Json, resolved: _Json) -> Iterator[tupl
     """Yield the references to other resources, each by its resolved form."""
     resources = zip(listed(contents["Resource"]), listed(resolved["Resource"]), strict=True)
     for resource, value in resources:
-        if _is_reference(value):
-            tokens = _TOKEN.findall(resource)
-            found = [value] if tokens == [resource] else stack.resolve(tokens)
-            for token, each in zip(tokens, found, strict=True):
-                if _is_reference(each):
-                    yield json.dumps(each, sort_keys=True), token
+        if not _is_reference(value):
+            continue
+
+        # A resource may be one token, or a string that contains several.
+        tokens = _TOKEN.findall(resource)
+        values = [value] if tokens == [resource] else stack.resolve(tokens)
+        for token, resolved_token in zip(tokens, values, strict=True):
+            if _is_reference(resolved_token):
+                yield json.dumps(resolved_token, sort_keys=True), token
 
 
 def _is_reference(value: Any) -> bool:
@@ -303,11 +316,12 @@ def _is_reference(value: Any) -> bool:
         case {"Fn::GetAtt": _} | {"Fn::ImportValue": _}:
             return True
         case dict():
-            return any(_is_reference(each) for each in value.values())
+            return any(_is_reference(member) for member in value.values())
         case list():
-            return any(_is_reference(each) for each in value)
+            return any(_is_reference(element) for element in value)
     return False
 
 
 def _policy_length(statements: Sequence[dict[str, Any]]) -> int:
-    return POLICY_FRAME + sum(statement_length(each) for each in statements) + len(statements) - 1
+    commas = len(statements) - 1
+    return POLICY_FRAME + commas + sum(statement_length(statement) for statement in statements)
