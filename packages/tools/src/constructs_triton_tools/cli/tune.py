@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from constructs_triton_tools.measuring.load_test.open_loop import LiveFigures
     from constructs_triton_tools.measuring.tuning.candidates import Candidate
     from constructs_triton_tools.measuring.tuning.outcome import TuneResult
+    from constructs_triton_tools.measuring.tuning.prepared_search import PreparedSearch
     from constructs_triton_tools.measuring.tuning.racing import Trial
-    from constructs_triton_tools.measuring.tuning.rounds import Schedule
-    from constructs_triton_tools.measuring.tuning.search import Tuning
+    from constructs_triton_tools.measuring.tuning.schedule import Schedule
 
 #: Options of ``tune`` by the group of ``--help``.
 _SEARCH = ("budget_minutes", "step_seconds", "parameters", "calls", "compares_outputs")
@@ -120,13 +120,13 @@ def _add_options(group: argparse._ActionsContainer, *names: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan, search, and print what was found."""
-    from constructs_triton_tools.measuring.tuning.search import BatchingFaultError
+    from constructs_triton_tools.measuring.tuning.search import BatchingFaultError, run_search
 
-    tuning = _prepare(arguments)
-    print_note(*_plan(tuning))
+    prepared = _prepare(arguments)
+    print_note(*_plan(prepared))
     confirm(arguments, lambda: "Start, at no cost?")
     try:
-        result = tuning.run(TuneProgress(tuning, quiet=arguments.json))
+        result = run_search(prepared, TuneProgress(prepared, quiet=arguments.json))
     except BatchingFaultError as error:
         raise FoundWrongError(str(error)) from None
     finally:
@@ -139,11 +139,11 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_SUCCESS if result.rate(result.best) else EXIT_WRONG
 
 
-def _prepare(arguments: argparse.Namespace) -> Tuning:
-    from constructs_triton_tools.measuring.tuning.search import Tuning
+def _prepare(arguments: argparse.Namespace) -> PreparedSearch:
+    from constructs_triton_tools.measuring.tuning.prepared_search import prepare_search
 
     options = cast("TuneOptions", given(arguments, TuneOptions))
-    return Tuning(arguments.repository, arguments.model, options, _requests(arguments))
+    return prepare_search(arguments.repository, arguments.model, options, _requests(arguments))
 
 
 def _requests(arguments: argparse.Namespace) -> Sequence[Any] | None:
@@ -166,29 +166,26 @@ def _requests(arguments: argparse.Namespace) -> Sequence[Any] | None:
 # --- before the start -----------------------------------------------------------------------------
 
 
-def _plan(tuning: Tuning) -> Iterator[str]:
-    """Say what will be measured, and for how long."""
-    limits = tuning.limits
-    schedule = tuning.schedule
-    facts = tuning.facts
+def _plan(prepared: PreparedSearch) -> Iterator[str]:
+    """Yield what will be measured, and for how long."""
+    limits = prepared.limits
+    facts = prepared.facts
     yield (
-        f"tune {tuning.model}: the highest rate with p{limits.percentile:g} within "
+        f"tune {prepared.model}: the highest rate with p{limits.percentile:g} within "
         f"{limits.latency_ms:g} ms, on this machine"
     )
     yield f"  machine   {facts.machine}; {facts.server}; no cost"
-    for name, space in tuning.spaces.items():
+    for name, space in prepared.spaces.items():
         yield f"  {name:9} {space}"
     yield f"  data      {facts.data}, the same for all configurations"
-    yield f"  time      {_time(schedule, tuning.count)}"
-    yield f"  output    {tuning.folder}"
-    if tuning.stand_in:
-        yield f"  warning   {tuning.stand_in}"
+    yield f"  time      {_time(prepared.schedule, prepared.count)}"
+    yield f"  output    {prepared.folder}"
+    if prepared.stand_in:
+        yield f"  warning   {prepared.stand_in}"
 
 
 def _time(schedule: Schedule, candidates: int) -> str:
-    """Say how long the search takes, or how far it usually comes on a machine
-    without other work.
-    """
+    """Return how long the search takes, or how far it usually comes on an idle machine."""
     limit = f"{schedule.budget_seconds / 60:g} (--budget-minutes)"
     fitting = schedule.fitting_candidates
     if fitting < candidates:
@@ -220,10 +217,10 @@ class TuneProgress(TuneListener):
     and on a terminal a line about the running step.
     """
 
-    def __init__(self, tuning: Tuning, *, quiet: bool) -> None:
-        self._present = tuning.repository.present
-        self._percentile = tuning.limits.percentile
-        self._budget_minutes = tuning.schedule.budget_seconds / 60
+    def __init__(self, prepared: PreparedSearch, *, quiet: bool) -> None:
+        self._present = prepared.repository.present
+        self._percentile = prepared.limits.percentile
+        self._budget_minutes = prepared.schedule.budget_seconds / 60
         self._quiet = quiet
         self._begin = time.monotonic()
         self._doing = "search"

@@ -4,47 +4,31 @@ within a latency limit.
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from math import ceil
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Unpack
 
-from blake3 import blake3
-
 from constructs_triton_client import Invocation
-from constructs_triton_core.declared_values import complete, part_of, takes
-from constructs_triton_core.errors import (
-    ConstructsTritonError,
-    InvalidValueError,
-    LocalEndpointError,
-)
-from constructs_triton_tools.local.options import LocalRunOptions
-from constructs_triton_tools.measuring.load_test.step import Limits
-from constructs_triton_tools.measuring.tuning.axes import count_candidates, search
+from constructs_triton_core.declared_values import takes
+from constructs_triton_core.errors import ConstructsTritonError, LocalEndpointError
+from constructs_triton_tools.measuring.tuning.axes import search
 from constructs_triton_tools.measuring.tuning.bench import Bench
+from constructs_triton_tools.measuring.tuning.interruptions import noted_interruptions
 from constructs_triton_tools.measuring.tuning.journal import Journal
 from constructs_triton_tools.measuring.tuning.options import TuneOptions
 from constructs_triton_tools.measuring.tuning.outcome import (
-    Facts,
     TuneResult,
     choose,
     compare_finalists,
     find_notes,
 )
-from constructs_triton_tools.measuring.tuning.preparation import (
-    Inputs,
-    check_backends,
-    describe_server,
-    draw_requests,
-    encode_inputs,
-    find_only_model,
-    find_spaces,
-    read_machine,
+from constructs_triton_tools.measuring.tuning.preparation import Inputs
+from constructs_triton_tools.measuring.tuning.prepared_search import (
+    PreparedSearch,
+    prepare_search,
 )
 from constructs_triton_tools.measuring.tuning.racing import (
     CandidateRefusedError,
@@ -55,13 +39,10 @@ from constructs_triton_tools.measuring.tuning.racing import (
 from constructs_triton_tools.measuring.tuning.results import write_tuning
 from constructs_triton_tools.measuring.tuning.rounds import (
     Round,
-    Schedule,
     choose_finalists,
     measure_rounds,
 )
 from constructs_triton_tools.measuring.tuning.servers import CandidateServers
-from triton_model_check.model_config.target import Target
-from triton_model_check.model_repository import ModelRepository
 
 
 @takes(TuneOptions)
@@ -93,7 +74,8 @@ def tune(
         requests: Inputs by name for each request, with the batch dimension. Default: random values.
         listener: Gets each result, for a display.
     """
-    return Tuning(Path(repository), model, options, requests).run(listener)
+    prepared = prepare_search(Path(repository), model, options, requests)
+    return run_search(prepared, listener)
 
 
 class BatchingFaultError(LocalEndpointError):
@@ -102,186 +84,146 @@ class BatchingFaultError(LocalEndpointError):
     """
 
 
-class Tuning:
-    """A search that is prepared: nothing is measured or written before ``run``.
+def run_search(prepared: PreparedSearch, listener: TuneListener | None = None) -> TuneResult:
+    """Search, compare and write the results.
 
-    The parameters are those of ``tune``.
+    The candidates are stopped, also after Ctrl-C and SIGTERM.
+
+    Raises:
+        BatchingFaultError: requests that arrive together get other outputs than alone.
+        LocalEndpointError: the present configuration does not start.
+    """
+    watcher = listener or TuneListener()
+    started = time.monotonic()
+    prepared.folder.mkdir(parents=True, exist_ok=True)
+    servers = CandidateServers(
+        prepared.repository,
+        prepared.requests,
+        prepared.folder / "running",
+        prepared.local,
+        prepared.machine,
+    )
+    with (
+        noted_interruptions() as stopped,
+        closing(Journal(prepared.folder / "journal.jsonl", prepared.inputs())) as journal,
+        closing(servers),
+    ):
+        watcher.on_begin(len(journal))
+        bench = Bench(
+            servers,
+            journal,
+            prepared.limits,
+            seed=prepared.seed,
+            compares_outputs=prepared.compares_outputs,
+            is_stopped=lambda: bool(stopped),
+            deadline=started + prepared.schedule.search_seconds,
+            show=watcher.show if watcher.shows_steps else None,
+        )
+        ends = started + prepared.schedule.budget_seconds
+        result = _Search(prepared, bench, watcher, ends).run()
+        write_tuning(result, prepared.repository)
+    return result
+
+
+@dataclass(slots=True)
+class _Search:
+    """A search that runs, and what it has found so far.
+
+    ``ends`` is when the comparison must end, on the clock of ``time.monotonic``.
     """
 
-    def __init__(
-        self,
-        repository: Path,
-        model: str | None,
-        options: TuneOptions,
-        requests: Sequence[Inputs | Invocation] | None = None,
-    ) -> None:
-        self._options = options = complete("tune()", options, TuneOptions)
-        self._local = part_of(options, LocalRunOptions)
-        self._machine = read_machine()
-        #: When a rate is held.
-        self.limits = Limits(latency_ms=options["latency_ms"], percentile=options["percentile"])
-        #: The time of the search, and of the comparison after it.
-        self.schedule = Schedule(60 * options["budget_minutes"], options["step_seconds"])
-        #: Folder of the results.
-        self.folder = Path(options["output"])
-        found = ModelRepository.from_directory(repository, calls=options.get("calls"))
-        # The server checks the files; without a readable configuration there is nothing to search.
-        configs = Target("server", local_files=False)
-        found.check(configs, is_packed=False).raise_for_errors()
-        self.model = model or find_only_model(found)
-        self.repository, self.spaces = find_spaces(
-            found,
-            self.model,
-            self._machine,
-            latency_ms=self.limits.latency_ms,
-            parameters=options.get("parameters", {}),
-        )
-        #: The highest number of candidates that are tried.
-        self.count = count_candidates(self.repository.present, self.spaces)
-        self.stand_in = check_backends(
-            self.repository, self._local, accept_stand_in=options["accept_stand_in"]
-        )
-        drawn = requests or draw_requests(
-            found, self.model, options["seed"], options.get("shapes", {})
-        )
-        self.requests = [encode_inputs(request) for request in drawn]
-        kind = "requests of your own" if requests else f"random requests (seed {options['seed']})"
-        #: What the search is measured with.
-        self.facts = Facts(
-            machine=str(self._machine),
-            server=describe_server(self._local),
-            data=f"{len(self.requests)} {kind}",
-            shares_cpus=not self._machine.gpus,
-        )
-        _refuse_small_budget(self.schedule)
-        self._started = 0.0
+    prepared: PreparedSearch
+    bench: Bench
+    watcher: TuneListener
+    ends: float
+    race: Race = field(init=False)
+    rounds: list[Round] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    is_interrupted: bool = False
 
-    def _inputs(self) -> dict[str, str]:
-        """What the results depend on."""
-        bodies = blake3(b"\n".join(request.body for request in self.requests)).hexdigest()[:16]
-        return {
-            "model": f"{self.model} {self.repository.digest()}",
-            "data": bodies,
-            "server": self.facts.server,
-            "machine": self.facts.machine,
-            "limit": f"{self.limits.latency_ms:g} ms p{self.limits.percentile:g}",
-        }
-
-    def run(self, listener: TuneListener | None = None) -> TuneResult:
-        """Search, compare and write the results, and stop the candidates,
-        also after Ctrl-C and SIGTERM.
-        """
-        watcher = listener or TuneListener()
-        self._started = time.monotonic()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        servers = CandidateServers(
-            self.repository, self.requests, self.folder / "running", self._local, self._machine
+    def __post_init__(self) -> None:
+        self.race = Race(
+            self.bench.measure,
+            self.prepared.repository.present,
+            self.prepared.schedule.step_seconds,
+            self.watcher.on_trial,
         )
-        with (
-            _interruptions() as stopped,
-            closing(Journal(self.folder / "journal.jsonl", self._inputs())) as journal,
-            closing(servers),
-        ):
-            watcher.on_begin(len(journal))
-            bench = Bench(
-                servers,
-                journal,
-                self.limits,
-                seed=self._options["seed"],
-                compares_outputs=self._options["compares_outputs"],
-                is_stopped=lambda: bool(stopped),
-                deadline=self._started + self.schedule.search_seconds,
-                show=watcher.show if watcher.shows_steps else None,
-            )
-            result = self._search_and_compare(bench, watcher)
-            write_tuning(result, self.repository)
-        return result
 
-    def _search_and_compare(self, bench: Bench, watcher: TuneListener) -> TuneResult:
-        race = Race(
-            bench.measure, self.repository.present, self.schedule.step_seconds, watcher.on_trial
-        )
-        rounds: list[Round] = []
-        notes: list[str] = []
-        is_interrupted = False
+    def run(self) -> TuneResult:
+        """Search and compare; an early end leaves a note, and a result of what was measured."""
         try:
-            self._search(race, bench, notes)
-            self._compare(race, bench, watcher, rounds)
+            self._search()
+            self._compare()
         except (SearchStoppedError, CandidateRefusedError) as error:
-            notes.append(f"The comparison ended early: {error}.")
+            self.notes.append(f"The comparison ended early: {error}.")
         except KeyboardInterrupt:
-            is_interrupted = True
-        comparisons = compare_finalists(race.present, rounds)
-        return TuneResult(
-            model=self.model,
-            limits=self.limits,
-            present=race.present,
-            trials=race.trials,
-            best=choose(race.present, race.best, comparisons),
-            facts=self.facts,
-            rounds=rounds,
-            comparisons=comparisons,
-            steps=bench.steps,
-            notes=[*find_notes(race.present, race.trials, rounds), *race.notes, *notes],
-            stand_in=self.stand_in,
-            is_interrupted=is_interrupted,
-            folder=self.folder,
-        )
+            self.is_interrupted = True
+        return self._result()
 
-    def _search(self, race: Race, bench: Bench, notes: list[str]) -> None:
+    def _search(self) -> None:
         try:
-            race.begin(bench.measure_alone() / 2)
-            search(race, self.spaces, lambda: self._by_queue(bench, race))
+            # Half the rate of one caller, who waits for each answer, is probably held.
+            self.race.begin(self.bench.measure_alone() / 2)
+            search(self.race, self.prepared.spaces, self._by_queue)
         except CandidateRefusedError as error:
-            raise _present_fails(self.model, error) from None
+            raise _present_fails(self.prepared.model, error) from None
         except SearchStoppedError as error:
-            notes.append(f"The search ended early: {error}.")
+            self.notes.append(f"The search ended early: {error}.")
 
-    def _by_queue(self, bench: Bench, race: Race) -> list[str]:
-        """Return the models in the order of their queues in the last steps
-        of the best candidate.
-        """
-        steps = [step.models for step in bench.steps if step.candidate == race.best]
+    def _by_queue(self) -> list[str]:
+        """Return the models, the longest queue of the best candidate's steps first."""
+        steps = [step.models for step in self.bench.steps if step.candidate == self.race.best]
 
         def queue(name: str) -> float:
             return max((models.get(name, {}).get("queue_ms", 0.0) for models in steps), default=0.0)
 
-        return sorted(self.spaces, key=queue, reverse=True)
+        return sorted(self.prepared.spaces, key=queue, reverse=True)
 
-    def _compare(
-        self, race: Race, bench: Bench, watcher: TuneListener, rounds: list[Round]
-    ) -> None:
-        finalists = choose_finalists(race)
+    def _compare(self) -> None:
+        race = self.race
+        bench = self.bench
         if race.best == race.present or not race.trials[race.present].rate:
             return
-        bench.deadline = self._started + self.schedule.budget_seconds
+
+        finalists = choose_finalists(race)
+        bench.deadline = self.ends
         bench.servers.keep(finalists)
         # Kept, because a run that continues this comparison has more time left.
         count, seconds = bench.journal.recall_once(
             f"rounds of {', '.join(map(str, finalists))}",
-            lambda: self.schedule.rounds(len(finalists), bench.seconds_left),
+            lambda: self.prepared.schedule.rounds(len(finalists), bench.seconds_left),
         )
-        watcher.on_compare(finalists, count)
-        for found in measure_rounds(
+
+        self.watcher.on_compare(finalists, count)
+        for rates in measure_rounds(
             bench.measure,
             {finalist: race.trials[finalist].rate for finalist in finalists},
-            latency_ms=self.limits.latency_ms,
+            latency_ms=self.prepared.limits.latency_ms,
             seconds=seconds,
             rounds=count,
             seed=bench.seed,
-            report=watcher.on_round,
+            report=self.watcher.on_round,
         ):
-            rounds.append(found)
+            # Added one by one, so that an interruption keeps the complete rounds.
+            self.rounds.append(rates)
 
-
-def _refuse_small_budget(schedule: Schedule) -> None:
-    least = schedule.least_minutes
-    budget = schedule.budget_seconds / 60
-    if budget < least:
-        raise InvalidValueError(
-            f"budget_minutes: must be at least {least:g} with steps of {schedule.step_seconds:g} "
-            f"seconds, because the present configuration is measured first, got {budget:g}; raise "
-            f"it to {ceil(least)}, or make the steps shorter with step_seconds (--step-seconds)"
+    def _result(self) -> TuneResult:
+        race = self.race
+        comparisons = compare_finalists(race.present, self.rounds)
+        return TuneResult(
+            model=self.prepared.model,
+            limits=self.prepared.limits,
+            present=race.present,
+            trials=race.trials,
+            best=choose(race.present, race.best, comparisons),
+            facts=self.prepared.facts,
+            rounds=self.rounds,
+            comparisons=comparisons,
+            steps=self.bench.steps,
+            notes=[*find_notes(race.present, race.trials, self.rounds), *race.notes, *self.notes],
+            stand_in=self.prepared.stand_in,
+            is_interrupted=self.is_interrupted,
+            folder=self.prepared.folder,
         )
 
 
@@ -293,28 +235,3 @@ def _present_fails(model: str, error: CandidateRefusedError) -> ConstructsTriton
             "(--no-output-check) if they are random"
         )
     return LocalEndpointError(f"{model}: its present configuration does not run: {error}")
-
-
-@contextmanager
-def _interruptions() -> Iterator[list[int]]:
-    """Raise KeyboardInterrupt for Ctrl-C and SIGTERM inside the block, and add each to the list.
-
-    The list is there because Python loses an exception that is raised within a finalizer. A program
-    that handles Ctrl-C in its own way, and a thread, get an empty list.
-    """
-    found: list[int] = []
-    is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not is_usual or threading.current_thread() is not threading.main_thread():
-        yield found
-        return
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        found.append(number)
-        signal.default_int_handler(number, frame)
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield found
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
