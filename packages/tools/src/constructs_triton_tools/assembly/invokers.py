@@ -8,8 +8,9 @@ from typing import Any
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.cloud_assembly.wildcards import matches_wildcards
 
-_POLICIES = "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"
-_PRINCIPALS = "AWS::IAM::Role", "AWS::IAM::User", "AWS::IAM::Group"
+_POLICIES = ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
+_ATTACHED_TO = ("Roles", "Users", "Groups")
+_PRINCIPALS = ("AWS::IAM::Role", "AWS::IAM::User", "AWS::IAM::Group")
 _CALL = "sagemaker:InvokeEndpoint"
 
 
@@ -18,44 +19,62 @@ def invokers_of(stack: SynthesizedStack, endpoint: str, logical_id: str) -> list
 
     Conditions and denials of the policies are not evaluated.
     """
-    own = {endpoint.lower(), logical_id.lower(), f"{logical_id}.arn".lower()}
-    return sorted({name for name, each in _statements(stack) if _allows(each, own)})
+    names = {endpoint.lower(), logical_id.lower(), f"{logical_id}.arn".lower()}
+    allowed = {name for name, statement in _statements(stack) if _allows(statement, names)}
+    return sorted(allowed)
 
 
 def _statements(stack: SynthesizedStack) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each statement of the stack's policies, with the name of who has it."""
     for logical_id in stack.created(*_POLICIES):
         policy = stack.known_properties(logical_id)
-        for name in [
-            each for key in ("Roles", "Users", "Groups") for each in policy.get(key) or ()
-        ]:
-            yield from ((str(name), each) for each in _of_document(policy.get("PolicyDocument")))
+        statements = _statements_of(policy)
+        for member in _ATTACHED_TO:
+            for name in policy.get(member) or ():
+                yield from ((str(name), statement) for statement in statements)
+
     for logical_id in stack.created(*_PRINCIPALS):
+        name = stack.name_of(logical_id)
         for policy in stack.known_properties(logical_id).get("Policies") or ():
-            name = stack.name_of(logical_id)
-            yield from ((name, each) for each in _of_document(policy.get("PolicyDocument")))
+            yield from ((name, statement) for statement in _statements_of(policy))
 
 
-def _of_document(document: Any) -> Iterator[Mapping[str, Any]]:
-    statements = document.get("Statement") if isinstance(document, Mapping) else None
-    yield from (each for each in _listed(statements) if isinstance(each, Mapping))
+def _statements_of(policy: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    document = policy.get("PolicyDocument")
+    if not isinstance(document, Mapping):
+        return []
+    statements = _listed(document.get("Statement"))
+    return [statement for statement in statements if isinstance(statement, Mapping)]
 
 
-def _allows(statement: Mapping[str, Any], own: set[str]) -> bool:
+def _allows(statement: Mapping[str, Any], endpoint_names: set[str]) -> bool:
     if statement.get("Effect") != "Allow":
         return False
-    actions = [str(each) for each in _listed(statement.get("Action"))]
-    if not any(matches_wildcards(each, _CALL) or each.startswith(_CALL) for each in actions):
+    if not any(_is_call(str(action)) for action in _listed(statement.get("Action"))):
         return False
-    return any(_covers(str(each).lower(), own) for each in _listed(statement.get("Resource")))
+    resources = _listed(statement.get("Resource"))
+    return any(_covers(str(resource).lower(), endpoint_names) for resource in resources)
 
 
-def _covers(resource: str, own: set[str]) -> bool:
+def _is_call(action: str) -> bool:
+    """Return whether an action, which may be a pattern, is one of the calls of endpoints.
+
+    ``InvokeEndpointAsync`` and ``InvokeEndpointWithResponseStream`` begin with the name of the
+    first.
+    """
+    return action.startswith(_CALL) or matches_wildcards(action, _CALL)
+
+
+def _covers(resource: str, endpoint_names: set[str]) -> bool:
     """Return whether a resource of a policy is the endpoint: by its ARN, by a reference,
     or by a pattern.
     """
-    name = resource.rpartition(":endpoint/")[2]
-    return any(matches_wildcards(name, each) for each in own)
+    pattern = resource.rpartition(":endpoint/")[2]
+    return any(matches_wildcards(pattern, name) for name in endpoint_names)
 
 
 def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
+    """Return a list of a policy: IAM accepts one value in place of a list of one."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]

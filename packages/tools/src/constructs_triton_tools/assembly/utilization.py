@@ -23,9 +23,16 @@ def share_of_instance(metric: str | None, target: Any, instance_types: Iterable[
     unit = _UNITS.get(metric or "")
     if unit is None:
         return ""
-    types = [InstanceType.of(each) for each in instance_types if isinstance(each, str)]
-    counts = {each.vcpus if unit == "vCPU" else each.gpus for each in types}
-    count = counts.pop() if len(counts) == 1 else None
+    count = _count_of_each(unit, instance_types)
     if not count or not isinstance(target, int | float):
         return f" (each {unit} has 100)"
-    return f" ({target / count:g}% of {count} {unit}{'s' if count > 1 else ''})"
+    plural = "s" if count > 1 else ""
+    return f" ({target / count:g}% of {count} {unit}{plural})"
+
+
+def _count_of_each(unit: str, instance_types: Iterable[Any]) -> int | None:
+    """Return how many vCPUs or GPUs each type has; ``None`` if not known, or if they differ."""
+    # A type that only the deployment knows is not a string.
+    types = [InstanceType.of(name) for name in instance_types if isinstance(name, str)]
+    counts = {found.vcpus if unit == "vCPU" else found.gpus for found in types}
+    return counts.pop() if len(counts) == 1 else None
