@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from constructs_triton_tools.building.plans.compile_jobs import data_type_in_plan
@@ -13,35 +14,47 @@ from constructs_triton_tools.building.plans.plan_build import PlanBuild
 from triton_model_check.model_files.model_file import ModelTensor
 from triton_model_check.model_files.plan_manifest import PlanManifest
 
-_FORMATS = "--inputIOFormats", "--outputIOFormats"
+_FORMATS = ("--inputIOFormats", "--outputIOFormats")
 
 
 def with_tensors(manifest: PlanManifest, build: PlanBuild) -> PlanManifest:
     """Return the manifest of a plan with its inputs, their profiles, and its outputs."""
-    if any(
-        each.startswith(_FORMATS) for each in build.arguments
-    ):  # other types, and other orders of values
+    # These arguments lead to other types, and to other orders of values.
+    if any(argument.startswith(_FORMATS) for argument in build.arguments):
         return manifest
+
     tensorrt = manifest.tensorrt or build.image.tensorrt or ""
-    profiles = {each.name: tuple(zip(*each.dims, strict=True)) for each in build.ranges}
     file = build.model.described
-    inputs = [_tensor(each, tensorrt) for each in file.inputs if not each.is_optional]
-    static = {
-        each.name: (each.shape,) * 3 for each in inputs if each.shape is not None
-    }  # one size each
+    inputs = [_tensor(tensor, tensorrt) for tensor in file.inputs if not tensor.is_optional]
+    outputs = [_tensor(tensor, tensorrt) for tensor in file.outputs]
+    profiles = _profiles(build, inputs)
     return replace(
         manifest,
-        inputs=tuple(
-            replace(each, profile={**static, **profiles}.get(each.name, ())) for each in inputs
-        ),
-        outputs=tuple(_tensor(each, tensorrt) for each in file.outputs),
+        inputs=tuple(replace(tensor, profile=profiles.get(tensor.name, ())) for tensor in inputs),
+        outputs=tuple(outputs),
     )
+
+
+def _profiles(
+    build: PlanBuild, inputs: Sequence[ModelTensor]
+) -> dict[str, tuple[tuple[int, ...], ...]]:
+    """Return the smallest, the usual and the largest shape of each input, by its name."""
+    profiles: dict[str, tuple[tuple[int, ...], ...]] = {}
+    for tensor in inputs:
+        # Without a range, the three shapes are the same.
+        if tensor.shape is not None:
+            profiles[tensor.name] = (tuple(tensor.shape),) * 3
+    for shapes in build.ranges:
+        profiles[shapes.name] = tuple(zip(*shapes.dims, strict=True))
+    return profiles
 
 
 def _tensor(tensor: ModelTensor, tensorrt: str) -> ModelTensor:
     """Leave out the shape of what may be a shape tensor:
     its profile has values in place of sizes.
     """
-    is_row = tensor.shape is not None and len(tensor.shape) == 1 and tensor.shape[0] >= 0
-    shape = None if is_row and tensor.data_type in ("TYPE_INT32", "TYPE_INT64") else tensor.shape
+    shape = tensor.shape
+    is_row = shape is not None and len(shape) == 1 and shape[0] >= 0
+    if is_row and tensor.data_type in ("TYPE_INT32", "TYPE_INT64"):
+        shape = None
     return ModelTensor(tensor.name, data_type_in_plan(tensor.data_type, tensorrt), shape)
