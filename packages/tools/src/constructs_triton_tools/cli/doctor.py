@@ -91,31 +91,32 @@ def _parts() -> Iterator[Part]:
 
 
 def _python() -> Part:
+    part = partial(Part, "Python", needed_for="everything", is_required=True)
     version = ".".join(map(str, sys.version_info[:3]))
-    is_known = sys.version_info[:2] >= _OLDEST_PYTHON
-    details = f"{version}, {sys.executable}" if is_known else f"{version}; install Python 3.11"
-    return Part(
-        "Python", "works" if is_known else "missing", "everything", details, is_required=True
-    )
+    if sys.version_info[:2] < _OLDEST_PYTHON:
+        return part(state="missing", details=f"{version}; install Python 3.11")
+    return part(state="works", details=f"{version}, {sys.executable}")
 
 
 def _node() -> Part:
+    part = partial(Part, "Node.js", needed_for="synth", is_required=True)
     version = _printed("node", "--version")
-    major = int(found[1]) if (found := re.match(r"v(\d+)\.", version)) else 0
-    state: State = "works" if major in _NODES else "old" if major >= _OLDEST_NODE else "missing"
-    fix = "" if state == "works" else "; install Node.js 22 or 24"
-    return Part("Node.js", state, "synth", f"{version or 'not found'}{fix}", is_required=True)
+    found = re.match(r"v(\d+)\.", version)
+    major = int(found[1]) if found else 0
+    if major in _NODES:
+        return part(state="works", details=version)
+    details = f"{version or 'not found'}; install Node.js 22 or 24"
+    return part(state="old" if major >= _OLDEST_NODE else "missing", details=details)
 
 
 def _cdk() -> Part:
     """The CDK's command line: that of the project in this folder, or of the system."""
     own = Path("node_modules", ".bin", "cdk")
     version = _printed(str(own) if own.exists() else "cdk", "--version")
-    is_version_2 = version.startswith("2.")
-    details = version if is_version_2 else f"{version or 'not found'}; run `npm install -g {CDK}`"
-    return Part(
-        "cdk", "works" if is_version_2 else "missing", "synth and deploy from the shell", details
-    )
+    part = partial(Part, "cdk", needed_for="synth and deploy from the shell")
+    if version.startswith("2."):
+        return part(state="works", details=version)
+    return part(state="missing", details=f"{version or 'not found'}; run `npm install -g {CDK}`")
 
 
 def _triton_server() -> str:
@@ -151,9 +152,11 @@ def _found(name: str, needed_for: str, look: Callable[[], str]) -> Part:
 def _extra(name: str) -> Part:
     needed_for, modules = EXTRAS[name]
     missing = [module for module in modules if find_spec(module) is None]
-    fix = f"{', '.join(missing)} not installed; run `pip install 'constructs-triton[{name}]'`"
-    details = fix if missing else ", ".join(modules)
-    return Part(f"[{name}]", "missing" if missing else "works", needed_for, details)
+    if not missing:
+        return Part(f"[{name}]", "works", needed_for, ", ".join(modules))
+    fix = f"run `pip install 'constructs-triton[{name}]'`"
+    details = f"{', '.join(missing)} not installed; {fix}"
+    return Part(f"[{name}]", "missing", needed_for, details)
 
 
 def _printed(*command: str) -> str:
