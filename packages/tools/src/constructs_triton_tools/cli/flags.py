@@ -17,7 +17,7 @@ _ANY = RangeLimit(None, None)
 def add_option(parser: argparse._ActionsContainer, options: type, name: str) -> None:
     """Declare an option of a command."""
     value = declared_values(options)[name]
-    flags = [each for each in (value.short, value.option) if each]
+    flags = [flag for flag in (value.short, value.option) if flag]
     form = {**_form(value), "dest": name, "default": value.default, "help": _help(value)}
     if value.is_required:
         form["required"] = True
@@ -35,10 +35,16 @@ def _form(value: Value) -> dict[str, Any]:
         return {"choices": get_args(kinds[Literal])}
     if Mapping in kinds:
         return {"action": "append", "type": _pair(value), "metavar": value.metavar}
-    reader: Any = Path if Path in kinds else str
-    if int in kinds or float in kinds:
-        reader = (whole_number if int in kinds else number)(cast(RangeLimit, value.limit or _ANY))
-    return {"type": reader, "metavar": value.metavar}
+    return {"type": _reader(value, kinds), "metavar": value.metavar}
+
+
+def _reader(value: Value, kinds: Mapping[Any, Any]) -> Callable[[str], Any]:
+    limit = cast(RangeLimit, value.limit or _ANY)
+    if int in kinds:
+        return whole_number(limit)
+    if float in kinds:
+        return number(limit)
+    return Path if Path in kinds else str
 
 
 def _pair(value: Value) -> Callable[[str], tuple[str, Any]]:
@@ -56,9 +62,9 @@ def _pair(value: Value) -> Callable[[str], tuple[str, Any]]:
 
 def _help(value: Value) -> str:
     text = f"do not {value.text}" if value.is_negative else value.text
-    if any(get_origin(alternative) is Mapping for alternative in value.alternatives):
-        text += "; may be repeated"
-    return f"{text}{default_words(value)}"
+    is_mapping = any(get_origin(alternative) is Mapping for alternative in value.alternatives)
+    repeated = "; may be repeated" if is_mapping else ""
+    return f"{text}{repeated}{default_words(value)}"
 
 
 def default_words(value: Value) -> str:
