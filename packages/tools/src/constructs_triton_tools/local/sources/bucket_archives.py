@@ -37,6 +37,7 @@ def _container(container: ContainerSpec, bucket_folder: Path) -> ContainerSpec:
     prefix = bucket_folder / container.model_data_url.partition("://")[2]
     for owner, target_models in container.indexed.items():
         _write_index(prefix, owner, target_models)
+
     found = {str(path.relative_to(prefix)): path for path in sorted(prefix.rglob("*.tar.gz"))}
     return replace(container, archives={**found, **container.archives}, archive_folder=prefix)
 
@@ -45,9 +46,10 @@ def _write_index(prefix: Path, owner: str, target_models: Mapping[str, str]) -> 
     """Write the names of a deployment, as its function in AWS does; names of others are kept."""
     path = prefix / INDEX_FILE
     try:
-        index = Index.from_json(path.read_bytes()) if path.exists() else Index()
+        before = Index.from_json(path.read_bytes()) if path.exists() else Index()
+        after = before.with_deployment(owner, target_models, time.time())
         prefix.mkdir(parents=True, exist_ok=True)
-        write_whole(path, index.with_deployment(owner, target_models, time.time()).to_json())
+        write_whole(path, after.to_json())
     except ValueError as error:
         raise LocalEndpointError(
             f"{path}: is not an index of models ({error}); delete this file"

@@ -39,16 +39,18 @@ class RolePermissions:
 
     def allowed_prefixes(self, action: str) -> list[str]:
         """Return the prefixes ``s3://bucket/prefix/`` below which the role may do something."""
-        resources = (
-            resource
-            for statement in self._of_action(action)
-            if statement.get("Effect") == "Allow"
-            for resource in _texts(statement.get("Resource"))
-        )
-        prefixes = (
-            _S3_ARN.sub("s3://", resource[:-1]) for resource in resources if resource.endswith("*")
-        )
-        return [prefix for prefix in prefixes if prefix.startswith("s3://") and "*" not in prefix]
+        resources: list[str] = []
+        for statement in self._of_action(action):
+            if statement.get("Effect") == "Allow":
+                resources += _texts(statement.get("Resource"))
+
+        prefixes = []
+        for resource in resources:
+            prefix = _S3_ARN.sub("s3://", resource.removesuffix("*"))
+            is_prefix = resource.endswith("*") and "*" not in prefix
+            if is_prefix and prefix.startswith("s3://"):
+                prefixes.append(prefix)
+        return prefixes
 
     def _of_action(self, action: str) -> Iterator[Mapping[str, Any]]:
         return (
@@ -63,22 +65,32 @@ def role_permissions(stacks: Iterable[SynthesizedStack], arn: str) -> RolePermis
     or all of its policies.
     """
     known = list(stacks)
-    role = next(
-        (name for stack in known for name in stack.created(_ROLE) if f"{name}.Arn" == arn), None
-    )
-    if role is None:
+    role = arn.removesuffix(".Arn")
+    if role == arn or role not in _created(known, _ROLE):
         return None
-    managed = {name for stack in known for name in stack.created(_MANAGED)}
+
+    managed = set(_created(known, _MANAGED))
     statements: list[Mapping[str, Any]] = []
     for stack in known:
         for name in stack.created(_ROLE, _BUCKET_POLICY, _MANAGED, *_INLINE):
             properties = stack.known_properties(name)
-            if name == role and not managed.issuperset(
-                map(str, properties.get("ManagedPolicyArns", []))
-            ):
+            # A managed policy that the app does not have may allow anything.
+            if name == role and not managed.issuperset(_attached(properties)):
                 return None
             statements += _statements(properties, is_role=name == role, role=role)
     return RolePermissions(role, statements)
+
+
+def _attached(role: Mapping[str, Any]) -> list[str]:
+    return [str(policy) for policy in role.get("ManagedPolicyArns", [])]
+
+
+def _created(stacks: Iterable[SynthesizedStack], resource_type: str) -> list[str]:
+    """Return the logical IDs of the resources of a type in all stacks."""
+    names = []
+    for stack in stacks:
+        names += stack.created(resource_type)
+    return names
 
 
 def _statements(
@@ -117,5 +129,5 @@ def _matches(patterns: Iterable[str], value: str, form: Any) -> bool:
 
 def _texts(value: Any) -> list[str]:
     """Return the strings of a value or a list; what only a deployment knows may be anything."""
-    given = value if isinstance(value, list) else [value]
-    return [each if isinstance(each, str) else "*" for each in given if each is not None]
+    values = value if isinstance(value, list) else [value]
+    return [item if isinstance(item, str) else "*" for item in values if item is not None]

@@ -28,19 +28,24 @@ def complete(config: Config, inputs: Sequence[TensorInfo], outputs: Sequence[Ten
             f"autofill failed for model '{config['name']}': model does not support batching while "
             "non-zero max_batch_size is specified"
         )
+
     if is_batchable:
         config["max_batch_size"] = config["max_batch_size"] or DEFAULT_MAX_BATCH_SIZE
         if config["max_batch_size"] > 1 and not any(name in config for name in _SCHEDULERS):
             config["dynamic_batching"] = {}
+
     config["input"] = config["input"] or [_written(tensor, is_batchable) for tensor in inputs]
     config["output"] = config["output"] or [_written(tensor, is_batchable) for tensor in outputs]
 
 
 def _written(tensor: TensorInfo, is_batched: bool) -> Config:
     dims = list(tensor.shape[1:] if is_batched else tensor.shape)
-    written = {
+    written: Config = {
         "name": tensor.name,
         "data_type": tensor.data_type or "TYPE_INVALID",
         "dims": dims or [1],
     }
-    return {**written, "reshape": {"shape": []}} if is_batched and not dims else written
+    # One value for each item of a batch: the backend writes dims [1], and reshapes to none.
+    if is_batched and not dims:
+        written["reshape"] = {"shape": []}
+    return written
