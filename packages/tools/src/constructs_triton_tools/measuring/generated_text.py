@@ -20,12 +20,18 @@ def generated_text(event: Mapping[str, Any]) -> str | None:
     ``None`` without such a field.
     """
     if isinstance(event.get("choices"), list):
-        pieces = [piece for choice in objects_in(event, "choices") for piece in _pieces(choice)]
-        return "".join(piece for piece in pieces if isinstance(piece, str))
+        pieces = list[str]()
+        for choice in objects_in(event, "choices"):
+            pieces += (piece for piece in _pieces(choice) if isinstance(piece, str))
+        return "".join(pieces)
+
+    # LMI's own form has a token, and Triton's generate extension a text or a list of texts.
     token = event.get("token")
     value = token.get("text") if isinstance(token, dict) else event.get("text_output")
-    values: list[Any] = value if isinstance(value, list) else [value]
-    return "".join(values) if all(isinstance(each, str) for each in values) else None
+    texts: list[Any] = value if isinstance(value, list) else [value]
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    return "".join(texts)
 
 
 def _pieces(choice: Mapping[str, Any]) -> Iterator[Any]:
@@ -47,9 +53,10 @@ def count_tokens(event: Mapping[str, Any]) -> int | None:
     last one.
     """
     value = event.get("num_output_tokens")
-    values = value if isinstance(value, list) else [value]
-    if values and all(type(each) is int and each >= 0 for each in values):
-        return sum(values)
+    counts = value if isinstance(value, list) else [value]
+    # A bool is an int, and no number of tokens.
+    if counts and all(type(count) is int and count >= 0 for count in counts):
+        return sum(counts)
     if isinstance(event.get("token"), dict):
         return 1
     return 0 if generated_text(event) == "" else None
@@ -58,5 +65,7 @@ def count_tokens(event: Mapping[str, Any]) -> int | None:
 def count_all_tokens(event: Mapping[str, Any]) -> int | None:
     """Return the tokens of the stream up to this event, if its ``usage`` has them."""
     usage = event.get("usage")
-    total = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    if not isinstance(usage, dict):
+        return None
+    total = usage.get("completion_tokens")
     return total if type(total) is int and total >= 0 else None
