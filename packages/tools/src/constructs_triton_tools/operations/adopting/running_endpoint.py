@@ -16,6 +16,8 @@ from constructs_triton_tools.operations.component_state import specifications_of
 from constructs_triton_tools.operations.status import describe_endpoint, scalable_targets, watches
 
 _SCALING = "application-autoscaling"
+#: What names a scalable target.
+_TARGET_KEY = ("ServiceNamespace", "ResourceId", "ScalableDimension")
 _STACK = "aws:cloudformation:stack-name"
 Answers = Sequence[Answer]
 
@@ -100,7 +102,7 @@ class RunningEndpoint:
         return next(iter(containers_of(self.models.get(model_name or "", {}))), {})
 
     def running_digest(self, image: str) -> str | None:
-        """Return the digest that an image runs as; ``None`` if SageMaker does not say it."""
+        """Return the digest that an image runs as; ``None`` if SageMaker does not report it."""
         for variant in self.endpoint.get("ProductionVariants", []):
             for deployed in variant.get("DeployedImages", []):
                 if deployed.get("SpecifiedImage") == image:
@@ -109,9 +111,10 @@ class RunningEndpoint:
 
     def running_variant(self, name: str) -> Answer:
         """Return what ``DescribeEndpoint`` says about a variant."""
-        return next(
-            (variant for variant in _variants(self.endpoint) if variant["VariantName"] == name), {}
-        )
+        for variant in _variants(self.endpoint):
+            if variant["VariantName"] == name:
+                return variant
+        return {}
 
 
 def _variants(answer: Answer) -> list[Answer]:
@@ -123,37 +126,29 @@ def read_running_endpoint(reader: RecordingReader, name: str) -> RunningEndpoint
     endpoint = describe_endpoint(reader, name)
     config = _read_config(reader, name, endpoint["EndpointConfigName"])
     components = _read_components(reader, name)
-    models = {
-        each: reader.read("sagemaker", "describe_model", ModelName=each)
-        for each in sorted(_model_names(config, components))
-    }
+    models = _read_models(reader, _model_names(config, components))
+
     arns = [endpoint["EndpointArn"], config["EndpointConfigArn"]]
+    # An endpoint that a stack has adopted has only a configuration of the stack.
+    stack_arns = tuple(arns)
     arns += [model["ModelArn"] for model in models.values() if model]
     arns += [component["InferenceComponentArn"] for component in components]
     tags = {arn: _read_tags(reader, arn) for arn in arns}
+
     targets = _read_targets(reader, name, components)
-    roles = {
-        answer["ExecutionRoleArn"]
-        for answer in [config, *models.values()]
-        if answer.get("ExecutionRoleArn")
-    }
     return RunningEndpoint(
         endpoint=endpoint,
         config=config,
         models=models,
         components=components,
-        tags={
-            arn: {k: v for k, v in of.items() if not k.startswith("aws:")}
-            for arn, of in tags.items()
-        },
-        # An endpoint that a stack has adopted has only a configuration of the stack.
-        stack=next((tags[arn][_STACK] for arn in arns[:2] if _STACK in tags[arn]), None),
+        tags={arn: _without_those_of_aws(values) for arn, values in tags.items()},
+        stack=next((tags[arn][_STACK] for arn in stack_arns if _STACK in tags[arn]), None),
         targets=targets,
         policies=_of_targets(reader, targets, "describe_scaling_policies", "ScalingPolicies"),
         actions=_of_targets(reader, targets, "describe_scheduled_actions", "ScheduledActions"),
         alarms=_read_alarms(reader, name, components),
         log_retention_days=_read_retention(reader, name),
-        roles=[_read_role(reader, arn) for arn in sorted(roles)],
+        roles=[_read_role(reader, arn) for arn in _role_arns(config, models)],
         vpc_ids=_read_subnets(reader, models.values()),
         tag_digests=_read_digests(reader, endpoint["EndpointArn"], models.values()),
     )
@@ -176,25 +171,43 @@ def _read_components(reader: RecordingReader, name: str) -> list[dict[str, Any]]
     listed = reader.read_list(
         "sagemaker", "list_inference_components", "InferenceComponents", EndpointNameEquals=name
     )
-    found = [
-        reader.read("sagemaker", "describe_inference_component", InferenceComponentName=each)
-        for each in sorted(component["InferenceComponentName"] for component in listed)
-    ]
-    return [component for component in found if component]
+    components = []
+    for component_name in sorted(component["InferenceComponentName"] for component in listed):
+        component = reader.read(
+            "sagemaker", "describe_inference_component", InferenceComponentName=component_name
+        )
+        # Empty if it was deleted since it was listed.
+        if component:
+            components.append(component)
+    return components
 
 
-def _model_names(config: Answer, components: Answers) -> set[str]:
-    variants = _variants(config)
-    names = [variant.get("ModelName") for variant in variants]
-    names += [
-        pool.get("ModelNameOverride")
-        for variant in variants
-        for pool in variant.get("InstancePools", [])
-    ]
-    names += [
-        part.get("ModelName") for component in components for part in specifications_of(component)
-    ]
-    return {name for name in names if name}
+def _model_names(config: Answer, components: Answers) -> list[str]:
+    """Return the models of the variants, of their instance pools, and of the components."""
+    names: list[str | None] = []
+    for variant in _variants(config):
+        names.append(variant.get("ModelName"))
+        names += [pool.get("ModelNameOverride") for pool in variant.get("InstancePools", [])]
+    for component in components:
+        names += [part.get("ModelName") for part in specifications_of(component)]
+    return sorted({name for name in names if name})
+
+
+def _read_models(reader: RecordingReader, names: Iterable[str]) -> dict[str, Answer]:
+    models: dict[str, Answer] = {}
+    for name in names:
+        models[name] = reader.read("sagemaker", "describe_model", ModelName=name)
+    return models
+
+
+def _role_arns(config: Answer, models: Mapping[str, Answer]) -> list[str]:
+    """Return the execution roles of the configuration and of the models."""
+    arns = {answer.get("ExecutionRoleArn") for answer in (config, *models.values())}
+    return sorted(arn for arn in arns if arn)
+
+
+def _without_those_of_aws(tags: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in tags.items() if not key.startswith("aws:")}
 
 
 def _read_tags(reader: RecordingReader, arn: str) -> dict[str, str]:
@@ -214,13 +227,12 @@ def _read_targets(reader: RecordingReader, name: str, components: Answers) -> li
 def _of_targets(
     reader: RecordingReader, targets: Answers, operation: str, member: str
 ) -> list[Answer]:
-    key = ("ServiceNamespace", "ResourceId", "ScalableDimension")
-    requests = [{name: target[name] for name in key} for target in targets]
-    return [
-        part
-        for request in requests
-        for part in reader.read_list(_SCALING, operation, member, **request)
-    ]
+    """Return the policies or the scheduled actions of all targets."""
+    found: list[Answer] = []
+    for target in targets:
+        request = {name: target[name] for name in _TARGET_KEY}
+        found += reader.read_list(_SCALING, operation, member, **request)
+    return found
 
 
 def _read_alarms(reader: RecordingReader, name: str, components: Answers) -> list[dict[str, Any]]:
@@ -230,27 +242,26 @@ def _read_alarms(reader: RecordingReader, name: str, components: Answers) -> lis
         for component in components
     ]
     found = reader.read_list("cloudwatch", "describe_alarms", "MetricAlarms")
-    # Alarms of scaling policies belong to Application Auto Scaling.
-    own = [
-        e for e in found if not e["AlarmName"].startswith("TargetTracking-") and watches(e, watched)
-    ]
+    own = []
+    for alarm in found:
+        # Alarms of scaling policies belong to Application Auto Scaling.
+        is_of_policy = alarm["AlarmName"].startswith("TargetTracking-")
+        if not is_of_policy and watches(alarm, watched):
+            own.append(alarm)
     reader.keep_only("describe_alarms", "MetricAlarms", own)
     return own
 
 
 def _read_retention(reader: RecordingReader, name: str) -> int | None:
     group = f"/aws/sagemaker/Endpoints/{name}"
-    found = list(
+    # The prefix also finds the groups of endpoints with a longer name.
+    groups = list(
         reader.read_list("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=group)
     )
-    return next(
-        (
-            log_group.get("retentionInDays")
-            for log_group in found
-            if log_group["logGroupName"] == group
-        ),
-        None,
-    )
+    for log_group in groups:
+        if log_group["logGroupName"] == group:
+            return log_group.get("retentionInDays")
+    return None
 
 
 def _read_role(reader: RecordingReader, arn: str) -> RunningRole:
@@ -260,22 +271,23 @@ def _read_role(reader: RecordingReader, arn: str) -> RunningRole:
         reader.read_list("iam", "list_attached_role_policies", "AttachedPolicies", RoleName=name)
     )
     inline = reader.read("iam", "list_role_policies", RoleName=name).get("PolicyNames", [])
-    documents = [
-        reader.read("iam", "get_role_policy", RoleName=name, PolicyName=policy).get(
-            "PolicyDocument"
-        )
-        for policy in inline
-    ]
-    documents += [_read_policy(reader, policy["PolicyArn"]) for policy in attached]
     names = [*(policy["PolicyName"] for policy in attached), *inline]
-    is_readable = all(document is not None for document in documents)
-    return RunningRole(arn, names, sorted(set(_actions(documents))) if is_readable else None)
+
+    documents = []
+    for policy_name in inline:
+        answer = reader.read("iam", "get_role_policy", RoleName=name, PolicyName=policy_name)
+        documents.append(answer.get("PolicyDocument"))
+    documents += [_read_policy(reader, policy["PolicyArn"]) for policy in attached]
+
+    # One policy that cannot be read may allow anything, so nothing is said about the actions.
+    if any(document is None for document in documents):
+        return RunningRole(arn, names, None)
+    return RunningRole(arn, names, sorted(set(_actions(documents))))
 
 
 def _read_policy(reader: RecordingReader, arn: str) -> Any:
-    version = (
-        reader.read("iam", "get_policy", PolicyArn=arn).get("Policy", {}).get("DefaultVersionId")
-    )
+    policy = reader.read("iam", "get_policy", PolicyArn=arn).get("Policy", {})
+    version = policy.get("DefaultVersionId")
     if version is None:
         return None
     answer = reader.read("iam", "get_policy_version", PolicyArn=arn, VersionId=version)
@@ -283,12 +295,16 @@ def _read_policy(reader: RecordingReader, arn: str) -> Any:
 
 
 def _actions(documents: Sequence[Any]) -> Iterator[str]:
+    """Yield the actions that documents allow; IAM accepts one value in place of a list of one."""
     for document in documents:
         statements = (document or {}).get("Statement", [])
-        for statement in [statements] if isinstance(statements, Mapping) else statements:
+        if isinstance(statements, Mapping):
+            statements = [statements]
+        for statement in statements:
+            if statement.get("Effect") != "Allow":
+                continue
             actions = statement.get("Action", [])
-            if statement.get("Effect") == "Allow":
-                yield from [actions] if isinstance(actions, str) else actions
+            yield from [actions] if isinstance(actions, str) else actions
 
 
 def _read_digests(
@@ -299,24 +315,27 @@ def _read_digests(
     """
     _, _, _, region, account, _ = endpoint_arn.split(":", 5)
     tagged = re.compile(rf"{account}\.dkr\.ecr\.{region}\.[a-z.]+/([^:@]+):([\w.-]+)")
+    images = set()
+    for model in models:
+        images |= {container.get("Image", "") for container in containers_of(model)}
+
     found: dict[str, str] = {}
-    for image in sorted(
-        {container.get("Image", "") for model in models for container in containers_of(model)}
-    ):
+    for image in sorted(images):
         match = tagged.fullmatch(image)
-        if match:
-            ids = [{"imageTag": match[2]}]
-            answer = reader.read("ecr", "describe_images", repositoryName=match[1], imageIds=ids)
-            for detail in answer.get("imageDetails", []):
-                found[image] = detail["imageDigest"]
+        if match is None:
+            continue
+        ids = [{"imageTag": match[2]}]
+        answer = reader.read("ecr", "describe_images", repositoryName=match[1], imageIds=ids)
+        for detail in answer.get("imageDetails", []):
+            found[image] = detail["imageDigest"]
     return found
 
 
 def _read_subnets(reader: RecordingReader, models: Iterable[Answer]) -> dict[str, tuple[str, str]]:
-    ids = sorted(
-        {subnet for model in models for subnet in model.get("VpcConfig", {}).get("Subnets", [])}
-    )
+    ids = set()
+    for model in models:
+        ids |= set(model.get("VpcConfig", {}).get("Subnets", []))
     if not ids:
         return {}
-    found = reader.read_list("ec2", "describe_subnets", "Subnets", SubnetIds=ids)
+    found = reader.read_list("ec2", "describe_subnets", "Subnets", SubnetIds=sorted(ids))
     return {subnet["SubnetId"]: (subnet["VpcId"], subnet["AvailabilityZone"]) for subnet in found}
