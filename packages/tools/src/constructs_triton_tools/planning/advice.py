@@ -35,11 +35,20 @@ def _without_policy(simulation: Simulation, periods: list[OverloadPeriod]) -> st
 
 def _about_periods(simulation: Simulation, periods: list[OverloadPeriod]) -> Iterator[str]:
     """One sentence for each reason why minutes are above capacity."""
-    limited = [period for period in periods if _is_at_maximum(simulation, period)]
-    first = [period for period in periods if period.start == 0 and period not in limited]
-    spikes = [
-        s for s in periods if s not in limited and s not in first and _is_spike(simulation, s)
-    ]
+    limited: list[OverloadPeriod] = []
+    first: list[OverloadPeriod] = []
+    spikes: list[OverloadPeriod] = []
+    others: list[OverloadPeriod] = []
+    for period in periods:
+        if _is_at_maximum(simulation, period):
+            limited.append(period)
+        elif period.start == 0:
+            first.append(period)
+        elif _is_spike(simulation, period):
+            spikes.append(period)
+        else:
+            others.append(period)
+
     if limited:
         yield (
             f"max_capacity {simulation.scaling.max_capacity} is too low for the peak: "
@@ -52,7 +61,7 @@ def _about_periods(simulation: Simulation, periods: list[OverloadPeriod]) -> Ite
         )
     if spikes:
         yield _about_spikes(simulation, spikes)
-    if len(limited) + len(first) + len(spikes) < len(periods):
+    if others:
         yield "Load grows faster than instances start: lower the target, or raise min_capacity."
 
 
