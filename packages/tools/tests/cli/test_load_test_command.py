@@ -17,6 +17,7 @@ from constructs_triton_core.errors import InvalidValueError, InvocationError
 from constructs_triton_tools.cli import load_test
 from constructs_triton_tools.cli.load_test import requests as load_requests
 from constructs_triton_tools.cli.load_test.requests import BodyForm
+from constructs_triton_tools.cli.load_test.tested_endpoint import describe_test
 from constructs_triton_tools.measuring.load_test.target import Target
 from constructs_triton_tools.planning import read_measurements
 
@@ -181,7 +182,8 @@ def described(monkeypatch: pytest.MonkeyPatch) -> list[Target]:
     """What AWS says about the endpoint; tests put it in."""
     targets: list[Target] = []
     monkeypatch.setattr(
-        "constructs_triton_tools.cli.load_test.describe_target", lambda *_, **__: targets[0]
+        "constructs_triton_tools.cli.load_test.tested_endpoint.describe_target",
+        lambda *_, **__: targets[0],
     )
     return targets
 
@@ -190,7 +192,7 @@ def label(*words: str) -> Any:
     parser = argparse.ArgumentParser()
     load_test.add_arguments(parser)
     arguments = parser.parse_args(["pets", *INPUT, *words])
-    return load_test._metadata(arguments, None)
+    return describe_test(arguments, None)
 
 
 def test_endpoint_in_aws_needs_yes_and_no_scaling(

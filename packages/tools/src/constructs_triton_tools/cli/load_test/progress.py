@@ -79,10 +79,14 @@ def _stream_headings(percentile: str) -> tuple[str, str]:
 def _stream_cells(step: StepResult, figures: StreamFigures) -> str:
     load = f"{step.rate:g} open" if step.by_concurrency else f"{step.rate:.1f}/s"
     times = (
-        *(figures.first_token_p50_ms, figures.first_token_ms),
-        *(figures.second_token_p50_ms, figures.second_token_ms),
-        *(figures.between_tokens_p50_ms, figures.between_tokens_ms),
-        *(figures.tokens_per_second, figures.tokens_per_second_per_user),
+        figures.first_token_p50_ms,
+        figures.first_token_ms,
+        figures.second_token_p50_ms,
+        figures.second_token_ms,
+        figures.between_tokens_p50_ms,
+        figures.between_tokens_ms,
+        figures.tokens_per_second,
+        figures.tokens_per_second_per_user,
     )
     cells = " ".join(f"{value:8.1f}" for value in times)
     return (
@@ -95,11 +99,9 @@ def describe_streams(step: StepResult, limits: Limits, at_least: str) -> str:
     """One sentence about the highest load that was held, as ``at_least`` if it may be higher."""
     figures = step.stream
     assert figures is not None
-    load = (
-        f"highest concurrency held: {at_least}{step.rate:g} open streams"
-        if step.by_concurrency
-        else f"highest rate held: {at_least}{step.good_per_second:.1f} streams per second"
-    )
+    load = f"highest rate held: {at_least}{step.good_per_second:.1f} streams per second"
+    if step.by_concurrency:
+        load = f"highest concurrency held: {at_least}{step.rate:g} open streams"
     return (
         f"{load}, {figures.tokens_per_second:.1f} {figures.unit} per second "
         f"(p{limits.percentile:g} first token {figures.first_token_ms:.1f} ms, between "

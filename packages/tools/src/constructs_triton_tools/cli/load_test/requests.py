@@ -131,10 +131,11 @@ def random_invocations(
         InvalidValueError: a text has another form.
     """
     rng = np.random.default_rng(seed)
-    return [
-        (1.0, _encode(dict(_draw(text, rng) for text in texts), options, form))
-        for _ in range(RANDOM_REQUESTS)
-    ]
+    found: list[Weighted] = []
+    for _ in range(RANDOM_REQUESTS):
+        inputs = dict(_draw(text, rng) for text in texts)
+        found.append((1.0, _encode(inputs, options, form)))
+    return found
 
 
 def sample_invocations(
@@ -242,12 +243,11 @@ def _read_arrays(place: str, texts: Iterable[str], *, with_batch: bool) -> dict[
     left = _MOST_BYTES
     for text in texts:
         name, (array, datatype) = read_input(text, with_batch=with_batch)
-        files = (
-            [element for element in array.flat if isinstance(element, bytes)]
-            if array.dtype == object
-            else []
-        )
-        left = _remaining(left, array.nbytes + sum(map(len, files)), place)
+        size = array.nbytes
+        # An array of objects has only the references to the contents of files.
+        if array.dtype == object:
+            size += sum(len(element) for element in array.flat if isinstance(element, bytes))
+        left = _remaining(left, size, place)
         inputs[name] = array, datatype
     return inputs
 
