@@ -125,14 +125,15 @@ MAXIMUM_PARSED_BYTES = 65536
 _LISTEN_HINT = "check the address, and that a server listens there"
 # Errors of botocore, urllib3 and Python in responses that do not follow their protocol.
 _BROKEN = {
-    *(
-        "ChecksumMismatch",
-        "IncompleteReadError",
-        "InvalidChunkLength",
-        "InvalidHeader",
-        "ProtocolError",
-    ),
-    *("RecursionError", "ResponseParserError", "ResponseStreamingError", "UnicodeDecodeError"),
+    "ChecksumMismatch",
+    "IncompleteReadError",
+    "InvalidChunkLength",
+    "InvalidHeader",
+    "ProtocolError",
+    "RecursionError",
+    "ResponseParserError",
+    "ResponseStreamingError",
+    "UnicodeDecodeError",
 }
 # By status, or by the name that botocore and urllib3 give to a request that never reached the
 # service.
@@ -176,11 +177,10 @@ def build_invocation_error(
         model_message = str(model_message)
     error_class, hint = _classify(code, status, model_message or "")
     got = f"status {status}" if status else code or "no response"
-    message = f"endpoint {endpoint}: {what}, got {got}"
-    if model_message:
-        message += f": {model_message[:_MAXIMUM_PRINTED]}"
+    reported = f": {model_message[:_MAXIMUM_PRINTED]}" if model_message else ""
+    fix = f"; {hint}" if hint else ""
     return error_class(
-        f"{message}; {hint}" if hint else message,
+        f"endpoint {endpoint}: {what}, got {got}{reported}{fix}",
         status=status,
         model_message=model_message,
         request_id=request_id,

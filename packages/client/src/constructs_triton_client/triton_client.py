@@ -375,8 +375,6 @@ class TritonClient:
     def _resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
         options = self._with_component(given)
         target_model = options.get("TargetModel", self.target_model)
-        return (
-            options
-            if target_model is None
-            else {**options, "TargetModel": self.archive_of(target_model)}
-        )
+        if target_model is None:
+            return options
+        return {**options, "TargetModel": self.archive_of(target_model)}

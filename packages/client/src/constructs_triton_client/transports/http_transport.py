@@ -121,11 +121,10 @@ class HttpTransport:
             )
             try:
                 if response.status != 200:
+                    is_failure = response.status >= 500
                     raise build_invocation_error(
                         self.url,
-                        "the model failed"
-                        if response.status >= 500
-                        else "the request was rejected",
+                        "the model failed" if is_failure else "the request was rejected",
                         status=response.status,
                         model_message=read_model_message(response.read(MAXIMUM_PARSED_BYTES)),
                     )

@@ -349,11 +349,10 @@ def _from_response(endpoint: str, response: Mapping[str, Any]) -> InvocationErro
     status = response.get("OriginalStatusCode")
     message = response.get("OriginalMessage")
     is_original = type(status) is int and 100 <= status <= 999
+    is_failure = code in _MODEL_CODES and status != 400
     return build_invocation_error(
         endpoint,
-        "the model failed"
-        if code in _MODEL_CODES and status != 400
-        else "the request was rejected",
+        "the model failed" if is_failure else "the request was rejected",
         code=code,
         status=status if is_original else metadata.get("HTTPStatusCode"),
         model_message=read_model_message(str(message)) if message else error.get("Message"),

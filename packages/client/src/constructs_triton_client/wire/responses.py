@@ -17,6 +17,9 @@ from constructs_triton_core.spelling import quoted
 
 __all__ = ["Classification", "InferenceResult", "decode_response"]
 
+#: Methods of the result of tritonclient, which users may expect.
+_OF_TRITONCLIENT = frozenset({"as_numpy", "get_output", "get_response"})
+
 
 class Classification(NamedTuple):
     """One class of a classification.
@@ -74,12 +77,15 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
     if not TYPE_CHECKING:  # otherwise type checkers would accept every attribute
 
         def __getattr__(self, name: str) -> None:
-            message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if name in {"as_numpy", "get_output", "get_response"}:  # of tritonclient
-                message += (
-                    f'; write result["{next(iter(self.arrays), "OUTPUT")}"], which is an array'
-                )
-            raise AttributeError(message, name=name, obj=self)
+            fix = ""
+            if name in _OF_TRITONCLIENT:
+                output = next(iter(self.arrays), "OUTPUT")
+                fix = f'; write result["{output}"], which is an array'
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{fix}",
+                name=name,
+                obj=self,
+            )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.arrays)
@@ -112,11 +118,9 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
             ResponseDecodingError: an element is not ``value:index:label``.
         """
         array = self[name]
-        rows = (
-            array.reshape(prod(array.shape[:-1]), array.shape[-1])
-            if array.ndim
-            else array.reshape(1, 1)
-        )
+        # One row for each item of a batch; a single value is one row.
+        shape = (prod(array.shape[:-1]), array.shape[-1]) if array.ndim else (1, 1)
+        rows = array.reshape(shape)
         return [[_parse_classification(name, value) for value in row] for row in rows]
 
 
