@@ -19,12 +19,11 @@ def shows_options(kind: type[KindT]) -> type[KindT]:
     lines = [f"    {declared.name}: {declared.documentation()}" for declared in values.values()]
     kind.__doc__ = "\n".join([inspect.cleandoc(kind.__doc__ or ""), "", "Args:", *lines])
     own = inspect.signature(kind)
-    parameters = [
-        parameter.replace(annotation=values[parameter.name].annotation)
-        if parameter.name in values
-        else parameter
-        for parameter in own.parameters.values()
-    ]
+    parameters = []
+    for name, parameter in own.parameters.items():
+        is_declared = name in values
+        annotation = values[name].annotation if is_declared else parameter.annotation
+        parameters.append(parameter.replace(annotation=annotation))
     kind.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined] # read by inspect
     return kind
 

@@ -129,9 +129,14 @@ def _extras(arguments: argparse.Namespace, target: EnvironmentTarget) -> Sequenc
 
 
 def _index_options(arguments: argparse.Namespace) -> list[str]:
-    options = ["--default-index", arguments.default_index] if arguments.default_index else []
-    options += [word for url in arguments.index for word in ("--index", url)]
-    return options + [word for place in arguments.find_links for word in ("--find-links", place)]
+    options = []
+    if arguments.default_index:
+        options += ["--default-index", arguments.default_index]
+    for url in arguments.index:
+        options += ["--index", url]
+    for place in arguments.find_links:
+        options += ["--find-links", place]
+    return options
 
 
 def _as_json(built: BuiltEnvironment, output: Path) -> dict[str, object]:

@@ -72,11 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
         print_table(("fact", "value"), ((name, _shown(value)) for name, value in answer.items()))
         if findings:
             print_note(*format_findings(findings).split("\n"))
-    return (
-        EXIT_WRONG
-        if any(finding.severity is Severity.ERROR for finding in findings)
-        else EXIT_SUCCESS
-    )
+    has_errors = any(finding.severity is Severity.ERROR for finding in findings)
+    return EXIT_WRONG if has_errors else EXIT_SUCCESS
 
 
 def _image(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Finding]]:

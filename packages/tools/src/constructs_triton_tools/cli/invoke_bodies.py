@@ -92,11 +92,9 @@ def print_token(arguments: argparse.Namespace) -> None:
     )
     token = transport.bearer_token(seconds)
     expires = datetime.now(UTC) + arguments.valid_for
-    path = (
-        f"inference-components/{arguments.inference_component}/"
-        if arguments.inference_component
-        else ""
-    )
+    path = ""
+    if arguments.inference_component:
+        path = f"inference-components/{arguments.inference_component}/"
     address = transport.client("sagemaker-runtime").meta.endpoint_url
     url = f"{address}/endpoints/{arguments.endpoint}/{path}openai/v1"
     if arguments.json:

@@ -254,15 +254,14 @@ def _print_ready(
     regions: set[str] = set()
     for endpoint in endpoints:
         print_lines("", f"{endpoint.spec.name}  {invocation_url(url, endpoint)}")
-        targets = [
-            line for name in endpoint.variants for line in _variant_lines(url, name, endpoint)
-        ]
-        components = [_component_line(component) for component in endpoint.components.values()]
-        is_first = (
-            endpoint.spec.region not in regions
-        )  # the calls of the others have the same client
+        for name in endpoint.variants:
+            print_lines(*_variant_lines(url, name, endpoint))
+        print_lines(*(_component_line(component) for component in endpoint.components.values()))
+
+        # The calls of further endpoints in a Region have the same client.
+        is_first = endpoint.spec.region not in regions
         example = call_example(url, endpoint, bucket_folder, has_client=is_first)
-        print_lines(*targets, *components, *example.split("\n"))
+        print_lines(*example.split("\n"))
         regions.add(endpoint.spec.region)
     if page is not None:
         print_lines(f"look at it: {url}{page}", "")
@@ -277,11 +276,9 @@ def _variant_lines(url: str, name: str, endpoint: RunningEndpoint) -> list[str]:
     models = _models_of(variant.multi_model, index_url(url, endpoint))
     if container.fetch_archive is not None:
         archives = f"the archives below {container.model_data_url}, downloaded on the first call"
-        return (
-            [f"  variant {name}: {models}", f"  {archives}"]
-            if models
-            else [f"  variant {name}: {archives}"]
-        )
+        if not models:
+            return [f"  variant {name}: {archives}"]
+        return [f"  variant {name}: {models}", f"  {archives}"]
     return [
         f"  variant {name}: {models or 'no archives yet'}",
         f"  archives that you copy into {variant.multi_model.folder} can be called immediately",
@@ -300,11 +297,10 @@ def _models_of(container: MultiModelContainer, url: str) -> str:
             f"{some_of(named.target_models, named.listing)}"
         )
     archives = container.archive_names()
-    return (
-        f"{_counted(len(archives), 'archive')}: {some_of(archives, list_command(container.folder))}"
-        if archives
-        else ""
-    )
+    if not archives:
+        return ""
+    shown = some_of(archives, list_command(container.folder))
+    return f"{_counted(len(archives), 'archive')}: {shown}"
 
 
 def _counted(count: int, word: str) -> str:

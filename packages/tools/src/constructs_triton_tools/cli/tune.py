@@ -202,14 +202,15 @@ def _print(result: TuneResult, *, as_json: bool) -> None:
     if result.is_interrupted:
         print_note("interrupted: the same command continues with the results so far")
     patterns = ("**/config.pbtxt", "report.md", "report.svg", "benchmark.csv")
-    files = [
-        str(path.relative_to(result.folder))
-        for pattern in patterns
-        for path in sorted(result.folder.glob(pattern))
-    ]
+    files: list[str] = []
+    for pattern in patterns:
+        found = sorted(result.folder.glob(pattern))
+        files += (str(path.relative_to(result.folder)) for path in found)
     print_note(f"wrote {', '.join(files)} to {result.folder}")
-    if found := [file for file in files if file.endswith("config.pbtxt")]:
-        print_note(f"next: copy {', '.join(found)} from {result.folder} into the model repository")
+
+    changed = ", ".join(file for file in files if file.endswith("config.pbtxt"))
+    if changed:
+        print_note(f"next: copy {changed} from {result.folder} into the model repository")
 
 
 class TuneProgress(TuneListener):

@@ -94,7 +94,9 @@ class _Report:
 
 
 def _report(arguments: argparse.Namespace, stacks: Sequence[SynthesizedStack]) -> _Report:
-    fleets = [fleet for stack in stacks for fleet in fleets_of(stack)]
+    fleets: list[VariantFleet] = []
+    for stack in stacks:
+        fleets += fleets_of(stack)
     if not fleets:
         names = quoted(stack.name for stack in stacks)
         raise InvalidValueError(

@@ -209,11 +209,9 @@ def _most(request: JobRequest, price: Decimal) -> Decimal:
 def _result(
     request: JobRequest, compiled: CompiledPlan, folder: Path, price: Decimal | None
 ) -> dict[str, Any]:
-    cost = (
-        None
-        if price is None or compiled.seconds is None
-        else price * Decimal(compiled.seconds) / 3600
-    )
+    cost = None
+    if price is not None and compiled.seconds is not None:
+        cost = price * Decimal(compiled.seconds) / 3600
     return {
         "folder": str(folder),
         "origin": compiled.origin,

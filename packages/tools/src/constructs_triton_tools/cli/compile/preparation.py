@@ -153,11 +153,8 @@ def _image(arguments: argparse.Namespace, region: str) -> tuple[BuildImage, str 
 
 
 def _shown_image(image: BuildImage, release: str | None) -> str:
-    return (
-        f"image {release}"
-        if release and image.identity.startswith("aws-")
-        else f"image {image.uri}"
-    )
+    is_known = release and image.identity.startswith("aws-")
+    return f"image {release}" if is_known else f"image {image.uri}"
 
 
 def _compatibility(

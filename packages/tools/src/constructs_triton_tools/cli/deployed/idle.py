@@ -96,7 +96,9 @@ def run(arguments: argparse.Namespace) -> int:
         report = find_idle(session, now=datetime.now(UTC), period=period, below=arguments.below)
     not_read = list(report.not_read)
     if prices is None:
-        types = {name for variant in report.variants for name in variant.instances}
+        types: set[str] = set()
+        for variant in report.variants:
+            types.update(variant.instances)
         prices = fetch_known_prices(session, sorted(types), not_read)
     calls = "no calls" if arguments.below == 1 else f"fewer than {arguments.below} calls"
     found = _Found(
@@ -184,12 +186,10 @@ def _stop(variant: BilledVariant, region: str) -> str:
     """
     if variant.stack:
         thing = "the endpoint" if variant.is_only else f"variant {variant.name}"
-        only = (
-            f"; `npx cdk destroy {variant.stack}` deletes the whole stack"
-            if variant.is_only
-            else ""
-        )
-        return f"remove {thing} from the app of stack {variant.stack}, and deploy it{only}"
+        steps = f"remove {thing} from the app of stack {variant.stack}, and deploy it"
+        if not variant.is_only:
+            return steps
+        return f"{steps}; `npx cdk destroy {variant.stack}` deletes the whole stack"
     if not variant.is_only:
         return f"remove variant {variant.name} from the configuration of {variant.endpoint}"
     return f"constructs-triton stop {variant.endpoint} --region {region}"

@@ -110,9 +110,8 @@ def _serve(session: boto3.Session, names: Sequence[str], arguments: argparse.Nam
 
 
 def _is_changing(state: EndpointState) -> bool:
-    return any(
-        each in _CHANGING for each in (state.status, *(part.status for part in state.components))
-    )
+    statuses = [state.status, *(component.status for component in state.components)]
+    return any(status in _CHANGING for status in statuses)
 
 
 def _is_in_service(state: EndpointState) -> bool:

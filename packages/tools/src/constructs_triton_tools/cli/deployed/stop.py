@@ -122,7 +122,7 @@ def _plan(saved: SavedEndpoint) -> Iterator[str]:
         f"deletes scheduled action {action['ScheduledActionName']}"
         for action in saved.scheduled_actions
     )
-    for alarm in sorted({name for names in saved.step_policy_alarms.values() for name in names}):
+    for alarm in sorted(set().union(*saved.step_policy_alarms.values())):
         yield (
             f"alarm {alarm} calls a step scaling policy, which may have another ARN after the start"
         )

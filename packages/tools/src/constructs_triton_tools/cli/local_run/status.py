@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, whole_number
@@ -41,13 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the figures of each model of each endpoint."""
     found = _counted(arguments.endpoint_url or _DEFAULT_URL, arguments.seconds)
     if arguments.json:
-        entries = {
-            endpoint: {
-                name: [model.to_dict() for model in models] for name, models in servers.items()
-            }
-            for endpoint, servers in found.items()
-        }
-        print_json(entries)
+        print_json({endpoint: _as_json(servers) for endpoint, servers in found.items()})
         return 0
     for endpoint, servers in found.items():
         for name, models in servers.items():
@@ -64,14 +60,16 @@ def _counted(url: str, seconds: int | None) -> Statistics:
     return read_statistics(url, since=found)
 
 
+def _as_json(servers: Mapping[str, Sequence[ModelStatistics]]) -> dict[str, Any]:
+    return {name: [model.to_dict() for model in models] for name, models in servers.items()}
+
+
 def _rows(models: Sequence[ModelStatistics]) -> Iterator[tuple[str, ...]]:
     models = [model for model in models if model.name != PUBLISHER]
-    several = {
-        model.name for model in models if sum(other.name == model.name for other in models) > 1
-    }
+    counts = Counter(model.name for model in models)
     for model in models:
         yield (
-            f"{model.name} version {model.version}" if model.name in several else model.name,
+            f"{model.name} version {model.version}" if counts[model.name] > 1 else model.name,
             str(model.success.count),
             str(model.failure.count),
             f"{model.queue.mean_ms:.2f}",

@@ -180,13 +180,12 @@ def _scaling_of_options(arguments: argparse.Namespace) -> Scaling:
             "set --min-capacity and --max-capacity, or --template"
         )
     target = arguments.target
-    tracking = (
-        ()
-        if target is None
-        else (TargetTracking(target=target, **chosen_fields(arguments, TargetTracking)),)
-    )
+    policies = []
+    if target is not None:
+        fields = chosen_fields(arguments, TargetTracking)
+        policies.append(TargetTracking(target=target, **fields))
     schedules = tuple(map(_schedule, arguments.schedule))
-    return Scaling(policies=tracking, schedules=schedules, **chosen(arguments, _Bounds))
+    return Scaling(policies=tuple(policies), schedules=schedules, **chosen(arguments, _Bounds))
 
 
 def _schedule(text: str) -> Any:
@@ -209,10 +208,12 @@ def _schedule(text: str) -> Any:
 def _print(result: Simulation) -> None:
     width = get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
     print_lines(*draw_simulation(result, width), f"        {LEGEND}", "")
-    print_lines(*(part for line in _totals(result) for part in wrap(line, width)))
+    for line in _totals(result):
+        print_lines(*wrap(line, width))
     if result.cost:
         print_note("Costs are in the currency of --price-per-hour.")
-    print_lines(*([(part, "1")] for sentence in result.advice for part in wrap(sentence, width)))
+    for sentence in result.advice:
+        print_lines(*([(part, "1")] for part in wrap(sentence, width)))
 
 
 def _totals(result: Simulation) -> list[str]:
