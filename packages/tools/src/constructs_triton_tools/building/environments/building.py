@@ -78,9 +78,15 @@ def update_lock(
     ``update``.
     """
     old = read_lock_file(path)
-    chosen = tuple(options) if options is not None else (old.options if old is not None else ())
+    kept = () if old is None else old.options
+    chosen = kept if options is None else tuple(options)
     if old is not None and not update and old.is_for(requirements, target, chosen):
         return old, False
+
+    if update:
+        preferred = ""
+    elif old is not None:
+        preferred = old.pins
     lines = _lines(requirements, target)
     pins = resolve(
         lines,
@@ -89,7 +95,7 @@ def update_lock(
         options=chosen,
         folder=requirements.folder,
         place=str(requirements.path),
-        preferred="" if update else (old.pins if old is not None else preferred),
+        preferred=preferred,
     )
     lock = EnvironmentLock(
         python=target.python,

@@ -62,10 +62,11 @@ class _Uv:
     @property
     def options(self) -> list[str]:
         target = self.target
-        return [
-            *("--python", sys.executable, "--python-version", target.python),
-            *("--python-platform", target.platform, "--only-binary", ":all:"),
-        ]
+        words = ["--python", sys.executable]
+        words += ["--python-version", target.python]
+        words += ["--python-platform", target.platform]
+        words += ["--only-binary", ":all:"]
+        return words
 
 
 @cache
@@ -97,7 +98,9 @@ def _find_uv() -> str:
 
 def export_uv_lock(requirements: Requirements, target: EnvironmentTarget) -> tuple[str, ...]:
     """Return the requirements in uv's own lock file, without the project itself."""
-    extras = [word for name in requirements.extras for word in ("--extra", name)]
+    extras: list[str] = []
+    for name in requirements.extras:
+        extras += ["--extra", name]
     options = [
         "--frozen",
         "--no-emit-project",
@@ -168,8 +171,11 @@ def _index_options(lines: Sequence[str]) -> list[str]:
     On the command line their paths start at the folder of the requirements. In a file they would
     start at the folder of the file, which is a temporary one.
     """
-    words = (re.split(r"[\s=]", line, maxsplit=1) for line in lines if _INDEX_LINE.match(line))
-    return [os.path.expandvars(word) for each in words for word in each]
+    words: list[str] = []
+    for line in lines:
+        if _INDEX_LINE.match(line):
+            words += re.split(r"[\s=]", line, maxsplit=1)
+    return [os.path.expandvars(word) for word in words]
 
 
 def install(
@@ -224,10 +230,8 @@ def _explain(output: str, target: EnvironmentTarget, place: str) -> str:
             "env build` with --update if you trust it"
         )
     if "numpy<2" in output.replace(" ", ""):
-        hint = (
-            "its server cannot use NumPy 2: use older versions of these packages"
-            if target.must_keep_numpy
-            else 'the image has NumPy 1: add "numpy>=2" to the requirements to use another one'
-        )
+        hint = 'the image has NumPy 1: add "numpy>=2" to the requirements to use another one'
+        if target.must_keep_numpy:
+            hint = "its server cannot use NumPy 2: use older versions of these packages"
         return f"{start} ({reason}); {hint}"
     return f"{start} ({reason}); change the requirements, or set --index or --find-links"

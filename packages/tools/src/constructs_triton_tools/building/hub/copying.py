@@ -107,11 +107,9 @@ def _check_folder(folder: Path) -> None:
     present = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     if present:
         links = [name for name in present if (folder / name).is_symlink()]
-        what = (
-            f"links into a cache, such as {links[0]}, which are not packed"
-            if links
-            else f"files, such as {present[0]}"
-        )
+        what = f"files, such as {present[0]}"
+        if links:
+            what = f"links into a cache, such as {links[0]}, which are not packed"
         raise InvalidValueError(
             f"{folder}: must be empty, so that it has only the files of one commit, got {what}; "
             "move them away, or give another folder"

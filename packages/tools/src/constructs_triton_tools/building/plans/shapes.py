@@ -65,13 +65,12 @@ def _range(name: str, text: str) -> Range:
         int(number) if number.isdecimal() and number.isascii() else 0
         for number in text.strip().split("..")
     ]
-    given = (
-        Range(*sizes)
-        if len(sizes) == 3
-        else Range(*sizes * 3)
-        if len(sizes) == 1
-        else Range(0, 0, 0)
-    )
+    if len(sizes) == 1:
+        given = Range(*sizes * 3)
+    elif len(sizes) == 3:
+        given = Range(*sizes)
+    else:
+        given = Range(0, 0, 0)
     if not 1 <= given.least <= given.usual <= given.most <= _LARGEST:
         raise InvalidValueError(
             f"--input {name}: each dim must be a size of at least 1, or three sizes that do not "
@@ -197,10 +196,10 @@ def _shown(shape: Sequence[int]) -> str:
 def shape_arguments(ranges: Sequence[InputRange]) -> Iterator[str]:
     """Yield the arguments of ``trtexec``; none for a static model."""
     for option, field in (("minShapes", "least"), ("optShapes", "usual"), ("maxShapes", "most")):
-        shapes = [
-            f"{_quoted(each.name)}:{'x'.join(str(getattr(dim, field)) for dim in each.dims)}"
-            for each in ranges
-        ]
+        shapes = []
+        for tensor in ranges:
+            sizes = "x".join(str(getattr(dim, field)) for dim in tensor.dims)
+            shapes.append(f"{_quoted(tensor.name)}:{sizes}")
         if shapes:
             yield f"--{option}={','.join(shapes)}"
 
