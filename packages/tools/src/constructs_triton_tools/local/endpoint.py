@@ -200,11 +200,10 @@ class LocalEndpoint:
         """The names of the inference components of all endpoints,
         for ``InferenceComponentName``.
         """
-        return tuple(
-            name
-            for endpoint in self._ready["endpoints"]
-            for name in endpoint["inference_components"]
-        )
+        names: list[str] = []
+        for endpoint in self._ready["endpoints"]:
+            names += endpoint["inference_components"]
+        return tuple(names)
 
     @property
     def description(self) -> dict[str, Any]:
@@ -242,13 +241,14 @@ def read_statistics(url: str, *, since: Statistics | None = None) -> Statistics:
     as ``LocalEndpoint.statistics``.
     """
     earlier = since or {}
-    return {
-        endpoint: {
-            name: statistics_since(_statistics(each), earlier.get(endpoint, {}).get(name, ()))
-            for name, each in servers.items()
+    found: dict[str, dict[str, tuple[ModelStatistics, ...]]] = {}
+    for endpoint, servers in ask_gateway(url, "/statistics").items():
+        before = earlier.get(endpoint, {})
+        found[endpoint] = {
+            name: statistics_since(_statistics(answer), before.get(name, ()))
+            for name, answer in servers.items()
         }
-        for endpoint, servers in ask_gateway(url, "/statistics").items()
-    }
+    return found
 
 
 def _statistics(answer: Mapping[str, Any]) -> tuple[ModelStatistics, ...]:

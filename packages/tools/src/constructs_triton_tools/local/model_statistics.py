@@ -185,15 +185,12 @@ def decode_statistics(answers: Iterable[bytes]) -> tuple[ModelStatistics, ...]:
     The answer for a model that was unloaded in between is an error.
     """
     with _answers():
-        decoded = [parse_bounded_json(answer) for answer in answers]
-        return parse_statistics(
-            [
-                model
-                for answer in decoded
-                if "error" not in answer
-                for model in answer["model_stats"]
-            ]
-        )
+        models: list[Any] = []
+        for answer in answers:
+            decoded = parse_bounded_json(answer)
+            if "error" not in decoded:
+                models += decoded["model_stats"]
+        return parse_statistics(models)
 
 
 def parse_statistics(models: Iterable[Mapping[str, Any]]) -> tuple[ModelStatistics, ...]:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -305,10 +306,10 @@ async def _stop_all(servers: Sequence[RunningContainer]) -> None:
 async def _wait_until_idle(endpoints: Sequence[RunningEndpoint], timeout_seconds: float) -> None:
     """Wait for requests in progress, as long as a container may take to answer."""
     deadline = asyncio.get_running_loop().time() + timeout_seconds
-    running = [server for endpoint in endpoints for server in endpoint.all_servers()]
-    while asyncio.get_running_loop().time() < deadline and not all(
-        server.is_idle for server in running
-    ):
+    servers = list(chain.from_iterable(endpoint.all_servers() for endpoint in endpoints))
+    while asyncio.get_running_loop().time() < deadline:
+        if all(server.is_idle for server in servers):
+            return
         await asyncio.sleep(_IDLE_INTERVAL_SECONDS)
 
 

@@ -52,17 +52,13 @@ def run_arguments(
     target = "/opt/ml/models" if container.is_multi_model else "/opt/ml/model"
     published = ("--publish", f"127.0.0.1::{CONTAINER_PORT}")
     network = ("--network", "none") if container.is_isolated else published
-    return [
-        *("run", "--detach", "--pull", "never", "--name", name, "--label", LABEL),
-        *network,
-        *("--mount", f"type=bind,source={models},target={target},readonly"),
-        # On systems with SELinux a container cannot read folders of the host otherwise.
-        *("--security-opt", "label=disable"),
-        *("--shm-size", str(shm_bytes)),
-        *gpus,
-        *_environment_arguments(container),
-        *(image, "serve"),
-    ]
+    words = ["run", "--detach", "--pull", "never", "--name", name, "--label", LABEL, *network]
+    words += ["--mount", f"type=bind,source={models},target={target},readonly"]
+    # On systems with SELinux a container cannot read folders of the host otherwise.
+    words += ["--security-opt", "label=disable"]
+    words += ["--shm-size", str(shm_bytes), *gpus]
+    words += _environment_arguments(container)
+    return [*words, image, "serve"]
 
 
 def secret_environment(container: ContainerSpec) -> dict[str, str]:
@@ -130,7 +126,9 @@ def image_of(endpoint: EndpointSpec, variant: VariantSpec, images: Mapping[str, 
 
 def refuse_unused(images: Mapping[str, str], specs: Sequence[EndpointSpec]) -> None:
     """Check that each name of ``images`` is an endpoint, a variant or an image of the run."""
-    known = {name: None for pair in variants_of(specs) for name in _names(*pair) if name}
+    known: dict[str, None] = {}
+    for spec, variant in variants_of(specs):
+        known |= dict.fromkeys(name for name in _names(spec, variant) if name)
     for name in images:
         if name not in known:
             raise InvalidValueError(
@@ -142,14 +140,12 @@ def refuse_unused(images: Mapping[str, str], specs: Sequence[EndpointSpec]) -> N
 def missing_image(label: str, endpoint: str, image: str, engine: str) -> LocalEndpointError:
     """Return the error for an image that is not on this machine, with the commands that pull it."""
     found = _ECR.fullmatch(image)
-    login = (
-        ""
-        if found is None
-        else (
+    login = ""
+    if found is not None:
+        login = (
             f"\n  aws ecr get-login-password --region {found['region']} | {engine} login "
             f"--username AWS --password-stdin {found['registry']}"
         )
-    )
     return LocalEndpointError(
         f"{label}: the image {image} is not on this machine; pull it, or run another image with "
         f"--image {endpoint}=OTHER{login}\n  {engine} pull {image}"

@@ -128,11 +128,8 @@ class AsyncInvocations:
                 self._slots.release()
             await self._write(locations["OutputLocation"], answer)
         except (RuntimeApiError, TimeoutError) as error:
-            reason = (
-                "the request expired in the queue"
-                if isinstance(error, TimeoutError)
-                else str(error)
-            )
+            is_late = isinstance(error, TimeoutError)
+            reason = "the request expired in the queue" if is_late else str(error)
             if "FailureLocation" in locations:
                 with suppress(RuntimeApiError):  # reported already
                     await self._write(locations["FailureLocation"], reason.encode())

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import aiohttp
 from aiohttp import web
@@ -159,12 +159,11 @@ class _Gateway:
 
         For scripts that wait; SageMaker has no such path.
         """
-        are_ready = (
-            served.server.is_ready
-            for endpoint in self._endpoints.values()
-            for served in (*endpoint.variants.values(), *endpoint.components.values())
-        )
-        return web.Response(status=200 if all(are_ready) else 503)
+        for endpoint in self._endpoints.values():
+            for served in (*endpoint.variants.values(), *endpoint.components.values()):
+                if not served.server.is_ready:
+                    return web.Response(status=503)
+        return web.Response(status=200)
 
     async def statistics(self, _: web.Request) -> web.Response:
         """Answer with the statistics of each server's models. SageMaker has no such path."""
@@ -176,14 +175,12 @@ class _Gateway:
 
         SageMaker has no such path.
         """
-        return web.json_response(
-            {
-                name: {
-                    server.spec.name: server.server.stand_ins for server in endpoint.all_servers()
-                }
-                for name, endpoint in self._endpoints.items()
+        found: dict[str, dict[str, Any]] = {}
+        for name, endpoint in self._endpoints.items():
+            found[name] = {
+                running.spec.name: running.server.stand_ins for running in endpoint.all_servers()
             }
-        )
+        return web.json_response(found)
 
     async def index(self, request: web.Request) -> web.Response:
         """Answer with the names of the models of an endpoint. SageMaker has no such path.

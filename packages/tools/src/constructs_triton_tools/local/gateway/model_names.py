@@ -31,9 +31,9 @@ def read_index(container: ContainerSpec) -> ModelIndex | None:
         return None if path is None else ModelIndex.from_json(path.read_bytes(), uri)
     if not container.indexed:
         return None
-    merged = {
-        name: archive for index in container.indexed.values() for name, archive in index.items()
-    }
+    merged: dict[str, str] = {}
+    for index in container.indexed.values():
+        merged |= index
     return ModelIndex(merged, uri)
 
 

@@ -215,15 +215,11 @@ class MultiModelContainer:
 
     def archive_names(self) -> list[str]:
         """Return the names of the archives on this machine, in alphabetical order."""
-        places = {self.folder: "*.tar.gz", self.prefix: "*"}
-        return sorted(
-            {
-                str(path.relative_to(place))
-                for place, pattern in places.items()
-                for path in place.rglob(pattern)
-                if path.is_file()
-            }
-        )
+        names: set[str] = set()
+        for place, pattern in ((self.folder, "*.tar.gz"), (self.prefix, "*")):
+            files = (path for path in place.rglob(pattern) if path.is_file())
+            names.update(str(path.relative_to(place)) for path in files)
+        return sorted(names)
 
     def _fetch(self, target_model: str) -> None:
         """Download an archive of a deployed endpoint, if there is one."""

@@ -112,7 +112,9 @@ class Figures:
         ``failed`` is the message of its last failure, unless a call succeeded since.
         """
         found = self._targets.get((endpoint, target), _Target())
-        latencies = [latency for second in found.recent.values() for latency in second.latencies]
+        latencies: list[float] = []
+        for second in found.recent.values():
+            latencies += second.latencies
         return {
             **_sums([found]),
             "calls_per_second": _rate(found.recent, self._clock()),
@@ -152,12 +154,15 @@ def _sums(targets: Sequence[_Target]) -> dict[str, int]:
 
     ``errors`` are also those of wrong requests.
     """
-    recent = [second for target in targets for second in target.recent.values()]
-    return {
-        f"{prefix}{name}": sum(getattr(second, name) for second in found)
-        for prefix, found in (("", targets), ("recent_", recent))
-        for name in ("calls", "errors", "failures")
-    }
+    recent: list[_Second] = []
+    for target in targets:
+        recent += target.recent.values()
+
+    sums = {}
+    for name in ("calls", "errors", "failures"):
+        sums[name] = sum(getattr(target, name) for target in targets)
+        sums[f"recent_{name}"] = sum(getattr(second, name) for second in recent)
+    return sums
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:

@@ -13,7 +13,7 @@ from constructs_triton_tools.local.sources.inference_type import (
     used_inference_type,
 )
 from triton_model_check.checks.loaded_config import complete
-from triton_model_check.model.ensemble_graph import EnsembleGraph
+from triton_model_check.model.ensemble_graph import EnsembleGraph, Step
 from triton_model_check.model.folder import ModelFolder
 from triton_model_check.model.python_calls import find_calls
 from triton_model_check.model_config.schema import data_type_name
@@ -93,11 +93,9 @@ def _tensor(tensor: Any) -> dict[str, object]:
 def _format(tensor: Any) -> str:
     """Return the layout that the configuration declares; outputs have none."""
     field = tensor.DESCRIPTOR.fields_by_name.get("format")
-    return (
-        "FORMAT_NONE"
-        if field is None
-        else str(field.enum_type.values_by_number[tensor.format].name)
-    )
+    if field is None:
+        return "FORMAT_NONE"
+    return str(field.enum_type.values_by_number[tensor.format].name)
 
 
 def _labels(folder: ModelFolder, output: Any) -> list[str]:
@@ -140,19 +138,18 @@ def _layers(graph: EnsembleGraph) -> Sequence[int]:
     that write its inputs.
     """
     layers = [0] * len(graph.steps)
-    for _ in graph.steps:  # each pass settles at least one further layer
+    # Each pass settles at least one further layer.
+    for _ in graph.steps:
         before = list(layers)
         for step in graph.steps:
-            sources = [
-                producer
-                for name in step.input_map.values()
-                for producer in graph.producers.get(name, ())
-            ]
+            sources: list[Step] = []
+            for name in step.input_map.values():
+                sources += graph.producers.get(name, ())
             others = [layers[source.index] for source in sources if source.index != step.index]
             layers[step.index] = max(others, default=-1) + 1
-        if layers == before or max(layers) > len(
-            layers
-        ):  # the second: a cycle, which the server refuses
+        # In a cycle, which the server refuses, the layers would grow without end.
+        has_cycle = max(layers) > len(layers)
+        if layers == before or has_cycle:
             break
     return layers
 

@@ -45,11 +45,9 @@ def estimate_of(running: LocalVariant, gpu_count: int) -> RunEstimate | None:
         image_version=version,
         shm_default_byte_size=_region_bytes(running.server.container.environment),
     )
-    estimates = [
-        estimate
-        for folder in _folders(running)
-        for estimate in _estimates(folder, running.server.container.source, target)
-    ]
+    estimates: list[MemoryEstimate] = []
+    for folder in _folders(running):
+        estimates += _estimates(folder, running.server.container.source, target)
     return _sum(estimates, gpu_count) if estimates else None
 
 
@@ -98,9 +96,10 @@ def _estimates(folder: Path, source: Path | None, target: Target) -> Sequence[Me
 def _sum(estimates: Sequence[MemoryEstimate], gpu_count: int) -> RunEstimate:
     """Add what the models take, and the server once."""
     sizes = dict.fromkeys([*map(gpu_place, range(gpu_count)), HOST], 0)
+    reasons: dict[str, None] = {}
     for number, estimate in enumerate(estimates):
         for part in estimate.parts:
             if part.model or number == 0:
                 sizes[part.place] = sizes.get(part.place, 0) + part.size
-    reasons = dict.fromkeys(reason for each in estimates for reason in each.not_counted)
+        reasons |= dict.fromkeys(estimate.not_counted)
     return RunEstimate(sizes, tuple(reasons))

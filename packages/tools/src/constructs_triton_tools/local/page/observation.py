@@ -89,9 +89,9 @@ class Observer:
     async def _read(self) -> dict[str, object]:
         self.figures.update()
         endpoints = list(self._endpoints.values())
-        running = {
-            server.server.directory for endpoint in endpoints for server in endpoint.all_servers()
-        }
+        running: set[Path] = set()
+        for endpoint in endpoints:
+            running.update(served.server.directory for served in endpoint.all_servers())
         self._servers = {
             folder: known for folder, known in self._servers.items() if folder in running
         }
@@ -175,11 +175,10 @@ class Observer:
         """Yield the new lines of each log, by the label of its server,
         and of the run's messages.
         """
-        labels = {
-            server.server.directory: server.server.label
-            for endpoint in self._endpoints.values()
-            for server in endpoint.all_servers()
-        }
+        labels: dict[Path, str] = {}
+        for endpoint in self._endpoints.values():
+            for served in endpoint.all_servers():
+                labels[served.server.directory] = served.server.label
         for folder, known in self._servers.items():
             label = labels.get(folder, "")
             yield label, known.log.after(numbers.get(label, 0))

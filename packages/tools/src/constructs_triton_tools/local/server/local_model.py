@@ -113,11 +113,9 @@ def models_to_load(repository: Path, default_model: str) -> list[ModelFolder]:
     """
     found = ModelRepository.from_directory(repository)
     if default_model:
-        return (
-            [found.models[name] for name in found.closure(default_model)]
-            if default_model in found.models
-            else []
-        )
+        if default_model not in found.models:
+            return []
+        return [found.models[name] for name in found.closure(default_model)]
     root = [] if found.root_model is None else [found.root_model]
     return [*root, *found.models.values()]
 
@@ -153,15 +151,16 @@ def require_backends(
 def _missing(
     model: str, backend: str, installed: frozenset[str], stand_ins: StandIns | None
 ) -> str:
-    has = ", ".join(sorted(installed))
+    has_also = ""
     alternative = "remove --no-stand-ins, write the model for the Python backend"
     if stand_ins is not None:
-        has += f" and stand-ins for {', '.join(stand_ins.backends())}"
+        has_also = f" and stand-ins for {', '.join(stand_ins.backends())}"
         alternative = (
             f"run an ONNX file or a Python model in its place with --stand-in {model}=PATH"
         )
     return (
-        f"{model}: needs the backend {backend!r}, but this Triton server has only {has}; "
+        f"{model}: needs the backend {backend!r}, but this Triton server has only "
+        f"{', '.join(sorted(installed))}{has_also}; "
         f"{alternative}, set --tritonserver to a server that has it (NVIDIA's Triton image has "
         "/opt/tritonserver/bin/tritonserver), "
         "or run an endpoint without this model with --endpoint NAME"

@@ -72,7 +72,8 @@ def _listed(query: Sequence[str]) -> list[list[str]]:
         return []
     if listing.returncode:
         return []
-    return [[cell.strip() for cell in line.split(",")] for line in listing.stdout.splitlines()]
+    rows = (line.split(",") for line in listing.stdout.splitlines())
+    return [list(map(str.strip, row)) for row in rows]
 
 
 def region_bytes(prefix: str) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -54,11 +55,11 @@ def read_endpoints(
     try:
         stacks = list(Assembly(Path(directory)).all_stacks())
         chosen = _keep_named(stacks, stack, directory)
-        specs = [
-            _Specs(each, stacks).endpoint(declared)
-            for each in chosen
-            for declared in declared_endpoints(each, endpoint, is_complete=True)
-        ]
+        specs: list[EndpointSpec] = []
+        for found in chosen:
+            reader = _Specs(found, stacks)
+            for declared in declared_endpoints(found, endpoint, is_complete=True):
+                specs.append(reader.endpoint(declared))
     except TemplateError as error:
         raise LocalEndpointError(str(error)) from error
     if not specs:
@@ -74,7 +75,8 @@ def _no_endpoint(directory: Path, stacks: Sequence[SynthesizedStack], endpoint: 
             f"{directory}: no stack contains an AWS::SageMaker::Endpoint, got stacks {names}; "
             "add an endpoint to the app and run `npx cdk synth`"
         )
-    known = ", ".join(name for stack in stacks for name in endpoint_names(stack).values()) or "none"
+    endpoints = chain.from_iterable(endpoint_names(stack).values() for stack in stacks)
+    known = ", ".join(endpoints) or "none"
     return f"{directory}: no such endpoint, got {endpoint!r}; set --endpoint to one of {known}"
 
 
@@ -250,11 +252,12 @@ class _Specs:
 
     def _archives_of(self, manifests: Mapping[str, Manifest]) -> dict[str, Path]:
         """Return the archives of manifests, by target model."""
-        return {
-            archive.target_model: self._asset(archive.source_key, archive.target_model)
-            for manifest in manifests.values()
-            for archive in manifest.archives
-        }
+        archives: dict[str, Path] = {}
+        for manifest in manifests.values():
+            for archive in manifest.archives:
+                path = self._asset(archive.source_key, archive.target_model)
+                archives[archive.target_model] = path
+        return archives
 
     def _files_below(self, url: str, model: str) -> dict[str, FileContent]:
         """Return the files that the deployment would place below the prefix, by their paths."""

@@ -52,13 +52,12 @@ def read_deployed_endpoints(
             f"{endpoint_url}, the credentials and the Region"
         ) from error
     if not specs:
-        wanted = (
-            "no endpoint is deployed"
-            if endpoint is None
-            else f"no endpoint has the name {endpoint!r}"
-        )
+        wanted = "no endpoint is deployed"
+        if endpoint is not None:
+            wanted = f"no endpoint has the name {endpoint!r}"
+        place = f" in the stack {stack!r}" if stack else ""
         raise LocalEndpointError(
-            f"--aws-endpoint-url: {wanted}{f' in the stack {stack!r}' if stack else ''} at "
+            f"--aws-endpoint-url: {wanted}{place} at "
             f"{endpoint_url}; deploy it, or change --endpoint or --stack"
         )
     return specs

@@ -33,13 +33,14 @@ def with_secrets(variables: Mapping[str, str], where: str) -> tuple[dict[str, st
     Raises:
         LocalEndpointError: a value is not set, and there is no terminal.
     """
-    secrets = frozenset(
-        name
-        for name, value in variables.items()
-        if any(reference in str(value) for reference in _REFERENCES)
-    )
+    secrets = frozenset(name for name, value in variables.items() if _is_secret(str(value)))
     given = {name: _given(name, where) for name in variables if name in secrets}
     return {**variables, **given}, secrets
+
+
+def _is_secret(value: str) -> bool:
+    """Return whether a value refers to a secret, which CloudFormation puts in its place."""
+    return any(reference in value for reference in _REFERENCES)
 
 
 def _given(name: str, where: str) -> str:

@@ -178,11 +178,9 @@ def _names_below(path: Path) -> Mapping[str, str]:
     none without an index.
     """
     index = path / INDEX_FILE
-    return (
-        ModelIndex.from_json(index.read_bytes(), str(index)).target_models
-        if index.is_file()
-        else {}
-    )
+    if not index.is_file():
+        return {}
+    return ModelIndex.from_json(index.read_bytes(), str(index)).target_models
 
 
 def _pack_each(repository: ModelRepository, scratch: Path) -> dict[str, Path]:

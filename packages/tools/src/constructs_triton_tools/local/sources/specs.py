@@ -179,11 +179,11 @@ def variants_of(specs: Sequence[EndpointSpec]) -> list[tuple[EndpointSpec, Varia
     """Return everything that has a server of its own, with its endpoint: variants,
     shadows, components.
     """
-    return [
-        (spec, variant)
-        for spec in specs
-        for variant in (*spec.variants, *spec.shadow_variants, *spec.components)
-    ]
+    pairs: list[tuple[EndpointSpec, VariantSpec]] = []
+    for spec in specs:
+        served = (*spec.variants, *spec.shadow_variants, *spec.components)
+        pairs += ((spec, variant) for variant in served)
+    return pairs
 
 
 def label_of(spec: EndpointSpec, variant: VariantSpec) -> str:

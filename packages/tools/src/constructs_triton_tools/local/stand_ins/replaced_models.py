@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from constructs_triton_core.errors import ArchiveError, InvalidValueError, LocalEndpointError
@@ -85,9 +86,10 @@ def _copy_onnx(stand_in: Path, folder: Path) -> None:
     shutil.copy(stand_in, folder / _ONNX_FILE)
     with stand_in.open("rb") as file:
         graph = read_model(MessageFile(file).root()).graph or OnnxGraph()
-    for location in {
-        tensor.location for part in graph.all_graphs() for tensor in part.external_data
-    }:
+    locations: set[str] = set()
+    for part in graph.all_graphs():
+        locations.update(tensor.location for tensor in part.external_data)
+    for location in locations:
         target = folder / location
         if not target.resolve().is_relative_to(folder.resolve()):
             raise LocalEndpointError(
@@ -109,7 +111,7 @@ def check_replaced_names(given: Iterable[str], specs: Sequence[EndpointSpec]) ->
     containers = [variant.container for _, variant in variants_of(specs)]
     if not missing or any(_gets_archives_later(container) for container in containers):
         return
-    for name in (name for container in containers for name in _names(container, missing)):
+    for name in chain.from_iterable(_names(container, missing) for container in containers):
         known.add(name)
         missing.discard(name)
         if not missing:

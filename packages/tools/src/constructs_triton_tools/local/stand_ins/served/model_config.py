@@ -66,10 +66,9 @@ def count_inputs(config: Config) -> int:
     controls and states.
     """
     sequences = config.get("sequence_batching", {})
-    controls = sum(
-        len({entry["kind"] for entry in control["control"]})
-        for control in sequences.get("control_input", [])
-    )
+    controls = 0
+    for control in sequences.get("control_input", []):
+        controls += len({entry["kind"] for entry in control["control"]})
     required = sum(1 for tensor in config["input"] if not tensor.get("optional"))
     return (
         required + len(config.get("batch_input", [])) + controls + len(sequences.get("state", []))

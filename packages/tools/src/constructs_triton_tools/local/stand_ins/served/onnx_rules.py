@@ -45,7 +45,9 @@ def check_inputs(
 def check_outputs(config: Config, outputs: Sequence[TensorInfo]) -> None:
     """Raise ``ValueError`` if the configuration's outputs do not fit. Outputs may be left out."""
     known = {output.name: output for output in outputs}
-    computed = {name for entry in config.get("batch_output", []) for name in entry["target_name"]}
+    computed = set()
+    for entry in config.get("batch_output", []):
+        computed.update(entry["target_name"])
     for tensor in config["output"]:
         found = _find(tensor, known, "output")
         _check_type(config["name"], tensor, found, "output")

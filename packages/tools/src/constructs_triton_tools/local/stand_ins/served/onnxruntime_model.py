@@ -64,10 +64,11 @@ class TritonPythonModel(StandIn):
         check_outputs(self.config, outputs)
         self._session = session
         self._scalar_inputs = {tensor.name for tensor in inputs if not tensor.shape}
+        scalars = {output.name for output in outputs if not output.shape}
         self._scalar_outputs = {
             tensor["name"]: dims_of(tensor)
             for tensor in self.config["output"]
-            if any(output.name == tensor["name"] and not output.shape for output in outputs)
+            if tensor["name"] in scalars
         }
 
     def run(self, inputs: Arrays, outputs: Sequence[str]) -> Arrays:

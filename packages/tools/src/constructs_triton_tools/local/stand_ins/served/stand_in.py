@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+from itertools import chain
 from typing import Any, Dict, List, Sequence
 
 import numpy as np
@@ -51,10 +52,7 @@ class StandIn:
             gc.enable()
 
     def execute(self, requests: Sequence[Any]) -> List[Any]:
-        inputs = [
-            {tensor.name(): tensor.as_numpy() for tensor in request.inputs()}
-            for request in requests
-        ]
+        inputs = [_arrays(request) for request in requests]
         responses: List[Any] = []
         for size in _batch_sizes(inputs) if self.is_batched else [1] * len(requests):
             batch = slice(len(responses), len(responses) + size)
@@ -65,10 +63,10 @@ class StandIn:
         """Run one batch. An error is the response to all of its requests, as in the backends."""
         try:
             wanted = [request.requested_output_names() for request in requests]
-            names = list(dict.fromkeys(name for each in wanted for name in each))
-            rows = (
-                [next(iter(each.values())).shape[0] for each in inputs] if len(inputs) > 1 else []
-            )
+            names = list(dict.fromkeys(chain.from_iterable(wanted)))
+            rows = []
+            if len(inputs) > 1:
+                rows = [next(iter(arrays.values())).shape[0] for arrays in inputs]
             found = self.run(_joined(inputs), names)
             parts = [_part(found, rows, index) for index in range(len(inputs))]
         except Exception as error:
@@ -91,10 +89,17 @@ def _batch_sizes(inputs: Sequence[Arrays]) -> List[int]:
     return sizes
 
 
+def _arrays(request: Any) -> Arrays:
+    return {tensor.name(): tensor.as_numpy() for tensor in request.inputs()}
+
+
 def _joined(inputs: Sequence[Arrays]) -> Arrays:
     if len(inputs) == 1:
         return inputs[0]
-    return {name: np.concatenate([each[name] for each in inputs]) for name in inputs[0]}
+    joined = {}
+    for name in inputs[0]:
+        joined[name] = np.concatenate([arrays[name] for arrays in inputs])
+    return joined
 
 
 def _part(outputs: Arrays, rows: Sequence[int], index: int) -> Arrays:
