@@ -90,11 +90,10 @@ class OpenLoop:
         self._start = start + self._settings.warm_up_seconds
         self._end = self._start + self._settings.seconds
         try:
-            await (
-                self._keep_open(int(rate))
-                if self._settings.by_concurrency
-                else self._send_all(rate)
-            )
+            if self._settings.by_concurrency:
+                await self._keep_open(int(rate))
+            else:
+                await self._send_all(rate)
             self._recording.cpu = (self._cpu_clock() - cpu) / max(clock() - start, 1e-9)
             await self._wait_for_answers()
         finally:

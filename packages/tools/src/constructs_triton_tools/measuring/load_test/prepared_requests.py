@@ -209,9 +209,9 @@ class HttpSender:
         try:
             async with self._post(request) as response:
                 body = await response.read()
-                return response.status, "" if response.status == OK else _describe(
-                    response.status, body
-                )
+                if response.status == OK:
+                    return OK, ""
+                return response.status, _describe(response.status, body)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return 0, f"{type(error).__name__}: {error}"
 

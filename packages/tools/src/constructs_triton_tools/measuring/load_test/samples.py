@@ -70,7 +70,9 @@ class StreamTimes:
         """The tokens of the stream; one for each event if it was closed before
         their number arrived.
         """
-        return self.tokens if self.has_counts else self.events if self.total is None else self.total
+        if self.has_counts:
+            return self.tokens
+        return self.events if self.total is None else self.total
 
     def count_in_step(self) -> float:
         """The tokens that arrived in the step: a known total is spread evenly over the events."""

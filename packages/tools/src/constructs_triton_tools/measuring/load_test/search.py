@@ -180,15 +180,20 @@ class HeldSteps:
         lowest_missed = min((step.rate for step in missed[len(disturbed) :]), default=inf)
         held: dict[float, StepResult] = {}
         for step in held_steps:
-            if step.rate < lowest_missed and step.seconds >= getattr(
-                held.get(step.rate), "seconds", 0
-            ):
+            # Of several steps at a rate, the longest says most.
+            longest = held.get(step.rate)
+            is_longest = longest is None or step.seconds >= longest.seconds
+            if step.rate < lowest_missed and is_longest:
                 held[step.rate] = step
+
         highest = max(held, default=0.0)
         voids = (step.rate for step in measured if step.verdict is Verdict.VOID)
-        is_void_above = any(highest < rate < lowest_missed for rate in voids)
-        is_found = lowest_missed < inf and not is_void_above
-        reason = "" if is_found else GENERATOR_WAS_BUSY if is_void_above else NO_HIGHER_RATE
+        if any(highest < rate < lowest_missed for rate in voids):
+            reason = GENERATOR_WAS_BUSY
+        elif lowest_missed == inf:
+            reason = NO_HIGHER_RATE
+        else:
+            reason = ""
         return cls([held[rate] for rate in sorted(held)], reason, disturbed)
 
 

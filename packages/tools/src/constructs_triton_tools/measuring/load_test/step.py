@@ -230,15 +230,15 @@ def evaluate(
         "cpu": round(max((recording.cpu for recording in recordings), default=0.0), 3),
         "stream": _figures(rate, settings, limits, recordings, seconds),
     }
-    verdict, reason = (
-        _decide(limits, **values) if samples or values["shed"] else (Verdict.VOID, _EMPTY)
-    )
     requests = len(samples) + values["shed"]
-    over = (
-        sum(1000 * latency > limits.latency_ms for latency in latencies)
-        + values["errors"]
-        + values["shed"]
-    )
+    verdict, reason = _decide(limits, **values) if requests else (Verdict.VOID, _EMPTY)
+
+    # A failed request and one that was not sent are over every limit.
+    failures = values["errors"] + values["shed"]
+    over = failures + sum(1000 * latency > limits.latency_ms for latency in latencies)
+    confidence = None
+    if not limits.stream and not failures:
+        confidence = _confidence(verdict, over, requests, limits.percentile)
     return StepResult(
         rate=rate,
         seconds=seconds,
@@ -254,9 +254,7 @@ def evaluate(
         reason=reason,
         by_concurrency=settings.by_concurrency,
         over=over,
-        confidence=None
-        if limits.stream or values["errors"] or values["shed"]
-        else _confidence(verdict, over, requests, limits.percentile),
+        confidence=confidence,
         latencies_ms=array("d", (1000 * latency for latency in latencies)),
         **values,
     )

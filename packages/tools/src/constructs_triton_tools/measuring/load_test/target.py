@@ -73,10 +73,13 @@ def find_stand_ins(
     """
     try:
         servers = ask_gateway(endpoint_url, "/stand-ins").get(endpoint, {})
-        found = [models for name, models in servers.items() if variant in (None, name)]
-        return {model: str(what) for models in found for model, what in models.items()}
+        found: dict[str, str] = {}
+        for name, models in servers.items():
+            if variant in (None, name):
+                found |= {model: str(stand_in) for model, stand_in in models.items()}
     except (LocalEndpointError, AttributeError):
         return {}
+    return found
 
 
 def _describe_variants(transport: SageMakerTransport, name: str) -> list[dict[str, Any]]:

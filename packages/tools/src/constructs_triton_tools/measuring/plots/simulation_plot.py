@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _TWO_DAYS = 2 * 24 * 60
+#: Minutes from one label of time to the next.
+_LABEL_MINUTES = (5, 10, 15, 30, 60, 120, 180, 360, 720, 1440)
 
 
 def plot_simulation(simulation: Simulation, path: str | PathLike[str]) -> None:
@@ -93,9 +95,14 @@ def _draw(axes: Axes, simulation: Simulation) -> None:
 
 def _label_times(axes: Axes, simulation: Simulation) -> None:
     total = len(simulation.minutes)
-    step = next(
-        (s for s in (5, 10, 15, 30, 60, 120, 180, 360, 720, 1440) if total / s <= 13), 1440 * 7
-    )
-    pattern = "%H:%M" if total <= _TWO_DAYS else "%d %b %H:%M" if step < 1440 else "%d %b"
+    # At most 13 labels fit beside each other.
+    fitting = (step for step in _LABEL_MINUTES if total / step <= 13)
+    step = next(fitting, 7 * 1440)
+    if total <= _TWO_DAYS:
+        pattern = "%H:%M"
+    elif step < 1440:
+        pattern = "%d %b %H:%M"
+    else:
+        pattern = "%d %b"
     ticks = range(0, total + 1, step)
     axes.set_xticks(ticks, [f"{simulation.traffic.time_of(tick):{pattern}}" for tick in ticks])

@@ -134,14 +134,15 @@ def _draw_map(axes: Axes, result: TuneResult) -> None:
     if not cells:
         axes.set_axis_off()
         return
-    batches, counts = (sorted({cell[axis] for cell in cells}) for axis in (0, 1))
+    batches = sorted({batch for batch, _ in cells})
+    counts = sorted({count for _, count in cells})
     highest = max((trial.rate for trial in result.trials.values()), default=1.0) or 1.0
     for (batch, count), trials in cells.items():
         _draw_cell(axes, batches.index(batch), counts.index(count), trials, highest)
     axes.set_xlim(-0.5, len(batches) - 0.5)
     axes.set_ylim(-0.5, len(counts) - 0.5)
-    axes.set_xticks(range(len(batches)), [str(each) for each in batches])
-    axes.set_yticks(range(len(counts)), [str(each) for each in counts])
+    axes.set_xticks(range(len(batches)), list(map(str, batches)))
+    axes.set_yticks(range(len(counts)), list(map(str, counts)))
     axes.grid(visible=False)
     axes.set_xlabel(f"largest batch of {model} (1: no dynamic batching)")
     axes.set_ylabel("instances")

@@ -151,9 +151,9 @@ class TuneResult:
     def _keep(self, rate: str, limit: str) -> str:
         if not self.is_measured:
             held = [step.result.rate for step in self.steps if step.result.verdict is Verdict.HELD]
-            so_far = (
-                f"it held {_number(max(held))} requests per second" if held else "it held no rate"
-            )
+            so_far = "it held no rate"
+            if held:
+                so_far = f"it held {_number(max(held))} requests per second"
             return (
                 f"{self.model}: the search ended before the rate of your configuration was known; "
                 f"so far {so_far}. Run the command again with a "
@@ -186,7 +186,11 @@ class TuneResult:
 
 def _number(value: float) -> str:
     """Three digits at most: 0.95, 1.25, 11.2, 130."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    if value >= 100:
+        return f"{value:.0f}"
+    if value >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}"
 
 
 def _interval(comparison: Comparison) -> str:
@@ -197,12 +201,13 @@ def compare_finalists(present: Candidate, rounds: Sequence[Round]) -> dict[Candi
     """Compare each finalist with the present configuration; nothing with fewer than two rounds."""
     if len(rounds) < _FEWEST_ROUNDS:
         return {}
-    before = [found[present] for found in rounds]
-    return {
-        candidate: compare_rounds(before, [found[candidate] for found in rounds])
-        for candidate in rounds[0]
-        if candidate != present
-    }
+    before = [rates[present] for rates in rounds]
+    comparisons = {}
+    for candidate in rounds[0]:
+        if candidate != present:
+            after = [rates[candidate] for rates in rounds]
+            comparisons[candidate] = compare_rounds(before, after)
+    return comparisons
 
 
 def choose(

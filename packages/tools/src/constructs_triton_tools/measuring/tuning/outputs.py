@@ -53,8 +53,7 @@ def compare_outputs(
         return differences(reply.body, reply.content_type, expected[number])
 
     found = map_concurrently(ask, range(len(chosen)), max_concurrency=len(chosen))
-    return [
-        f"request {number + 1} of {len(chosen)}: {text}"
-        for number, texts in enumerate(found)
-        for text in texts
-    ]
+    sentences = []
+    for number, texts in enumerate(found, 1):
+        sentences += [f"request {number} of {len(chosen)}: {text}" for text in texts]
+    return sentences

@@ -132,7 +132,10 @@ def _write_report(result: TuneResult, repository: TunedRepository, path: Path) -
         _method(result),
         ["## Limits", "", *(f"- {text}" for text in limits)],
     ]
-    lines = [line for part in parts if part for line in (*part, "")]
+    lines: list[str] = []
+    for part in parts:
+        if part:
+            lines += [*part, ""]
     write_whole(path, "\n".join(lines).rstrip() + "\n")
 
 
@@ -194,11 +197,9 @@ def _times(result: TuneResult) -> list[str]:
     """The time in queue and compute of each model,
     at the highest rate that each configuration held.
     """
-    rows = [
-        row
-        for candidate in dict.fromkeys([result.present, result.best])
-        for row in _time_rows(candidate, result)
-    ]
+    rows: list[list[str]] = []
+    for candidate in dict.fromkeys([result.present, result.best]):
+        rows += _time_rows(candidate, result)
     if not rows:
         return []
     return _section(

@@ -51,12 +51,11 @@ class RunningCandidate:
             servers = self.endpoint.statistics()
         except LocalEndpointError:
             return ()
-        return tuple(
-            model
-            for variants in servers.values()
-            for models in variants.values()
-            for model in models
-        )
+        found: list[ModelStatistics] = []
+        for variants in servers.values():
+            for models in variants.values():
+                found += models
+        return tuple(found)
 
 
 @dataclass
