@@ -115,11 +115,11 @@ def diagnose_log(
         triton_version: Release of the container's image, if the log does not contain it.
     """
     version = release(log) or triton_version
-    found = (
-        diagnose(Message(line, source, is_log, triton_version=version) for line in lines)
-        for lines in starts(log)
-    )
-    return next(filter(None, found), []) or _of_loading_models(log, source)
+    for lines in starts(log):
+        found = diagnose(Message(line, source, is_log, triton_version=version) for line in lines)
+        if found:
+            return found
+    return _of_loading_models(log, source)
 
 
 def _of_loading_models(log: str, source: str) -> list[Diagnosis]:
@@ -207,11 +207,9 @@ def _diagnosis(
 def _image_values(triton_version: str | None) -> dict[str, str]:
     """Return the values of a text that the image determines, if the image is known."""
     python = None if triton_version is None else image_version(triton_version).python
-    return (
-        {}
-        if python is None
-        else {"image_python": f"Python {python}, the version in image {triton_version}"}
-    )
+    if python is None:
+        return {}
+    return {"image_python": f"Python {python}, the version in image {triton_version}"}
 
 
 def _short(value: str) -> str:

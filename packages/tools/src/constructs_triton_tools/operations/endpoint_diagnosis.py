@@ -322,16 +322,19 @@ def log_messages(
             "image, the driver of the host, permissions or capacity"
         )
         return []
-    versions = {
-        name: version_of_image(container_of_model(reader, model).get("Image"))
-        for name, model in models.items()
-        if streams and status != _GOOD
-    }
-    return [
-        message
-        for stream, lines in (streams or {}).items()
-        for message in _stream_messages(stream, lines, versions.get(stream.partition("/")[0]))
-    ]
+    versions: dict[str, str | None] = {}
+    # Each version is one call of AWS, and an endpoint in service needs none.
+    if streams and status != _GOOD:
+        for name, model in models.items():
+            image = container_of_model(reader, model).get("Image")
+            versions[name] = version_of_image(image)
+
+    messages: list[Message] = []
+    for stream, lines in (streams or {}).items():
+        # The name of a stream begins with that of its variant.
+        version = versions.get(stream.partition("/")[0])
+        messages += _stream_messages(stream, lines, version)
+    return messages
 
 
 def _stream_messages(

@@ -218,6 +218,11 @@ class _Survey:
         )
 
 
+def _all_variants(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the production variants of an endpoint or a configuration, then the shadow ones."""
+    return [*answer.get("ProductionVariants", []), *answer.get("ShadowProductionVariants", [])]
+
+
 def _variants(reader: NotingReader, endpoint: str) -> list[_Variant]:
     described = reader.read("sagemaker", "describe_endpoint", EndpointName=endpoint)
     if not described:
@@ -225,17 +230,14 @@ def _variants(reader: NotingReader, endpoint: str) -> list[_Variant]:
     config = reader.read(
         "sagemaker", "describe_endpoint_config", EndpointConfigName=described["EndpointConfigName"]
     )
-    lists = ("ProductionVariants", "ShadowProductionVariants")
     types = {
-        variant["VariantName"]: variant.get("InstanceType")
-        for kind in lists
-        for variant in config.get(kind, [])
+        variant["VariantName"]: variant.get("InstanceType") for variant in _all_variants(config)
     }
-    running = [variant for kind in lists for variant in described.get(kind, [])]
     instances = {
         variant["VariantName"]: _instances(variant, types.get(variant["VariantName"]))
-        for variant in running
+        for variant in _all_variants(described)
     }
+
     components = _components(reader, endpoint)
     return [
         _Variant(

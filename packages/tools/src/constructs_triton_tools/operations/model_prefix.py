@@ -173,10 +173,15 @@ class ModelPrefix:
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=self._prefix
         )
-        rows = (row for page in pages for row in page.get("Contents", ()))
-        found = {row["Key"].removeprefix(self._prefix): row for row in rows}
-        # A deployment places models as files there; an archive among them is a file of its model.
-        return {key: row for key, row in found.items() if not _FILES.match(key)}
+        found: dict[str, Any] = {}
+        for page in pages:
+            for listed in page.get("Contents", ()):
+                key = listed["Key"].removeprefix(self._prefix)
+                # A deployment places models as files there; an archive among them is a file of
+                # its model.
+                if not _FILES.match(key):
+                    found[key] = listed
+        return found
 
     def _placed(self, name: str, index: Index, objects: dict[str, Any]) -> LibraryModel:
         target_model = index.target_models[name]

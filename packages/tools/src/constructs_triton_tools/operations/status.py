@@ -361,10 +361,8 @@ def _alarm(alarm: Mapping[str, Any]) -> str:
 
 def watches(alarm: Mapping[str, Any], dimensions: Sequence[Mapping[str, str]]) -> bool:
     """Return whether an alarm watches a metric with one of the dimensions."""
-    metrics = [
-        alarm,
-        *(metric.get("MetricStat", {}).get("Metric", {}) for metric in alarm.get("Metrics", [])),
-    ]
-    return any(
-        dimension in metric.get("Dimensions", []) for metric in metrics for dimension in dimensions
-    )
+    watched = list(alarm.get("Dimensions", []))
+    # An alarm on a metric math expression has its metrics in a list.
+    for query in alarm.get("Metrics", []):
+        watched += query.get("MetricStat", {}).get("Metric", {}).get("Dimensions", [])
+    return any(dimension in watched for dimension in dimensions)

@@ -100,7 +100,7 @@ class ModelReader:
     def _prefix(self, url: str, target: Target) -> AdoptedModels:
         bucket, prefix = split_s3_uri(url)
         if not prefix.endswith("/"):
-            prefix += "/"
+            prefix = f"{prefix}/"
             self.adoption.differ(
                 "DescribeModel.PrimaryContainer.ModelDataUrl", f"ends with a slash: {prefix}"
             )
@@ -111,12 +111,8 @@ class ModelReader:
         try:
             for archive in archives:
                 url = f"s3://{bucket}/{archive['Key']}"
-                found += (
-                    (url, error)
-                    for error in self._check_of_many(
-                        bucket, archive["Key"], archive["Size"], target
-                    )
-                )
+                errors = self._check_of_many(bucket, archive["Key"], archive["Size"], target)
+                found += ((url, error) for error in errors)
             head = self.downloads.head(bucket, archives[0]["Key"]) if archives else None
         except ArchiveError as error:  # its KMS key is probably that of the others, too
             self.adoption.refuse("archive", str(error))

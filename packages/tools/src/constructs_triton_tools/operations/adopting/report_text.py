@@ -64,24 +64,22 @@ def _readable_values(running: RunningEndpoint) -> Iterator[str]:
     for component in running.components:
         containers = [part.get("Container") or {} for part in specifications_of(component)]
         found |= _variables(f"component {component['InferenceComponentName']}", containers)
-    named = {
-        owner: [name for name in of if not is_secret(name, of[name])] for owner, of in found.items()
-    }
-    lines = [
-        f"{owner}: {', '.join(map(visible, names))}" for owner, names in named.items() if names
-    ]
+
+    lines = []
+    for owner, values in found.items():
+        readable = [name for name, value in values.items() if not is_secret(name, value)]
+        if readable:
+            lines.append(f"{owner}: {', '.join(map(visible, readable))}")
     if lines:
         title, *entries = _list("Values that are written as they are", lines)
         yield from (title, _READABLE, *entries)
 
 
 def _variables(owner: str, containers: Sequence[Answer]) -> dict[str, Mapping[str, str]]:
-    given = [container.get("Environment") or {} for container in containers]
-    return {
-        f"variables of {owner}": {
-            name: text for environment in given for name, text in environment.items()
-        }
-    }
+    variables: dict[str, str] = {}
+    for container in containers:
+        variables |= container.get("Environment") or {}
+    return {f"variables of {owner}": variables}
 
 
 def _list(title: str, lines: Sequence[str]) -> Iterator[str]:

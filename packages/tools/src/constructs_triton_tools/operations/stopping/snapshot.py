@@ -55,18 +55,20 @@ def read_endpoint(
     tags = list(aws.members("sagemaker", "list_tags", "Tags", ResourceArn=found["EndpointArn"]))
     stack = {tag["Key"]: tag["Value"] for tag in tags}.get(_STACK_TAG, stack)
     if stack and not force:
-        switches = " ".join(f"--parameters {switch}=false" for switch in _switches(aws, stack))
-        turn_off = (
-            f"turn it off with `npx cdk deploy {switches}` in its app"
-            if switches
-            else "set off_switch in the app, and change the parameter that it adds"
-        )
         raise InvalidValueError(
-            f"endpoint {name}: belongs to CloudFormation stack {stack}; {turn_off}, "
+            f"endpoint {name}: belongs to CloudFormation stack {stack}; {_turn_off(aws, stack)}, "
             "or add --force (while the endpoint is deleted, an update that needs it fails, and the "
             "stack does not know the scaling policies that `start` creates)"
         )
     return _saved(aws, found, tags, stack)
+
+
+def _turn_off(aws: AwsCalls, stack: str) -> str:
+    """Return how the app of a stack turns the endpoint off."""
+    switches = " ".join(f"--parameters {switch}=false" for switch in _switches(aws, stack))
+    if not switches:
+        return "set off_switch in the app, and change the parameter that it adds"
+    return f"turn it off with `npx cdk deploy {switches}` in its app"
 
 
 def _switches(aws: AwsCalls, stack: str) -> list[str]:
@@ -74,17 +76,18 @@ def _switches(aws: AwsCalls, stack: str) -> list[str]:
     none if the stack cannot be read.
     """
     try:
-        stacks = (aws.find("cloudformation", "describe_stacks", StackName=stack) or {}).get(
-            "Stacks", []
-        )
+        answer = aws.find("cloudformation", "describe_stacks", StackName=stack) or {}
     except AwsError:
         return []
-    parameters = [parameter for found in stacks for parameter in found.get("Parameters", [])]
-    return [
-        parameter["ParameterKey"]
-        for parameter in parameters
-        if parameter["ParameterKey"].endswith("Running") and parameter["ParameterValue"] == "true"
-    ]
+
+    switches = []
+    for described in answer.get("Stacks", []):
+        for parameter in described.get("Parameters", []):
+            # The construct OffSwitch names its parameter so.
+            is_switch = parameter["ParameterKey"].endswith("Running")
+            if is_switch and parameter["ParameterValue"] == "true":
+                switches.append(parameter["ParameterKey"])
+    return switches
 
 
 def _check_status(name: str, found: Mapping[str, Any]) -> None:
@@ -123,8 +126,10 @@ def _check_type(
 
 def _check_models(aws: AwsCalls, name: str, config: Mapping[str, Any]) -> None:
     """Check that the models exist: a running endpoint does not need them, its creation does."""
-    variants = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
-    for model in sorted({model for variant in variants for model in _models_of(variant)}):
+    models = set()
+    for variant in [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]:
+        models |= set(_models_of(variant))
+    for model in sorted(models):
         if aws.find("sagemaker", "describe_model", ModelName=model) is None:
             raise InvalidValueError(
                 f"endpoint {name}: its model {model} was deleted, so it could not be created "
@@ -143,11 +148,6 @@ def _saved(
 ) -> SavedEndpoint:
     name = found["EndpointName"]
     variants = found["ProductionVariants"]
-    # AWS reserves the tags that begin with "aws:".
-    own_tags = [dict(tag) for tag in tags if not tag["Key"].startswith("aws:")]
-    creation = {"EndpointName": name, "EndpointConfigName": found["EndpointConfigName"]}
-    if found.get("LastDeploymentConfig"):
-        creation["DeploymentConfig"] = found["LastDeploymentConfig"]
     ids = [f"endpoint/{name}/variant/{variant['VariantName']}" for variant in variants]
     wanted = {"ServiceNamespace": "sagemaker", "ResourceIds": ids}
     targets = list(aws.members(_SCALING, "describe_scalable_targets", "ScalableTargets", **wanted))
@@ -157,7 +157,7 @@ def _saved(
         phase=STOPPING,
         region=aws.region,
         stack=stack,
-        create_endpoint={**creation, **({"Tags": own_tags} if own_tags else {})},
+        create_endpoint=_creation(found, tags),
         capacities={
             "EndpointName": name,
             "DesiredWeightsAndCapacities": [
@@ -169,21 +169,41 @@ def _saved(
         scaling_policies=[_pick(policy, _POLICY) for policy in policies],
         scheduled_actions=[_pick(action, _ACTION) for action in actions],
         step_policy_alarms={
-            policy["PolicyARN"]: [alarm["AlarmName"] for alarm in policy.get("Alarms", [])]
+            policy["PolicyARN"]: _alarm_names(policy)
             for policy in policies
             if policy["PolicyType"] == "StepScaling"
         },
     )
 
 
+def _creation(found: Mapping[str, Any], tags: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """Return the request of ``CreateEndpoint`` that creates the endpoint again."""
+    creation = {
+        "EndpointName": found["EndpointName"],
+        "EndpointConfigName": found["EndpointConfigName"],
+    }
+    if found.get("LastDeploymentConfig"):
+        creation["DeploymentConfig"] = found["LastDeploymentConfig"]
+
+    # AWS reserves the tags that begin with "aws:".
+    own_tags = [dict(tag) for tag in tags if not tag["Key"].startswith("aws:")]
+    if own_tags:
+        creation["Tags"] = own_tags
+    return creation
+
+
+def _alarm_names(policy: Mapping[str, Any]) -> list[str]:
+    return [alarm["AlarmName"] for alarm in policy.get("Alarms", [])]
+
+
 def _of_targets(
     aws: AwsCalls, targets: Sequence[Mapping[str, Any]], operation: str, member: str
 ) -> list[dict[str, Any]]:
-    return [
-        found
-        for target in targets
-        for found in aws.members(_SCALING, operation, member, **_pick(target, _KEY))
-    ]
+    """Return the policies or the scheduled actions of all targets."""
+    found: list[dict[str, Any]] = []
+    for target in targets:
+        found += aws.members(_SCALING, operation, member, **_pick(target, _KEY))
+    return found
 
 
 def _pick(found: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

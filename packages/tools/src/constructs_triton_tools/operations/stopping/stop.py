@@ -129,22 +129,20 @@ def _restore_capacities(aws: AwsCalls, saved: SavedEndpoint) -> None:
     """Set the counts and weights that differ from those of the configuration."""
     found = aws.find_endpoint(saved.name) or {}
     running = {variant["VariantName"]: variant for variant in found.get("ProductionVariants", [])}
-    changed = [
-        capacity
-        for capacity in saved.capacities["DesiredWeightsAndCapacities"]
-        if any(
-            running.get(capacity["VariantName"], {}).get(key) != value
-            for key, value in capacity.items()
-        )
-    ]
-    if changed:
-        aws.require(
-            "sagemaker",
-            "update_endpoint_weights_and_capacities",
-            EndpointName=saved.name,
-            DesiredWeightsAndCapacities=changed,
-        )
-        aws.wait_until_in_service(saved.name)
+    changed = []
+    for capacity in saved.capacities["DesiredWeightsAndCapacities"]:
+        variant = running.get(capacity["VariantName"], {})
+        if any(variant.get(key) != value for key, value in capacity.items()):
+            changed.append(capacity)
+    if not changed:
+        return
+    aws.require(
+        "sagemaker",
+        "update_endpoint_weights_and_capacities",
+        EndpointName=saved.name,
+        DesiredWeightsAndCapacities=changed,
+    )
+    aws.wait_until_in_service(saved.name)
 
 
 def _restore_scaling(

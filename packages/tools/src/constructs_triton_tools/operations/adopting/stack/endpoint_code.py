@@ -120,11 +120,12 @@ def _common(variants: Sequence[_Variant]) -> Options:
     """Return the options that all variants share,
     and those of the first that the endpoint must have.
     """
-    return {
-        name: value
-        for name, value in variants[0].options.items()
-        if name in _FROM_FIRST or all(variant.options.get(name) == value for variant in variants)
-    }
+    common = {}
+    for name, value in variants[0].options.items():
+        is_shared = all(variant.options.get(name) == value for variant in variants)
+        if is_shared or name in _FROM_FIRST:
+            common[name] = value
+    return common
 
 
 def _variants(code: StackCode, variants: Sequence[_Variant], common: Options) -> Options:

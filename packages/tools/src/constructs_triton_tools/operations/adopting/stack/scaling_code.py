@@ -15,6 +15,7 @@ from constructs_triton_tools.operations.adopting.python_text import (
     options_of,
     quoted,
 )
+from constructs_triton_tools.operations.adopting.running_endpoint import RunningEndpoint
 from constructs_triton_tools.operations.adopting.stack.stack_code import StackCode
 
 _PREDEFINED = {
@@ -36,30 +37,40 @@ _BACKLOG = "ApproximateBacklogSizePerInstance"
 _COOLDOWNS = {"ScaleInCooldown": 300, "ScaleOutCooldown": 300}
 
 
+def _target_of(running: RunningEndpoint, resource_id: str) -> Answer | None:
+    for target in running.targets:
+        if target["ResourceId"] == resource_id:
+            return target
+    return None
+
+
 def add_scaling(code: StackCode, scaled: str, resource_id: str, instance_type: str | None) -> None:
     """Add the scaling of a variant, or of a component, which has no ``instance_type``,
     if it scales.
     """
-    running = code.running
-    target = next((each for each in running.targets if each["ResourceId"] == resource_id), None)
+    target = _target_of(code.running, resource_id)
     if target is None:
         return
+
     if any((target.get("SuspendedState") or {}).values()):
         code.adoption.refuse(
             "suspended-state",
             f"{resource_id}: its scaling is suspended, which is not carried over; suspend it again",
         )
-    policies = [policy for policy in running.policies if policy["ResourceId"] == resource_id]
-    actions = [action for action in running.actions if action["ResourceId"] == resource_id]
-    statements = [
-        *(each for policy in policies for each in _policy(code, policy, target, instance_type)),
-        *(each for action in actions for each in _action(code, action)),
-    ]
+    statements: list[Call] = []
+    for policy in code.running.policies:
+        if policy["ResourceId"] == resource_id:
+            statements += _policy(code, policy, target, instance_type)
+    for action in code.running.actions:
+        if action["ResourceId"] == resource_id:
+            statements += _action(code, action)
+
     method = "auto_scale_copy_count" if instance_type is None else "auto_scale_instance_count"
     bounds = options_of(target, "MinCapacity", "MaxCapacity", with_zero=True)
     if not statements:
         code.run(f"{scaled}.{method}", **bounds)
         return
+
     variable = code.add("scaling", call(f"{scaled}.{method}", **bounds))
     for statement in statements:
         code.run(f"{variable}.{statement.function}", *statement.positional, **statement.keywords)

@@ -232,19 +232,17 @@ def _environment(
     given = container.get("Environment", {})
     version = images.version_of_image(container.get("Image"))
     verbose = variables()["log_verbose"]
-    added = {
-        verbose.name: "false; the image's default writes every request to the log"
-        if models.kind != "package" and (version is None or is_at_least(version, verbose.since))
-        else "",
-        _PING_MODE: "live, so that one model that fails to load does not stop the endpoint"
-        if models.is_multi_model
-        else "",
-        _DEFAULT_MODEL: f"{models.model}, the model that is served now"
-        if models.model is not None
-        else "",
-    }
+    has_verbose = version is None or is_at_least(version, verbose.since)
+    added = {}
+    if models.kind != "package" and has_verbose:
+        added[verbose.name] = "false; the image's default writes every request to the log"
+    if models.is_multi_model:
+        added[_PING_MODE] = "live, so that one model that fails to load does not stop the endpoint"
+    if models.model is not None:
+        added[_DEFAULT_MODEL] = f"{models.model}, the model that is served now"
+
     for name, reason in added.items():
-        if reason and name not in given:
+        if name not in given:
             code.adoption.differ(f"DescribeModel.PrimaryContainer.Environment.{name}", reason)
     values = {
         quoted(name): code.value(name, value, f"model {model_name}")
