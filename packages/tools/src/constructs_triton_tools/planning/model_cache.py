@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -102,8 +103,8 @@ def read_models(path: str | PathLike[str], *, zipf: float | None = None) -> list
         InvalidValueError: a value is not valid, or there are more than 20,000 models.
     """
     rows = read_rows(path, _COLUMNS)
-    raise_for([text for row in rows for text in _errors(row)])
-    models = [model for row in rows for model in _models(row)]
+    raise_for(list(chain.from_iterable(map(_errors, rows))))
+    models = list(chain.from_iterable(map(_models, rows)))
     if len(models) > _MOST_MODELS:
         raise InvalidValueError(
             f"{path}: must have at most {_MOST_MODELS:,} models, got {len(models):,}; split it"
@@ -207,11 +208,9 @@ def _errors(row: Row) -> list[str]:
 def _models(row: Row) -> list[CachedModel]:
     cells = row.cells
     count = int(cells.get("count") or 1)
-    names = (
-        [cells["model"]]
-        if count == 1
-        else [f"{cells['model']}-{number + 1}" for number in range(count)]
-    )
+    names = [cells["model"]]
+    if count > 1:
+        names = [f"{cells['model']}-{number}" for number in range(1, count + 1)]
     return [
         CachedModel(
             name,

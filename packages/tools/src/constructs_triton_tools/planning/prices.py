@@ -154,10 +154,8 @@ def cost_per_hour(session: boto3.Session, instances: Mapping[str, int]) -> str:
     prices = fetch_known_prices(session, sorted(instances), [])
     if not instances or prices.keys() != instances.keys():
         return "an unknown price"
-    return (
-        f"{sum((prices[name] * count for name, count in instances.items()), Decimal(0)):.2f} "
-        f"{_USD} per hour"
-    )
+    costs = (prices[name] * count for name, count in instances.items())
+    return f"{sum(costs, Decimal(0)):.2f} {_USD} per hour"
 
 
 def price_of(reader: AwsReader, region: str, instance_type: str, usage: str = "Host") -> Decimal:
@@ -183,20 +181,19 @@ def _listed_prices(products: Iterable[str], usage: str, instance_type: str) -> s
     """The prices of the usage types that end in ``Host:ml.g5.xlarge``;
     the list has others of a type.
     """
+    prices: set[Decimal] = set()
     try:
-        return {
-            price
-            for product in map(parse_bounded_json, products)
-            if product["product"]["attributes"]
-            .get("usagetype", "")
-            .endswith(f"{usage}:{instance_type}")
-            for price in _hourly_prices(product)
-        }
+        for text in products:
+            product = parse_bounded_json(text)
+            usage_type = product["product"]["attributes"].get("usagetype", "")
+            if usage_type.endswith(f"{usage}:{instance_type}"):
+                prices.update(_hourly_prices(product))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise InvalidValueError(
             f"{instance_type}: the AWS Price List API answered in another form than it documents "
             f"({type(error).__name__}); {_WAY_OUT}"
         ) from error
+    return prices
 
 
 def _hourly_prices(product: Mapping[str, Any]) -> Iterator[Decimal]:

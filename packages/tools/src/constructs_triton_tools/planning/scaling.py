@@ -218,11 +218,9 @@ class Scaling:
     @property
     def first_instance_count(self) -> int:
         """The instance count in the first minute."""
-        return (
-            self.min_capacity
-            if self.initial_instance_count is None
-            else self.initial_instance_count
-        )
+        if self.initial_instance_count is None:
+            return self.min_capacity
+        return self.initial_instance_count
 
 
 @shows_options

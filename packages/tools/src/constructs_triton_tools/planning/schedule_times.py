@@ -99,7 +99,12 @@ def _values(expression: str, field: str, low: int, high: int) -> set[int]:
             end = high
         else:
             begin = _number(expression, first, low, high)
-            end = _number(expression, last, low, high) if last else high if step else begin
+            end = begin
+            if last:
+                end = _number(expression, last, low, high)
+            elif step:
+                # "0/15" goes on to the highest value.
+                end = high
         values.update(range(begin, end + 1, int(step or 1) or 1))
     return values
 

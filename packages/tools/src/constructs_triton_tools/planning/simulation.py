@@ -110,11 +110,9 @@ class _Run:
             self._maximum = max(self._minimum, self._maximum if maximum is None else maximum)
             self._minimum = min(self._minimum, self._maximum)
         wanted = self._clamp(self._desired)
-        return (
-            self._change(t, wanted, "schedule")
-            if wanted != self._desired and not self._update
-            else ""
-        )
+        if wanted == self._desired or self._update:
+            return ""
+        return self._change(t, wanted, "schedule")
 
     def _serve(self, arrived: int) -> Demand:
         """Serve what arrived and what waited; requests that would wait too long fail."""

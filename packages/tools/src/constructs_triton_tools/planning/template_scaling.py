@@ -256,11 +256,9 @@ def _read_steps(
         )
         for step in config["StepAdjustments"]
     )
-    cooldown = (
-        {"cooldown_seconds": _number(id, "Cooldown", config["Cooldown"])}
-        if "Cooldown" in config
-        else {}
-    )
+    cooldown = {}
+    if "Cooldown" in config:
+        cooldown["cooldown_seconds"] = _number(id, "Cooldown", config["Cooldown"])
     return _build(
         id,
         StepScaling,
