@@ -328,6 +328,26 @@ def test_every_new_custom_resource_answers_failed_once(tmp_path: Path, placing: 
 @pytest.mark.parametrize(
     ("event", "message"),
     [
+        (f"days={'9' * 5_000}", "must name something in at most 2048 characters, got 5000"),
+        ("days=99999999999999999999", "must end with a number up to 100000, got '9999"),
+        ("fleet=digits:100001", "must end with a number up to 100000, got 'digits:100001'"),
+        ("days=-1", "must end with a whole number, got '-1'"),
+        ("log-group=a b", "up to 512 letters, digits and characters of ._-/#, got 'a b'"),
+        (f"log-group={'a' * 513}", "up to 512 letters"),
+    ],
+    ids=lambda value: value[:24],
+)
+def test_impossible_events_are_refused(tmp_path: Path, event: str, message: str) -> None:
+    """Numbers without bounds, and names that AWS refuses, are errors of the argument."""
+    folder = write_assembly(tmp_path / "old", endpoint())
+    with pytest.raises(InvalidValueError) as error:
+        rehearse(folder, folder, meanwhile=[event], failures="none", orders=1)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
         ("thunder=Endpoint", "must be one of log-group=NAME, fleet=ENDPOINT:COUNT"),
         ("quota=ml.g5.xlarge", "must end with a whole number, got 'ml.g5.xlarge'"),
         ("host-replaced=letters", "no endpoint 'letters'; pass one of digits (Endpoint)"),
