@@ -298,6 +298,9 @@ TESTS: Mapping[str, Mapping[str, str]] = {
             "test_headers_have_the_limits_of_the_api "
             "test_bytes_that_are_not_text_in_a_header_are_a_validation_error"
         ),
+        "test_local_slow_clients.py": (
+            "test_slow_callers_do_not_stop_others test_caller_that_does_not_read_is_disconnected"
+        ),
     },
     "Text of files, names and servers": {
         "test_terminal.py": (
