@@ -99,8 +99,9 @@ def answer_in(fault: Fault, writer: Writer, root: Path, services: Mapping[str, s
         code = process.returncode
         problems = [f"{path} is left" for path in drafts_in(place.work)]
         if code not in writer.exit_codes:
-            new = half_written(place.state(), before, before)
-            problems += [f"{path} is new" for path in new if not (place.work / path).is_dir()]
+            new = {*half_written(place.state(), before, before)} - {*writer.complete_first}
+            files = (path for path in sorted(new) if not (place.work / path).is_dir())
+            problems += [f"{path} is new" for path in files]
         # An app is a program of the user, which shows where the error was raised.
         if code not in (0, 1, 2) or (b"Traceback" in printed and writer.module != "app"):
             problems.append(f"exit code {code}: {' '.join(lines)[-700:]}")

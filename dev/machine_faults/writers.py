@@ -63,6 +63,7 @@ class Writer:
         needs: What must run beside it: ``account``, ``hub`` or ``endpoint``.
         ends_at: For a server: what it prints when it is ready. It is stopped then.
         exit_codes: Those of a run that succeeds.
+        complete_first: Files that are complete before the last one is written.
         is_once: Whether it refuses to do again what is done.
         variables: Further variables of the environment.
     """
@@ -75,6 +76,7 @@ class Writer:
     needs: str = ""
     ends_at: str = ""
     exit_codes: tuple[int, ...] = (0,)
+    complete_first: tuple[str, ...] = ()
     is_once: bool = False
     variables: Mapping[str, str] = field(default_factory=dict)
 
@@ -202,6 +204,7 @@ WRITERS = (
         ("env", "build", "requirements.txt", "--find-links", "wheels", "-o", "env.tar.gz"),
         _requirements,
         variables={"UV_OFFLINE": "1"},
+        complete_first=("requirements.py3.12.lock",),
     ),
     Writer("graph", ("graph", "cdk.out", "-o", "app.svg"), _assembly),
     Writer(

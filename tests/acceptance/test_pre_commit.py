@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml  # type: ignore[import-untyped]
 from documentation.shown_files import shown_file
+from hostile_checkout import write_hostile_checkout
 from members import PROJECT
 
 BUDGET_MINUTES = 4
@@ -115,6 +116,20 @@ def test_hook_stops_a_commit_that_breaks_an_ensemble(committed: Path, run: Run) 
     other = commit("README.md")
     assert other.returncode == 0
     assert "Skipped" in other.stdout + other.stderr
+
+
+def test_hook_runs_nothing_of_a_hostile_checkout(committed: Path, run: Run) -> None:
+    """Modules, startup files and settings of a checkout are neither imported nor read.
+
+    pre-commit starts from its own program: the git hook that it installs starts ``python -m``,
+    which looks for modules in the checkout first.
+    """
+    marker = write_hostile_checkout(committed)
+    run("git", "add", "models", cwd=committed).check_returncode()
+    done = run("pre-commit", "run", "--all-files", cwd=committed)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Passed" in done.stdout
+    assert not marker.exists()
 
 
 def test_action_installs_its_version(run: Run, tmp_path: Path) -> None:

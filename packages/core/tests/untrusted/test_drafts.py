@@ -35,6 +35,18 @@ with partial_folder(Path(sys.argv[1])) as folder, written_whole(Path(sys.argv[1]
 """
 
 
+_ADD = """
+import sys
+from pathlib import Path
+from constructs_triton_core.untrusted.drafts import sole_writer
+from constructs_triton_core.untrusted.written_files import write_whole
+number = Path(sys.argv[1], "number")
+for _ in range(50):
+    with sole_writer(number.parent):
+        write_whole(number, str(int(number.read_text()) + 1))
+"""
+
+
 @pytest.fixture
 def killed(tmp_path: Path) -> Path:
     """The folder in which a killed command was writing a file and a folder."""
@@ -94,6 +106,23 @@ def test_read_only_copy_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (folder / "models" / "file").write_text("")
         (folder / "models").chmod(0o500)
     assert not list(tmp_path.iterdir())
+
+
+def test_commands_that_add_to_one_file_wait_for_each_other(tmp_path: Path) -> None:
+    """Of four processes that add fifty times to a number in a file, no addition is lost."""
+    write_whole(tmp_path / "number", "0")
+    command = [sys.executable, "-c", _ADD, str(tmp_path)]
+    processes = [subprocess.Popen(command) for _ in range(4)]
+    assert [process.wait() for process in processes] == [0] * 4
+    assert (tmp_path / "number").read_text() == "200"
+
+
+def test_error_names_the_folder_and_not_the_draft(tmp_path: Path) -> None:
+    """A folder that does not exist is an error with its own name."""
+    missing = tmp_path / "missing"
+    with pytest.raises(FileNotFoundError) as raised, partial_folder(missing):
+        pass
+    assert raised.value.filename == str(missing)
 
 
 @pytest.mark.parametrize("exists", [False, True])

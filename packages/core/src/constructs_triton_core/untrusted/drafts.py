@@ -31,6 +31,7 @@ __all__ = [
     "place_of_draft",
     "remove_abandoned",
     "remove_abandoned_files",
+    "sole_writer",
     "temporary_folder",
 ]
 
@@ -158,7 +159,11 @@ def _locked_file(folder: Path, flags: int, mode: int) -> tuple[Path, int, int | 
 
 def _locked_folder(parent: Path) -> tuple[Path, int]:
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=DRAFT_PREFIX, dir=parent))
+        try:
+            folder = Path(tempfile.mkdtemp(prefix=DRAFT_PREFIX, dir=parent))
+        except OSError as error:
+            # The user knows this name, not that of the draft.
+            raise OSError(error.errno, error.strerror, os.fspath(parent)) from error
         with suppress(FileNotFoundError):  # another command may delete it before it is locked
             descriptor = os.open(folder, os.O_RDONLY)
             lock(descriptor, wait=True)
@@ -176,6 +181,24 @@ def _delete_folder(folder: Path) -> None:
         for inner, _, _ in os.walk(folder):
             Path(inner).chmod(0o700)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """Wait until no other command changes files in a folder by what they contain.
+
+    Two commands that add to one file would otherwise both read it before one of them writes.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows opens no folder; for another reason, the file cannot be written
+        yield
+        return
+    try:
+        lock(descriptor, wait=True)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 # --- what killed commands have left ---------------------------------------------------------------

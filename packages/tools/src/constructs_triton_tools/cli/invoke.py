@@ -17,6 +17,7 @@ from constructs_triton_core.errors import InvocationError
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import FoundWrongError
 from constructs_triton_core.spelling import quoted
+from constructs_triton_core.untrusted.drafts import sole_writer
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
 from constructs_triton_tools.cli.invoke_bodies import (
     print_stream,
@@ -283,15 +284,16 @@ def _record(
     from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
 
     path = arguments.record
-    before = list(RecordedRequests.from_file(path).requests) if path.exists() else []
-    request = RecordedRequest.of(
-        f"request-{len(before) + 1}",
-        inputs,
-        result,
-        datatypes=datatypes,
-        target_model=arguments.target_model,
-    )
-    RecordedRequests([*before, request]).save(path)
+    with sole_writer(path.parent):
+        before = list(RecordedRequests.from_file(path).requests) if path.exists() else []
+        request = RecordedRequest.of(
+            f"request-{len(before) + 1}",
+            inputs,
+            result,
+            datatypes=datatypes,
+            target_model=arguments.target_model,
+        )
+        RecordedRequests([*before, request]).save(path)
 
 
 def connect(arguments: argparse.Namespace) -> TritonClient:

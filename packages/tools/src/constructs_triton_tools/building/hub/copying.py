@@ -135,8 +135,8 @@ def _downloaded(
     free = shutil.disk_usage(beside).free
     if total > free:
         raise InvalidValueError(
-            f"{beside}: needs {total / 1e9:.1f} GB for the files, got {free / 1e9:.1f} GB that are "
-            "free; make room, or set TMPDIR to a folder with more"
+            f"{beside}: needs {total / 1e6:,.1f} MB for the files, got {free / 1e6:,.1f} MB of "
+            "free space; make room, or choose a folder with more (TMPDIR for a copy to S3)"
         )
     with partial_folder(beside) as draft:
         folder = draft / "content"

@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.drafts import sole_writer
 from constructs_triton_core.untrusted.regular_files import csv_text, open_regular, read_regular
 from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_tools.measuring.load_test.search import HeldSteps
@@ -97,13 +98,13 @@ def write_results(
     if rows and held.lower_bound_reason:
         rows[-1][_HEADINGS.index("is_lower_bound")] = "true"
     file = Path(path)
-    is_new = not (append and file.exists())
     try:
-        if is_new:
-            write_whole(file, csv_text([headings, *rows]))
-        else:
-            _check_headings(file, headings)
-            write_whole(file, read_regular(file, _MOST_BYTES) + csv_text(rows).encode())
+        with sole_writer(file.parent):
+            if append and file.exists():
+                _check_headings(file, headings)
+                write_whole(file, read_regular(file, _MOST_BYTES) + csv_text(rows).encode())
+            else:
+                write_whole(file, csv_text([headings, *rows]))
     except OSError as error:
         raise InvalidValueError(
             f"{file}: cannot be written ({error.strerror}); give another path"
