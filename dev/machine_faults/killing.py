@@ -119,7 +119,11 @@ class Place:
 
     def drafts(self) -> list[str]:
         """Return what has the name of a draft, and all temporary files."""
-        temporary = [f"tmp/{path.name}" for path in self.temporary.iterdir()]
+        temporary = [
+            f"tmp/{path.name}"
+            for path in self.temporary.iterdir()
+            if self._writer.module != "app" or path.name.startswith(".")  # jsii leaves its own
+        ]
         own = [*drafts_in(self.work), *(f"cache/{path}" for path in drafts_in(self.cache))]
         return [*own, *(path for path in temporary if path not in ("tmp/changes", "tmp/uv"))]
 

@@ -18,6 +18,10 @@ for _folder in ("packages/check/tests/artifacts", "packages/tools/tests/building
     sys.path.insert(0, str(PROJECT / _folder))
 
 _DIGITS = PROJECT / "assets" / "model_repositories" / "digits"
+_PICTURE = (
+    PROJECT
+    / "packages/tools/src/constructs_triton_tools/cli/project/examples/digits/tests/seven.png"
+)
 _BENCHMARK = PROJECT / "examples" / "published_systems" / "bert_benchmark" / "benchmark.csv"
 _PYTHON_MODEL = "class TritonPythonModel:\n    def execute(s, r): return []\n"
 _FAULTY = """backend = "python"
@@ -98,6 +102,10 @@ def _faulty_models(folder: Path) -> None:
 
 def _digits(folder: Path) -> None:
     shutil.copytree(_DIGITS, folder / "models")
+
+
+def _picture(folder: Path) -> None:
+    shutil.copy(_PICTURE, folder / "seven.png")
 
 
 def _onnx_file(folder: Path) -> None:
@@ -182,7 +190,7 @@ def _capture_record(request: object, answer: object, number: int) -> str:
 # --- the commands ---------------------------------------------------------------------------------
 
 _RATES = ("--rates", "5", "--step-seconds", "1", "--warm-up-seconds", "0", "--step-requests", "5")
-_AT_ENDPOINT = ("--endpoint-url", "URL", "--random", "--repository", "models", "--model", "digits")
+_AT_ENDPOINT = ("--endpoint-url", "URL", "--input", "image=@seven.png", "--batch")
 
 _TYPES = ("ml.g4dn.xlarge", "ml.g4dn.2xlarge", "ml.g4dn.12xlarge")
 _PRICES = tuple(word for name in _TYPES for word in ("--price", f"{name}=1"))
@@ -277,23 +285,16 @@ WRITERS = (
         is_once=True,
     ),
     Writer(
-        "stop",
-        ("stop", "notebook", "--yes", "--file", "notebook.json"),
-        _nothing,
-        needs="account",
-        varying=("notebook.json",),
-    ),
-    Writer(
         "invoke --record",
         ("invoke", "digits", *_AT_ENDPOINT, "--record", "recorded.json"),
-        _digits,
+        _picture,
         needs="endpoint",
         varying=("recorded.json", "recorded_arrays/*"),
     ),
     Writer(
         "load-test",
         ("load-test", "digits", *_AT_ENDPOINT, *_RATES, "-o", "rates.csv", "--plot", "ramp.svg"),
-        _digits,
+        _picture,
         needs="endpoint",
         varying=("rates.csv", "ramp.svg"),
     ),

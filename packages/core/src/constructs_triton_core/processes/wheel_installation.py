@@ -12,7 +12,7 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.processes.children import NO_SETTINGS, STDOUT, run_child
-from constructs_triton_core.untrusted.drafts import lock, partial_folder, remove_abandoned
+from constructs_triton_core.untrusted.drafts import is_taken, lock, partial_folder, remove_abandoned
 from constructs_triton_core.untrusted.terminal import print_note
 
 __all__ = ["install_wheels", "sole_installation"]
@@ -39,7 +39,7 @@ def sole_installation(root: Path, name: str, what: str) -> Iterator[Path]:
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     descriptor = os.open(root / f"{name}.lock", flags, 0o600)
     try:
-        if not lock(descriptor, wait=False):
+        if is_taken(descriptor):
             print_note(f"waiting for another command, which is installing {what}")
             lock(descriptor, wait=True)
         remove_abandoned(root)

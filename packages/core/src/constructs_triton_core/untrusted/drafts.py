@@ -24,6 +24,7 @@ from pathlib import Path
 __all__ = [
     "DRAFT_PREFIX",
     "is_draft",
+    "is_taken",
     "lock",
     "new_draft",
     "partial_folder",
@@ -258,6 +259,24 @@ def _remove_if_abandoned(draft: Path) -> None:
 
 def _is_own(status: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+
+
+def is_taken(descriptor: int) -> bool:
+    """Lock an open file or folder, and return whether another process had locked it already.
+
+    Where files have no locks, no process has.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def lock(descriptor: int, *, wait: bool) -> bool:

@@ -103,3 +103,13 @@ def test_other_file_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match="line 1 is not a result of a search"):
         Journal(path, INPUTS)
     assert path.read_text() == '{"steps": []}\n'
+
+
+def test_two_searches_do_not_share_a_folder(tmp_path: Path) -> None:
+    """The second one would replace the journal of the first, which goes on writing the old one."""
+    path = tmp_path / "journal.jsonl"
+    first = Journal(path, INPUTS)
+    with pytest.raises(InvalidValueError, match=r"another search is writing .* with -o"):
+        Journal(path, INPUTS)
+    first.close()
+    Journal(path, INPUTS).close()

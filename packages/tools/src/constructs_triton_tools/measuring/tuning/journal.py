@@ -9,6 +9,7 @@ machine that it was measured with, which are in the first line of the file.
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from io import TextIOWrapper
@@ -17,6 +18,7 @@ from typing import IO, Any
 
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.drafts import is_taken
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.written_files import open_to_append, write_whole
 
@@ -35,6 +37,7 @@ class Journal:
         before, *results = _read_lines(path) or [dict(inputs)]
         self._check_inputs(before, inputs)
         self._known: dict[str, Any] = dict(results)
+        self._folder = _own_folder(path.parent)
         self._file = self._begin(before)
 
     def __len__(self) -> int:
@@ -56,8 +59,10 @@ class Journal:
         return self._known[question]
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, so that another search may write it."""
         self._file.close()
+        if self._folder is not None:
+            os.close(self._folder)
 
     def _begin(self, inputs: Mapping[str, str]) -> IO[str]:
         """Write the file again without a line that an interrupted run has left unfinished."""
@@ -80,6 +85,25 @@ class Journal:
                 f"{self._path}: belongs to a search with other inputs: {changes}; "
                 "give another folder with -o, or delete the file to begin again"
             )
+
+
+def _own_folder(folder: Path) -> int | None:
+    """Keep the folder for this search, which would lose its results to another one.
+
+    Raises:
+        InvalidValueError: another search is writing there.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows opens no folder; for another reason, the journal cannot be written
+        return None
+    if is_taken(descriptor):
+        os.close(descriptor)
+        raise InvalidValueError(
+            f"{folder}: another search is writing its results; wait until it has ended, or give "
+            "another folder with -o"
+        )
+    return descriptor
 
 
 def _read_lines(path: Path) -> list[Any]:

@@ -15,6 +15,7 @@ from constructs_triton_core.untrusted.drafts import (
     place_of_draft,
     remove_abandoned,
 )
+from constructs_triton_core.untrusted.regular_files import explained
 from constructs_triton_tools.operations.adopting.findings import Adoption
 from constructs_triton_tools.operations.adopting.models import ModelReader
 from constructs_triton_tools.operations.adopting.python_text import Options, literal
@@ -75,7 +76,10 @@ def adopt_endpoint(
     adoption = Adoption(name)
     code = StackCode(running, adoption, suffix="-cdk" if switch == "new-endpoint" else "")
     # On the disk of the app, which is moved there when it is complete.
-    with partial_folder(place_of_draft(directory)) as scratch:
+    with (
+        explained(directory, "cannot be written", "choose a folder on a disk with enough space"),
+        partial_folder(place_of_draft(directory)) as scratch,
+    ):
         app = scratch / "app"
         app.mkdir()
         downloads = Downloads(reader, scratch, max_download_bytes)
