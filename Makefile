@@ -31,7 +31,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 comma := ,
 .DEFAULT_GOAL := help
-.PHONY: help system system-python demo bench docs docs-pages docs-update recording figures findings failure-texts hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus foreign-models foreign-models-record rehearsal-corpora memory-repositories mutants fuzz numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
+.PHONY: help system system-python demo bench docs docs-pages docs-update recording figures findings failure-texts hints rehearsal-score dist release-check test acceptance account-check examples onnx-corpus foreign-models foreign-models-record rehearsal-corpora memory-repositories mutants fuzz machine-faults numpy2 oldest lint javascript types pytest test-constructs coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -236,6 +236,11 @@ mutants: $(INSTALLED) $(NODE_INSTALLED) ## change a package in small ways and co
 SECONDS ?= 600
 fuzz: $(INSTALLED) ## read mutated input with fresh seeds for SECONDS, and save what fails
 	$(BIN)/python dev/fuzz.py $(SECONDS)
+
+# Each command is killed KILLS times; the seed that is printed repeats them: python -m machine_faults --seed N.
+KILLS ?= 200
+machine-faults: $(INSTALLED) $(NODE_INSTALLED) ## kill each command that writes KILLS times at random, and look at what it leaves
+	PYTHONPATH=$(CURDIR)/dev $(BIN)/python -m machine_faults --kills $(KILLS)
 
 synth: $(INSTALLED) $(NODE_INSTALLED) ## synthesize app.py to cdk.out
 	npx cdk synth --quiet

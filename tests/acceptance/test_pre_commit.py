@@ -121,14 +121,16 @@ def test_hook_stops_a_commit_that_breaks_an_ensemble(committed: Path, run: Run) 
 def test_hook_runs_nothing_of_a_hostile_checkout(committed: Path, run: Run) -> None:
     """Modules, startup files and settings of a checkout are neither imported nor read.
 
-    pre-commit starts from its own program: the git hook that it installs starts ``python -m``,
-    which looks for modules in the checkout first.
+    The git hook that pre-commit installs starts ``python -m``, which looks for modules in the
+    checkout first, unless PYTHONSAFEPATH is set.
     """
     marker = write_hostile_checkout(committed)
     run("git", "add", "models", cwd=committed).check_returncode()
     done = run("pre-commit", "run", "--all-files", cwd=committed)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Passed" in done.stdout
+    done = run("git", "commit", "-m", "models", cwd=committed, PYTHONSAFEPATH="1")
+    assert done.returncode == 0, done.stdout + done.stderr
     assert not marker.exists()
 
 

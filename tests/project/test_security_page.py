@@ -61,6 +61,11 @@ TESTS: Mapping[str, Mapping[str, str]] = {
             "test_hard_link_is_not_written_through test_devices_are_written_in_place "
             "test_failure_leaves_the_old_file"
         ),
+        "test_drafts.py": (
+            "test_next_file_removes_the_draft_of_a_killed_command "
+            "test_what_is_being_written_is_kept_whatever_the_clock_says "
+            "test_only_files_and_folders_are_drafts"
+        ),
         "test_fixing.py": "test_report_is_not_written_through_a_link",
         "test_recorded_requests.py": "test_a_recording_is_not_written_through_a_link",
         "test_file_writers.py": "test_no_other_module_writes_files",
@@ -71,6 +76,7 @@ TESTS: Mapping[str, Mapping[str, str]] = {
             "test_jobs_and_hook_run_nothing_of_the_checkout"
         ),
         "test_project_command.py": "test_workflows_run_only_the_app_of_the_checkout",
+        "test_pre_commit.py": "test_hook_runs_nothing_of_a_hostile_checkout",
     },
     "Settings of other programs in the folder where a command works": {
         "test_wheel_installation.py": "test_nothing_of_the_checkout_runs",
@@ -197,6 +203,7 @@ TESTS: Mapping[str, Mapping[str, str]] = {
             "test_cache_that_others_may_write_is_not_used "
             "test_large_file_is_read_again_if_it_was_young"
         ),
+        "test_sole_installation.py": "test_second_command_waits_and_replaces_nothing",
     },
     "Requests to the folder of `--bucket-folder`": {
         "test_local_bucket_api.py": (
