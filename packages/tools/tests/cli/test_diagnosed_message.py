@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +74,30 @@ def test_message_is_diagnosed_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", "digits", "--message", "x"]) == 2
     assert "--message: cannot be combined with ENDPOINT" in capsys.readouterr().err
     assert main(["diagnose", "--message", "x", "--log-file", "-"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("log", "code", "expected"),
+    [
+        ("I1121 17:53:13.1 1 server.cc:1] ready\n", 0, ["no known failure found"]),
+        (
+            "E1121 17:53:13.1 1 banana.cc:12] the banana is straight\nI1121 17:53:13.1 1 a.cc:1] b",
+            1,
+            [
+                "cause: not known, no entry of the catalogue fits; Triton wrote it (banana.cc is a "
+                "file of the server, not yours)",
+                "  next: collect the log of the container from its start, with --log-verbose=1 "
+                "(`diagnose --log-file FILE`)",
+                "  last error in LOG: E1121 17:53:13.1 1 banana.cc:12] the banana is straight",
+            ],
+        ),
+    ],
+)
+def test_an_error_without_an_entry_is_not_passed_over(
+    log: str, code: int, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A log whose error no entry explains is not called good: its last error is printed."""
+    file = tmp_path / "triton.log"
+    file.write_text(log)
+    assert main(["diagnose", "--log-file", str(file)]) == code
+    assert capsys.readouterr().out.replace(str(file), "LOG").splitlines() == expected

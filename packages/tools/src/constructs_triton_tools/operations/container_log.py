@@ -33,6 +33,13 @@ _LOAD_ENDED = re.compile(
     r"(?:successfully loaded|failed to load) '(?:[^']*::)?(?P<model>[^']+)'"
     r"(?: version (?P<version>\d+))?"
 )
+#: The Python backend writes this with the severity information, although the model fails.
+_FAILED_STUB = "Failed to initialize Python stub"
+#: Words of a line that reports an error, in the log of any program.
+_ERROR_WORDS = re.compile(
+    r"(?i)\b(?:error|fail(?:ed|ure)?|fatal|denied|refused|invalid|cannot|unable)\b"
+    r"|(?:Error|Exception): "
+)
 #: The level that Python's ``logging`` writes.
 _PYTHON_LEVEL = re.compile(r"^(?:\S+ ){0,3}\W?(?:DEBUG|INFO|WARNING)\b")
 
@@ -73,6 +80,18 @@ def still_loading(log: str) -> list[tuple[str, str]]:
     return sorted(loading)
 
 
+def unexplained_error(log: str) -> str | None:
+    """Return the last line of the last start that reports an error; ``None`` if there is none."""
+    for lines in starts(log):
+        errors = [
+            line
+            for line in (message.partition("\n")[0] for message in lines)
+            if can_explain(line) and (_severity(line) == "E" or _ERROR_WORDS.search(line))
+        ]
+        return errors[-1].strip() if errors else None
+    return None
+
+
 def can_explain(line: str) -> bool:
     """Whether a line is neither empty, nor information or a warning, nor written at every start."""
     is_table = _TABLE.match(line) is not None and "UNAVAILABLE" not in line
@@ -80,7 +99,9 @@ def can_explain(line: str) -> bool:
 
 
 def is_informational(line: str) -> bool:
-    """Whether a line has the severity information or warning."""
+    """Whether a line has the severity information or warning, and says nothing of a failure."""
+    if _FAILED_STUB in line:
+        return False
     severity = _severity(line)
     return severity in ("I", "W") or (severity == "" and _PYTHON_LEVEL.match(line) is not None)
 

@@ -139,7 +139,7 @@ def recognize(message: Message) -> Diagnosis | None:
     """
     text = message.text[:_MOST_CHARACTERS]
     found = _by_pattern(text, is_log=message.is_log)
-    if found is not None and found[0].rank is Rank.CAUSE:
+    if found is not None and found[0].rank is not Rank.WRAPPER:
         return _diagnosis(*found, message, find_texts(text))
     first = text.partition("\n")[0]
     texts = [] if is_informational(first) else find_texts(first)
@@ -224,7 +224,7 @@ def format_diagnoses(diagnoses: Iterable[Diagnosis]) -> str:
     lines = [
         f"cause: {first.cause} [{first.id}]",
         f"  fix: {first.fix}",
-        f"  from {first.source}: {_printable(first.line)}",
+        f"  from {first.source}: {printable(first.line)}",
     ]
     if first.writer:
         lines.append(f"  written by {first.writer}")
@@ -235,6 +235,7 @@ def format_diagnoses(diagnoses: Iterable[Diagnosis]) -> str:
     return "\n".join(lines)
 
 
-def _printable(line: str) -> str:
+def printable(line: str) -> str:
+    """Return a line of a log as a terminal can show it, and not too long."""
     shown = "".join(character if character.isprintable() else " " for character in line)
     return shown if len(shown) <= _SHOWN_CHARACTERS else shown[:_SHOWN_CHARACTERS] + "..."

@@ -20,11 +20,13 @@ from constructs_triton_tools.cli.options import (
     read_each,
     show,
 )
+from constructs_triton_tools.operations.container_log import unexplained_error
 from constructs_triton_tools.operations.diagnosis import (
     Diagnosis,
     Message,
     diagnose_log,
     format_diagnoses,
+    printable,
     recognize,
 )
 from constructs_triton_tools.operations.endpoint_diagnosis import (
@@ -67,8 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Diagnose and print; return 1 if something is wrong, else 0. A known message is a success."""
     if arguments.log_file is not None:
         _check_alone(arguments, "--log-file")
-        found = diagnose_log(_read(arguments.log_file), arguments.log_file, is_log=False)
-        return EXIT_WRONG if _show_found(arguments, found) else EXIT_SUCCESS
+        return _diagnose_log(arguments, _read(arguments.log_file))
     if arguments.message is not None:
         _check_alone(arguments, "--message")
         found = _in_message(arguments.message)
@@ -87,6 +88,17 @@ def run(arguments: argparse.Namespace) -> int:
     show(arguments, {"endpoints": [result.to_dict() for result in results]}, *lines)
     print_note(*not_read)
     return EXIT_WRONG if not_read or any(result.is_failed for result in results) else EXIT_SUCCESS
+
+
+def _diagnose_log(arguments: argparse.Namespace, log: str) -> int:
+    """Print what a log says; return 1 if it reports an error, known or not."""
+    found = diagnose_log(log, arguments.log_file, is_log=False)
+    error = None if found else unexplained_error(log)
+    if error is None:
+        return EXIT_WRONG if _show_found(arguments, found) else EXIT_SUCCESS
+    unknown = f"{_unknown(read_unknown(error))}\n  last error in {arguments.log_file}: "
+    _show_found(arguments, [], unknown + printable(error))
+    return EXIT_WRONG
 
 
 def _diagnose_stack(arguments: argparse.Namespace, result: StackDiagnosis) -> int:
