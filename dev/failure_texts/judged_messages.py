@@ -2,7 +2,8 @@
 
 Round 1: 150 messages, 78 of Triton and 72 of AWS, none in another list of this project. Their
 causes were written down from the threads first; `constructs-triton diagnose` was run afterwards.
-``first_verdict`` and ``first_entry`` are the record of that run and do not change:
+``first_verdict`` and ``first_entry`` are the record of that run and do not change; ``entry`` is
+the entry of today:
 
 - right: the cause of the thread comes first, with a step that works;
 - partly: the family is right, and what to read next;
@@ -23,7 +24,7 @@ TABLE = Path(__file__).parent / "judged_messages.csv"
 
 
 class JudgedMessage(NamedTuple):
-    """A message, the public thread that has it, its cause there, and the first answer to it."""
+    """A message, its public thread and cause there, the first answer to it, and its entry today."""
 
     round: str
     message: str
@@ -31,6 +32,7 @@ class JudgedMessage(NamedTuple):
     cause: str
     first_verdict: str
     first_entry: str
+    entry: str
 
 
 def judged_messages() -> list[JudgedMessage]:
