@@ -10,8 +10,8 @@ import pytest
 from failure_texts import cpp_texts, python_texts
 from failure_texts.__main__ import print_difference
 from failure_texts.collecting import Text, collect
-from failure_texts.judged_messages import judged_messages
-from failure_texts.public_messages import public_messages
+from failure_texts.judged_messages import JudgedMessage, judged_messages
+from failure_texts.public_messages import PublicMessage, public_messages
 from failure_texts.table import TABLE, entry_of, read_table
 from figures.failures import failures
 
@@ -107,7 +107,7 @@ def test_public_messages_have_the_entry_that_their_threads_found() -> None:
     """Each message that people posted has the cause of its thread; the few without an entry have
     none.
     """
-    rows = [*public_messages(), *judged_messages()]
+    rows: list[PublicMessage | JudgedMessage] = [*public_messages(), *judged_messages()]
     assert len(rows) > 250
     for row in rows:
         found = recognize(Message(row.message, row.thread))
