@@ -5,10 +5,10 @@ causes were written down from the threads first; `constructs-triton diagnose` wa
 ``first_verdict`` and ``first_entry`` are the record of that run and do not change; ``entry`` is
 the entry of today.
 
-Round 2: 50 more, 23 of Triton and 27 of AWS, from other threads and judged by the same reader after
-the kinds of round 1 had been added, and before any change for round 2. Many are far from the subject
-(other services, other tools of deployment), where the catalogue says that it does not know. The
-verdicts:
+Round 2: 50 more, 23 of Triton and 27 of AWS, from other threads, judged by the same reader after
+the kinds of round 1 had been added, and before any change for round 2. Many are far from our
+subject (other services, other tools of deployment), where the catalogue says that it does not
+know. The verdicts:
 
 - right: the cause of the thread comes first, with a step that works;
 - partly: the family is right, and what to read next;
