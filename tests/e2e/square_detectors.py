@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
@@ -35,13 +37,13 @@ class _Graph:
         self.constants.append(numpy_helper.from_array(np.array(values, dtype), name))
         return name
 
-    def add(self, operator: str, *inputs: str, output: str = "", **attributes: object) -> str:
+    def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
         name = output or f"value{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
         return name
 
 
-def places() -> np.ndarray:
+def places() -> npt.NDArray[np.float32]:
     """Return centre and size of each cell, in pixels of the input."""
     boxes = []
     for stride in STRIDES:

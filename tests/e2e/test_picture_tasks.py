@@ -13,7 +13,7 @@ from square_detectors import FORMS, LABELS, write_classifier, write_detector
 from triton_server import needs_server
 
 from constructs_triton.cli import main
-from constructs_triton_client import TritonClient
+from constructs_triton_client import InferenceResult, TritonClient
 from constructs_triton_core.errors import InvocationError
 from constructs_triton_tools.local import LocalEndpoint
 from triton_model_check.model_repository import ModelRepository
@@ -66,13 +66,13 @@ def picture(
     return file.getvalue()
 
 
-def ask(local: LocalEndpoint, name: str, *pictures: bytes) -> dict[str, np.ndarray]:
+def ask(local: LocalEndpoint, name: str, *pictures: bytes) -> InferenceResult:
     """Send pictures as one batch."""
     client = TritonClient.for_endpoint(name, endpoint_url=local.endpoint_url)
     return client.infer({"image": np.array([[content] for content in pictures], object)})
 
 
-def found(answer: dict[str, np.ndarray], number: int) -> list[tuple[str, list[float]]]:
+def found(answer: InferenceResult, number: int) -> list[tuple[str, list[float]]]:
     """Return the label and the box of each detection of a picture with a score above 0.9."""
     count = answer["num_detections"][number, 0]
     return [

@@ -43,6 +43,8 @@ def network(
         ([-1, -1, 8], THREE, "yolov5", 3),
         ([-1, 300, 6], {**ULTRALYTICS, **THREE}, "end_to_end", 3),
         ([-1, 300, 6], {**ULTRALYTICS, **TWO}, "end_to_end", 2),
+        ([-1, -1, -1], {**ULTRALYTICS, **TWO, "end2end": "False"}, "yolov8", 2),
+        ([-1, -1, -1], {**ULTRALYTICS, **TWO, "end2end": "True"}, "end_to_end", 2),
         ([-1, 300, 84], RTDETR, "rtdetr", 80),
         ([-1, 300, 7], THREE, "rtdetr", 3),
         ([-1, 300, 6], {**RTDETR, **THREE}, "rtdetr_topk", 3),
@@ -63,6 +65,8 @@ def test_certain_forms(shape: list[int], metadata: dict[str, str], name: str, cl
         ([-1, 300, 84], {}, "rtdetr"),
         ([-1, 84, -1], {}, "yolov8"),
         ([-1, -1, 85], {}, "yolov5"),
+        ([-1, -1, -1], {**ULTRALYTICS, **TWO}, "yolov8"),
+        ([-1, -1, -1], {**RTDETR, **TWO}, "rtdetr_topk"),
     ],
 )
 def test_assumed_forms(shape: list[int], metadata: dict[str, str], name: str) -> None:

@@ -134,28 +134,57 @@ def _of_one_output(network: Network, output: ModelTensor, places: tuple[int, int
         raise _unknown(network, "the output of a detector has three dimensions")
     rows, columns = shape[1:]
     outputs = {"predictions": output.name}
-
-    named = len(network.labels())
-    if rows > _BOX and (columns in places or (columns == -1 and rows == _BOX + named)):
-        return Form("yolov8", outputs, rows - _BOX)
-    anchors = [_ANCHORS_OF_YOLOV5 * count for count in places]
-    if columns > _BOX + 1 and (rows in anchors or (rows == -1 and columns == _BOX + 1 + named)):
-        return Form("yolov5", outputs, columns - _BOX - 1)
-    if rows in places:
-        raise _unknown(
-            network,
-            f"a row for each of {rows} places is what YOLOX writes, whose boxes must be decoded "
-            "first, or a YOLOv8 that was transposed",
-        )
+    if rows == columns == -1 and network.metadata.get("task") == "detect":
+        return _of_ultralytics(network, outputs)
+    dense = _of_all_places(network, outputs, (rows, columns), places)
+    if dense is not None:
+        return dense
     if columns == _COLUMNS_OF_SELECTED_BOXES:
         return _of_selected_boxes(network, outputs)
     if 0 < rows < places[0] and columns > _BOX:
         return _rtdetr(network, outputs, columns - _BOX)
     if columns == -1 and rows > _BOX:
         return _assumed(network, "yolov8", outputs, rows - _BOX)
-    if rows == -1 and columns > _BOX + 1:
-        return _assumed(network, "yolov5", outputs, columns - _BOX - 1)
     raise _unknown(network, "no form is known whose output has this shape")
+
+
+def _of_all_places(
+    network: Network,
+    outputs: Mapping[str, str],
+    shape: tuple[int, int],
+    places: tuple[int, int],
+) -> Form | None:
+    """Return the form of an output with something for each place, if it has as many."""
+    rows, columns = shape
+    named = len(network.labels())
+    if rows > _BOX and (columns in places or (columns == -1 and rows == _BOX + named)):
+        return Form("yolov8", outputs, rows - _BOX)
+    if columns <= _BOX + 1:
+        return None
+    if rows in places:
+        raise _unknown(
+            network,
+            f"a row for each of {rows} places is what YOLOX writes, whose boxes must be decoded "
+            "first, or a YOLOv8 that was transposed",
+        )
+    if rows in [_ANCHORS_OF_YOLOV5 * count for count in places]:
+        return Form("yolov5", outputs, columns - _BOX - 1)
+    if rows != -1:
+        return None
+    if columns == _BOX + 1 + named:
+        return Form("yolov5", outputs, named)
+    return _assumed(network, "yolov5", outputs, columns - _BOX - 1)
+
+
+def _of_ultralytics(network: Network, outputs: Mapping[str, str]) -> Form:
+    """Its exporter with dynamic=True may leave all sizes open; its metadata has names and head."""
+    classes = len(network.labels()) or None
+    if network.metadata.get("end2end") == "True":
+        return Form("end_to_end", outputs, classes)
+    name: FormName = "rtdetr_topk" if _is_rtdetr(network) else "yolov8"
+    if network.metadata.get("end2end") == "False" and name == "yolov8":
+        return Form(name, outputs, classes)
+    return _assumed(network, name, outputs, classes)
 
 
 def _of_selected_boxes(network: Network, outputs: Mapping[str, str]) -> Form:

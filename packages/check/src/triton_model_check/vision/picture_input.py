@@ -14,7 +14,6 @@ __all__ = ["PictureInput", "picture_input"]
 
 _CHANNELS = 3
 _RANK = 4
-_FLOATS = ("TYPE_FP32", "TYPE_FP16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class PictureInput:
     layout: Literal["NCHW", "NHWC"]
     width: int
     height: int
-    data_type: str
+    data_type: Literal["TYPE_FP32", "TYPE_FP16"]
     others: tuple[ModelTensor, ...] = ()
 
     @property
@@ -61,7 +60,8 @@ def picture_input(network: Network, fields: dict[str, Any]) -> PictureInput:
         )
     tensor = found[0]
     _require_one_picture(network, tensor)
-    if tensor.data_type not in _FLOATS:
+    data_type = _float_type(tensor)
+    if data_type is None:
         raise InvalidValueError(
             f'{network.path}: the input "{tensor.name}" must be FP32 or FP16, got '
             f"{tensor.data_type.removeprefix('TYPE_')}; write the step before it yourself, with "
@@ -71,7 +71,15 @@ def picture_input(network: Network, fields: dict[str, Any]) -> PictureInput:
     assert layout is not None
     height, width = _size(network, tensor, layout, fields)
     others = tuple(each for each in network.inputs if each is not tensor)
-    return PictureInput(tensor.name, layout, width, height, tensor.data_type, others)
+    return PictureInput(tensor.name, layout, width, height, data_type, others)
+
+
+def _float_type(tensor: ModelTensor) -> Literal["TYPE_FP32", "TYPE_FP16"] | None:
+    if tensor.data_type == "TYPE_FP32":
+        return "TYPE_FP32"
+    if tensor.data_type == "TYPE_FP16":
+        return "TYPE_FP16"
+    return None
 
 
 def _layout(tensor: ModelTensor) -> Literal["NCHW", "NHWC"] | None:

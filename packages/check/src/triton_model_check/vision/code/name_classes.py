@@ -54,7 +54,7 @@ class TritonPythonModel:
 
     def label(self, number):
         """Return the label of a class as bytes."""
-        known = number < len(self.labels)
+        known = 0 <= number < len(self.labels)
         return (self.labels[number] if known else str(number)).encode()
 
 
