@@ -58,7 +58,7 @@ def test_each_refusal_is_one_of_the_simulation() -> None:
     for each in REFUSALS:
         words = re.findall(r"[A-Za-z ]{9,}", each.pattern)
         assert any(word.strip() in code for word in words), each.pattern
-    (scaled,) = [each for each in REFUSALS if each.rollback_fix]
+    (scaled,) = [each for each in REFUSALS if each.fix and each.rollback_fix]
     assert scaled.fix == fix_of("scaled-variant-update")
 
 

@@ -54,6 +54,8 @@ class Change:
     template: Template
     touched: list[str] = field(default_factory=list)
     """Logical ids that were changed, in order; the last one may have failed partly."""
+    failed: str = ""
+    """The logical ID of the resource that could not be changed."""
     created: list[Deployed] = field(default_factory=list)
     superseded: list[tuple[Deployed, bool]] = field(default_factory=list)
     """Resources that were replaced or are no longer declared, and whether to retain them."""
@@ -156,6 +158,7 @@ class Change:
             if operation.kind == "update" and current is not None:  # the rollback changes it back
                 self.stack.resources[request.logical_id] = replace(current, request=request)
                 self.touched.append(request.logical_id)
+                self.failed = request.logical_id
             raise error if isinstance(error, FAILURES) else StackError(f"{error!r}") from error
         if current is not None:
             self.touched.append(request.logical_id)

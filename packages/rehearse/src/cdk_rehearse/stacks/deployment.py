@@ -156,7 +156,7 @@ class Deployer(Engine):
                     logical_id
                 )  # by a rollback that failed later
                 if old is not None and logical_id in change.touched and not is_restored:
-                    self._put_back(stack, old)
+                    self._put_back(stack, old, change.failed)
         except StackError as error:
             stack.roll_back = lambda: self._restore(stack, before, change, reason)
             self._enter(stack, "end", "UPDATE_ROLLBACK_FAILED", str(error))
@@ -177,8 +177,11 @@ class Deployer(Engine):
         self._clean_up(stack, "UPDATE_ROLLBACK_COMPLETE", created[::-1])
         stack.reason = reason
 
-    def _put_back(self, stack: Stack, old: Deployed) -> None:
-        """Restore the old physical resource, or change the resource back in place."""
+    def _put_back(self, stack: Stack, old: Deployed, failed: str) -> None:
+        """Restore the old physical resource, or change the resource back in place.
+
+        What ``failed`` may be unchanged.
+        """
         logical_id, now = old.request.logical_id, stack.resources[old.request.logical_id]
         kind, physical_id = old.request.type, old.physical.id
         is_in_place = now.physical.id == physical_id
@@ -188,6 +191,9 @@ class Deployer(Engine):
         stack.record(logical_id, kind, physical_id, "UPDATE_IN_PROGRESS")
         try:
             with failing(self.behaviour.failing_restore.get(logical_id)):
+                if is_in_place and logical_id != failed:
+                    # A service refuses a change back as it refuses any other update.
+                    expect_accepted("update", old.request, now)
                 if is_updated:
                     self.providers.of(kind).update(now, old.request)
         except StackError as error:
