@@ -475,6 +475,119 @@ def _filters(pattern: str) -> Resources:
     return found
 
 
+_VPC = "vpc-0123456789abcdef0"
+
+
+def _mounted(**subnets: str) -> Resources:
+    """A file system with mount targets in subnets, which are in two Availability Zones."""
+    zones = {"SubnetA": "us-east-1a", "SubnetB": "us-east-1b", "SubnetC": "us-east-1a"}
+    found = {"Files": _r("AWS::EFS::FileSystem")}
+    for number, (subnet, zone) in enumerate(zones.items()):
+        found[subnet] = _r(
+            "AWS::EC2::Subnet",
+            VpcId=_VPC,
+            CidrBlock=f"10.0.{number}.0/24",
+            AvailabilityZone=zone,
+        )
+    for name, subnet in subnets.items():
+        found[name] = _r(
+            "AWS::EFS::MountTarget",
+            FileSystemId=_ref("Files"),
+            SubnetId=_ref(subnet),
+            SecurityGroups=["sg-0123456789abcdef0"],
+        )
+    return found
+
+
+def _alias(name: str) -> Resources:
+    root = {"Fn::Sub": "arn:aws:iam::${AWS::AccountId}:root"}
+    statement = {
+        "Effect": "Allow",
+        "Action": "kms:*",
+        "Resource": "*",
+        "Principal": {"AWS": root},
+    }
+    policy = {"Version": "2012-10-17", "Statement": [statement]}
+    return {
+        "Key": _r("AWS::KMS::Key", KeyPolicy=policy),
+        name: _r("AWS::KMS::Alias", AliasName="alias/test", TargetKeyId=_ref("Key")),
+    }
+
+
+def _balanced(scheme: str, group: str = "Group") -> Resources:
+    balancer = "AWS::ElasticLoadBalancingV2"
+    action = {"Type": "forward", "TargetGroupArn": _ref(group)}
+    return {
+        "Balancer": _r(
+            f"{balancer}::LoadBalancer",
+            Scheme=scheme,
+            Subnets=["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"],
+        ),
+        group: _r(
+            f"{balancer}::TargetGroup", Port=80, Protocol="HTTP", VpcId=_VPC, TargetType="ip"
+        ),
+        "Listener": _r(
+            f"{balancer}::Listener",
+            LoadBalancerArn=_ref("Balancer"),
+            Port=80,
+            Protocol="HTTP",
+            DefaultActions=[action],
+        ),
+    }
+
+
+def _security_group(description: str) -> Resources:
+    group = _r(
+        "AWS::EC2::SecurityGroup",
+        GroupName="dc3-stage-cbprojects-sg",
+        GroupDescription=description,
+        VpcId=_VPC,
+    )
+    return {"Group": group}
+
+
+def _knowledge(name: str) -> Resources:
+    model = "arn:aws:bedrock:us-east-1::foundation-model/amazon.titan-embed-text-v2:0"
+    collection = "arn:aws:aoss:us-east-1:123456789012:collection/abcdefghijklmnopqrst"
+    fields = {"VectorField": "v", "TextField": "t", "MetadataField": "m"}
+    storage = {"CollectionArn": collection, "VectorIndexName": "i", "FieldMapping": fields}
+    base = _r(
+        "AWS::Bedrock::KnowledgeBase",
+        Name="MyKnowledgeBase",
+        RoleArn="arn:aws:iam::123456789012:role/knowledge",
+        KnowledgeBaseConfiguration={
+            "Type": "VECTOR",
+            "VectorKnowledgeBaseConfiguration": {"EmbeddingModelArn": model},
+        },
+        StorageConfiguration={
+            "Type": "OPENSEARCH_SERVERLESS",
+            "OpensearchServerlessConfiguration": storage,
+        },
+    )
+    return {name: base}
+
+
+def private_endpoints(*names: str, has_private_dns: bool = True) -> Resources:
+    endpoint = _r(
+        "AWS::EC2::VPCEndpoint",
+        VpcId=_VPC,
+        ServiceName="com.amazonaws.us-east-1.states",
+        VpcEndpointType="Interface",
+        PrivateDnsEnabled=has_private_dns,
+        SubnetIds=["subnet-0123456789abcdef0"],
+    )
+    return dict.fromkeys(names, endpoint)
+
+
+def user_pool(*further: Resources, **email: bool) -> Resources:
+    return {
+        "Pool": _r(
+            "AWS::Cognito::UserPool",
+            Schema=[{"Name": "email", "Required": True, **email}, *further],
+        )
+    }
+
+
 REPORTS: dict[str, tuple[Resources, Resources]] = {
     "aws/serverless-application-model#1560": (_usage_plan("v1"), _usage_plan("v2")),
     "aws/aws-cdk#25172": (_part("{id}"), _part("{name}")),
@@ -518,6 +631,20 @@ REPORTS: dict[str, tuple[Resources, Resources]] = {
     "aws/aws-cdk#15879": (_subnets(1, 2), _subnets(2, 3)),
     "aws/aws-cdk#32892": (_notification("RuleA"), _notification("RuleB")),
     "aws/aws-cdk#34735": (_filters("a"), _filters("b")),
+    "aws/aws-cdk#25099": (
+        _mounted(First="SubnetB", Second="SubnetC"),
+        _mounted(First="SubnetC"),
+    ),
+    "aws/aws-cdk#10170": (_mounted(First="SubnetA"), _mounted(First="SubnetA", Second="SubnetC")),
+    "aws/aws-cdk#3652": (_alias("AliasA"), _alias("AliasB")),
+    "aws/aws-cdk#847": (_balanced("internal"), _balanced("internet-facing")),
+    "data-dot-all/dataall#1080": (_security_group("one"), _security_group("two")),
+    "awslabs/generative-ai-cdk-constructs#690": (_knowledge("BaseA"), _knowledge("BaseB")),
+    "aws-samples/amazon-mwaa-examples#76": (
+        private_endpoints("EndpointA"),
+        private_endpoints("EndpointA", "EndpointB"),
+    ),
+    "aws/aws-cdk#8585": (user_pool(), user_pool(Mutable=True)),
 }
 
 _COLLISION, _MAY_FAIL = "rehearse-name-collision", "rehearse-update-may-fail"
@@ -546,6 +673,14 @@ FOUND: dict[str, tuple[str, str]] = {
     "aws/aws-cdk#13157": (_COLLISION, "ListenerB"),
     "aws/aws-cdk#15879": (_MAY_FAIL, "Group"),
     "aws/aws-cdk#32892": (_COLLISION, "RuleB"),
+    "aws/aws-cdk#25099": (_COLLISION, "First"),
+    "aws/aws-cdk#10170": (_MAY_FAIL, "Second"),
+    "aws/aws-cdk#3652": (_COLLISION, "AliasB"),
+    "aws/aws-cdk#847": (_MAY_FAIL, "Group"),
+    "data-dot-all/dataall#1080": (_COLLISION, "Group"),
+    "awslabs/generative-ai-cdk-constructs#690": (_COLLISION, "BaseB"),
+    "aws-samples/amazon-mwaa-examples#76": (_COLLISION, "EndpointB"),
+    "aws/aws-cdk#8585": ("rehearse-update-fails", "Pool"),
 }
 """The code and the place of what a rehearsal reports.
 

@@ -63,6 +63,15 @@ def _only_adds_subnets(_: Resources, new: Resources) -> None:
     _properties(new, "Group")["SubnetIds"].append({"Ref": "Subnet1"})
 
 
+def _keeps_one_zone(_: Resources, new: Resources) -> None:
+    _properties(new, "Second")["SubnetId"] = {"Ref": "SubnetB"}
+
+
+def _replaces_the_group_too(_: Resources, new: Resources) -> None:
+    new["Other"] = new.pop("Group")
+    _properties(new, "Listener")["DefaultActions"][0]["TargetGroupArn"] = {"Ref": "Other"}
+
+
 def _updates_by_another_call(old: Resources, new: Resources) -> None:
     for resources in (old, new):
         call = json.loads(_properties(resources, "Configuration")["Update"])
@@ -81,6 +90,8 @@ def _updates_by_another_call(old: Resources, new: Resources) -> None:
         ("aws/aws-cdk#26072", _names_the_group),
         ("aws/aws-cdk#15879", _only_adds_subnets),
         ("aws/aws-cdk#25838", _updates_by_another_call),
+        ("aws/aws-cdk#10170", _keeps_one_zone),
+        ("aws/aws-cdk#847", _replaces_the_group_too),
     ],
 )
 def test_right_update_has_no_warning(

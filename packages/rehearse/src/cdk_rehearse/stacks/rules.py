@@ -41,9 +41,23 @@ def _values(request: Request) -> list[str]:
     paths, required = resource_schema(request.type).identifying
     if request.type in _IDENTIFYING:
         paths, required = [tuple(name.split(".")) for name in _IDENTIFYING[request.type]], 1
+    if _shares_its_names(request):
+        return []
     found = [value_at(request.properties, path) for path in paths]
     values = [str(each) if isinstance(each, str | int) else "" for each in found]
     return values if all(values[:required]) else []
+
+
+def _shares_its_names(request: Request) -> bool:
+    """Whether several resources of a type may have the same identifying properties.
+
+    A VPC can have several endpoints for a service, but one of them with private DNS:
+    "private-dns-enabled cannot be set because there is already a conflicting DNS domain"
+    (aws-samples/amazon-mwaa-examples#76, aws-cloudformation/cfn-lint#4492).
+    """
+    if request.type != "AWS::EC2::VPCEndpoint":
+        return False
+    return str(request.properties.get("PrivateDnsEnabled")).lower() != "true"
 
 
 def _place(kind: str, values: list[str]) -> list[str]:

@@ -17,6 +17,7 @@ from .codes import CODES
 from .custom_resource_ids import sdk_call
 from .possible_attributes import attributes_without_schema
 from .possible_database_refusals import DATABASE_RULES
+from .possible_network_refusals import NETWORK_RULES
 from .replacements import keeps_its_name, replacements
 from .report import Problem
 from .stack_update import PossibleRefusal, StackUpdate
@@ -252,4 +253,5 @@ _RULES: Sequence[Callable[[StackUpdate], Iterator[PossibleRefusal]]] = (
     models_without_role,
     attributes_without_schema,
     *DATABASE_RULES,
+    *NETWORK_RULES,
 )
