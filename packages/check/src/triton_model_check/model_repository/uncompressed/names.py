@@ -26,26 +26,26 @@ def name_problems(paths: Iterable[str], prefix: str = "") -> list[str]:
     ``paths`` are relative to ``/opt/ml/model``. ``prefix`` is the S3 prefix of the files.
     """
     known = set(paths)
-    return [
-        f"{path[:300]!r}: {problem}"
-        for path in sorted(known)
-        for problem in _problems(path, known, len(prefix.encode()))
-    ]
+    prefix_bytes = len(prefix.encode())
+    found = []
+    for path in sorted(known):
+        for problem in _problems(path, known, prefix_bytes):
+            found.append(f"{path[:300]!r}: {problem}")
+    return found
 
 
 def _problems(path: str, known: set[str], prefix_bytes: int) -> Iterator[str]:
     parts = path.split("/")
+    key_bytes = prefix_bytes + len(path.encode())
+
     if "\0" in path:
         yield "has a NUL in its name; rename it"
     if any(part.strip() in ("", ".", "..") for part in parts):
         yield 'has an empty name, "." or ".." in its path; rename it'
     if any(len(part.encode()) > _MAX_NAME_BYTES for part in parts):
         yield f"has a name of more than {_MAX_NAME_BYTES} bytes; shorten it"
-    if prefix_bytes + len(path.encode()) > _MAX_KEY_BYTES:
-        yield (
-            f"its S3 key has {prefix_bytes + len(path.encode())} bytes, and S3 allows "
-            f"{_MAX_KEY_BYTES}; shorten the path"
-        )
+    if key_bytes > _MAX_KEY_BYTES:
+        yield f"its S3 key has {key_bytes} bytes, and S3 allows {_MAX_KEY_BYTES}; shorten the path"
     above = ("/".join(parts[:count]) for count in range(1, len(parts)))
     if any(folder in known for folder in above):
         yield "is below a file, which cannot be a folder too; rename one of them"
