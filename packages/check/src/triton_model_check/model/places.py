@@ -30,8 +30,11 @@ def with_places(findings: Iterable[Finding], root: str | os.PathLike[str]) -> It
     one that has a place keeps it.
     """
     files = _Files(os.fspath(root))
-    for each in findings:
-        yield replace(each, place=files.place(each)) if each.place is None else each
+    for finding in findings:
+        if finding.place is None:
+            yield replace(finding, place=files.place(finding))
+        else:
+            yield finding
 
 
 class _Files:
@@ -46,19 +49,25 @@ class _Files:
         """Return the line of the finding, or the beginning of the file that stands for its path."""
         if finding.line is None:
             return Place(self._file_for(finding.path), 1, 1, 1, 1)
+
+        # The file may have become shorter since it was checked.
         lines = self._lines(finding.path)
         line = min(finding.line, len(lines))
         text = lines[line - 1].rstrip()
         if finding.column is None:
-            start, end = len(text) - len(text.lstrip()), len(text)
-        else:
-            start = end = min(finding.column - 1, len(text)) if line == finding.line else len(text)
-            end += len(token.group()) if (token := TOKEN.match(text, start)) else 0
+            indentation = len(text) - len(text.lstrip())
+            return Place(finding.path, line, indentation + 1, line, len(text) + 1)
+
+        is_there = line == finding.line
+        start = min(finding.column - 1, len(text)) if is_there else len(text)
+        token = TOKEN.match(text, start)
+        end = token.end() if token else start
         return Place(finding.path, line, start + 1, line, end + 1)
 
     def _read_lines(self, path: str) -> list[str]:
         try:
-            return decode(read_regular(os.path.join(self._root, path), MAX_TEXT_BYTES)).split("\n")
+            content = read_regular(os.path.join(self._root, path), MAX_TEXT_BYTES)
+            return decode(content).split("\n")
         except (OSError, ValueError):
             return [""]
 
@@ -78,11 +87,17 @@ class _Files:
         top = os.path.join(self._root, folder)
         if os.path.isfile(os.path.join(top, CONFIG_FILE)):
             return folder + CONFIG_FILE
-        paths = (os.path.join(inner, name) for inner, _, names in os.walk(top) for name in names)
-        files = filter(os.path.isfile, islice(paths, _MOST_FILES))
+        files = filter(os.path.isfile, islice(_paths_below(top), _MOST_FILES))
         first = min(files, key=_distance, default="")
         return first and os.path.relpath(first, self._root).replace(os.sep, "/")
 
 
+def _paths_below(folder: str) -> Iterator[str]:
+    for inner, _, names in os.walk(folder):
+        for name in names:
+            yield os.path.join(inner, name)
+
+
 def _distance(path: str) -> tuple[bool, int, str]:
+    """Sort a configuration before other files, and the nearest one first."""
     return os.path.basename(path) != CONFIG_FILE, path.count(os.sep), path
