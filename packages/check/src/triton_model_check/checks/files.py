@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
@@ -23,20 +23,22 @@ _warning = partial(warning, scope="repository", needs_files=True)
 def pointers_of(model: ModelUnderCheck) -> tuple[str, ...]:
     """Return the paths of the model's files that are Git LFS pointers."""
     files = model.context.packed_files.get(model.name)
-    found = () if files is None else files.findings.git_lfs_pointers
-    return (
-        found
-        if model.target.local_files
-        else tuple(each for each in found if each == model.config_place)
-    )
+    if files is None:
+        return ()
+    pointers = files.findings.git_lfs_pointers
+    if model.target.local_files:
+        return pointers
+    # The other files are stored elsewhere: what is here in their place does not run.
+    return tuple(path for path in pointers if path == model.config_place)
 
 
 def pointer_path(model: ModelUnderCheck, *parts: str) -> str | None:
     """Return the path of a file if it is a Git LFS pointer,
     where another rule reports nothing then.
     """
-    found = is_pointer(model.folder.head(*parts))
-    return posixpath.normpath(model.folder.relative(*parts)) if found else None
+    if not is_pointer(model.folder.head(*parts)):
+        return None
+    return posixpath.normpath(model.folder.relative(*parts))
 
 
 @rule(
@@ -82,17 +84,19 @@ def line_endings(context: RepositoryContext) -> Iterator[Problem]:
     replaces the instances. The rule reads the first line of each file, and reports all files in one
     finding. It skips servers, which read no archive.
     """
-    found = [
-        path
-        for files in _of_checkout(context).values()
-        for path in files.findings.with_windows_lines
-    ]
-    if found and (context.is_packed or context.target.is_sagemaker):
-        files = f" in {len(found)} files" if len(found) > 1 else ""
-        message = (
-            f"lines end with CR LF{files}, so a checkout on another system may give another archive"
-        )
-        yield Problem(message, path=found[0], line=1)
+    if not (context.is_packed or context.target.is_sagemaker):
+        return
+    found: list[str] = []
+    for files in _of_checkout(context).values():
+        found += files.findings.with_windows_lines
+    if not found:
+        return
+
+    number = f" in {len(found)} files" if len(found) > 1 else ""
+    message = (
+        f"lines end with CR LF{number}, so a checkout on another system may give another archive"
+    )
+    yield Problem(message, path=found[0], line=1)
 
 
 @_warning(
@@ -107,11 +111,12 @@ def names_collide(context: RepositoryContext) -> Iterator[Problem]:
     checkout there has only one of the files, and the archive another content.
     """
     files = _of_checkout(context)
-    models = same_on_some_disks([name for name in context.folders if name in files])
-    for group in (
-        *models,
-        *(group for each in files.values() for group in each.findings.same_on_some_disks),
-    ):
+    models = [name for name in context.folders if name in files]
+    groups: list[Sequence[str]] = [*same_on_some_disks(models)]
+    for model_files in files.values():
+        groups += model_files.findings.same_on_some_disks
+
+    for group in groups:
         others = ", ".join(f'"{path}"' for path in group[:-1])
         message = (
             f"differs only in case or Unicode form from {others}: macOS and Windows keep only one"
@@ -128,11 +133,11 @@ def name_form(context: RepositoryContext) -> Iterator[Problem]:
     Linux finds the file only by the form that it has.
     """
     files = _of_checkout(context)
-    models = (name for name in context.folders if name in files and not is_composed(name))
-    for path in (
-        *models,
-        *(path for each in files.values() for path in each.findings.not_composed),
-    ):
+    paths = [name for name in context.folders if name in files and not is_composed(name)]
+    for model_files in files.values():
+        paths += model_files.findings.not_composed
+
+    for path in paths:
         name = path.rpartition("/")[2]
         message = f"the name is not in the Unicode form NFC, got {name!a}"
         if context.is_packed or context.target.is_sagemaker:
