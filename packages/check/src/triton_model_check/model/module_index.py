@@ -33,7 +33,9 @@ def undefined_names(index: ModuleIndex, content: bytes) -> list[ast.Name]:
     for node in index.of(ast.Name):
         if node.id not in index.defined:
             found.setdefault(node.id, node)
-    return [] if found and may_define_otherwise(content) else list(found.values())
+    if found and may_define_otherwise(content):
+        return []
+    return list(found.values())
 
 
 def may_define_otherwise(content: bytes) -> bool:
@@ -73,11 +75,14 @@ class ModuleIndex:
     @cached_property
     def _bodies(self) -> list[tuple[tuple[int, int], tuple[int | None, int | None]]]:
         """Where the body of each function begins and ends."""
-        bodies = [(function.body[0], function.body[-1]) for function in self.functions]
-        return [
-            ((first.lineno, first.col_offset), (last.end_lineno, last.end_col_offset))
-            for first, last in bodies
-        ]
+        found = []
+        for function in self.functions:
+            first = function.body[0]
+            last = function.body[-1]
+            start = (first.lineno, first.col_offset)
+            end = (last.end_lineno, last.end_col_offset)
+            found.append((start, end))
+        return found
 
     @property
     def types(self) -> Set[type[ast.AST]]:
@@ -103,19 +108,22 @@ class ModuleIndex:
     @cached_property
     def _changed(self) -> frozenset[str]:
         """The names that something else than ``import X`` binds."""
-        names = self.stored_names | {node.arg for node in self.of(ast.arg)}
+        names = {*self.stored_names}
+        names |= {node.arg for node in self.of(ast.arg)}
         names |= {node.name for node in (*self.functions, *self.of(ast.ClassDef))}
-        imports = self.of(ast.ImportFrom)
-        return frozenset(
-            names | {each.asname or each.name for node in imports for each in node.names}
-        )
+        for node in self.of(ast.ImportFrom):
+            names |= {_bound_name(alias) for alias in node.names}
+        return frozenset(names)
 
     def aliases(self, module: str) -> frozenset[str]:
         """Return the names that only ever stand for a module of the backend."""
         if module not in self._aliases:
-            imported = [alias for node in self.of(ast.Import) for alias in node.names]
-            names = {alias.asname or alias.name for alias in imported if alias.name == module}
-            others = {alias.asname or alias.name for alias in imported if alias.name != module}
+            names: set[str] = set()
+            others: set[str] = set()
+            for node in self.of(ast.Import):
+                for alias in node.names:
+                    bound = names if alias.name == module else others
+                    bound.add(_bound_name(alias))
             self._aliases[module] = frozenset(names - others - self._changed)
         return self._aliases[module]
 
@@ -126,13 +134,7 @@ class ModuleIndex:
         """
         if name not in self._calls:
             aliases = self.aliases(UTILS) | self.aliases(C_UTILS)
-            imported = {
-                alias.asname or alias.name
-                for node in self.of(ast.ImportFrom)
-                if node.module in (UTILS, C_UTILS)
-                for alias in node.names
-                if alias.name == name
-            }
+            imported = self._imported_as(name)
             # An alias is called by another name; then all calls are asked, in their order.
             has_alias = not imported <= {name}
             candidates = self.of(ast.Call) if has_alias else self._calls_by_name.get(name, [])
@@ -140,6 +142,14 @@ class ModuleIndex:
                 call for call in candidates if _is_called(call.func, name, aliases, imported)
             ]
         return self._calls[name]
+
+    def _imported_as(self, name: str) -> set[str]:
+        """The names by which the file imports a class or function of the backend."""
+        found: set[str] = set()
+        for node in self.of(ast.ImportFrom):
+            if node.module in (UTILS, C_UTILS):
+                found |= {_bound_name(alias) for alias in node.names if alias.name == name}
+        return found
 
     @cached_property
     def _calls_by_name(self) -> dict[str, list[ast.Call]]:
@@ -177,13 +187,15 @@ class ModuleIndex:
     @cached_property
     def _bindings_of_names(self) -> Counter[str]:
         """How often the file binds each name, of variables, attributes and arguments."""
-        arguments = [node.arg for node in self.of(ast.arg)]
-        definitions = [node.name for node in (*self.functions, *self.of(ast.ClassDef))]
-        aliases = [alias for node in self.of(ast.Import) for alias in node.names]
-        aliases += [alias for node in self.of(ast.ImportFrom) for alias in node.names]
-        imported = [alias.asname or alias.name for alias in aliases]
-        stored = [*self.stored_names, *self.stored_attributes]
-        return Counter([*arguments, *definitions, *imported, *stored])
+        counted = Counter(node.arg for node in self.of(ast.arg))
+        counted.update(node.name for node in (*self.functions, *self.of(ast.ClassDef)))
+        imports: list[ast.Import | ast.ImportFrom]
+        imports = [*self.of(ast.Import), *self.of(ast.ImportFrom)]
+        for node in imports:
+            counted.update(_bound_name(alias) for alias in node.names)
+        counted.update(self.stored_names)
+        counted.update(self.stored_attributes)
+        return counted
 
     @cached_property
     def defined(self) -> frozenset[str]:
@@ -201,6 +213,11 @@ class ModuleIndex:
         annotations.
         """
         return frozenset(id(node) for node in nodes_outside_branches(self.tree, self.nodes))
+
+
+def _bound_name(alias: ast.alias) -> str:
+    """The name that an import binds."""
+    return alias.asname or alias.name
 
 
 def _is_called(function: ast.expr, name: str, aliases: frozenset[str], imported: set[str]) -> bool:
