@@ -43,16 +43,18 @@ def print_differences(check: Check, root: Path, arguments: argparse.Namespace) -
     """Print what ``--fix`` would change, which is tried in a copy;
     return whether it is anything.
     """
-    if not any(each.fix for each in check(root).report.findings):
+    if not any(finding.fix for finding in check(root).report.findings):
         return False
+
     with temporary_folder() as folder:
         copy = folder.resolve() / root.resolve().name
         copy_to_fix(root, copy)
         _, _, files = fix_all(check, copy, is_unsafe=arguments.unsafe_fixes)
         for path in sorted(files):
             original = root / path.relative_to(copy)
-            name, paths = original.as_posix(), (original, path)
-            old, new = (decode(read_regular(each)).splitlines() for each in paths)
+            name = original.as_posix()
+            old = decode(read_regular(original)).splitlines()
+            new = decode(read_regular(path)).splitlines()
             print_lines(*unified_diff(old, new, name, name, lineterm=""))
     return bool(files)
 
@@ -61,13 +63,17 @@ def fix_all(check: Check, root: Path, *, is_unsafe: bool) -> tuple[Checked, int,
     """Apply fixes until none is left; return what remains, the number of fixes,
     and the changed files.
     """
-    checked, count, files = check(root), 0, set[Path]()
+    checked = check(root)
+    count = 0
+    files: set[Path] = set()
     for _ in range(_MOST_ROUNDS):
         changed, applied = _fixed(checked.report.findings, root, is_unsafe=is_unsafe)
         if not changed:
             break
         _write(changed)
-        count, files, checked = count + applied, files | changed.keys(), check(root)
+        count += applied
+        files |= changed.keys()
+        checked = check(root)
     return checked, count, files
 
 
@@ -85,42 +91,55 @@ def _fixed(
             continue
         if not is_in(root, fix.edits[0].path):  # a link may lead to another project's file
             continue
+
         path = (root / fix.edits[0].path).resolve()
         edits = chosen.get(path, [])
-        waits = any(
-            new.start <= old.end and old.start <= new.end for new in fix.edits for old in edits
-        )
-        if not waits:
+        if not any(_overlaps(edit, edits) for edit in fix.edits):
             chosen[path] = [*edits, *fix.edits]
             count += 1
-    changed = {path: _edited(path, edits) for path, edits in chosen.items()}
-    return {path: text for path, text in changed.items() if text is not None}, count
+
+    changed: dict[Path, str] = {}
+    for path, edits in chosen.items():
+        text = _edited(path, edits)
+        if text is not None:
+            changed[path] = text
+    return changed, count
+
+
+def _overlaps(edit: Edit, others: Iterable[Edit]) -> bool:
+    """Whether an edit changes, or touches, what another one changes."""
+    return any(edit.start <= other.end and other.start <= edit.end for other in others)
 
 
 def _edited(path: Path, edits: Iterable[Edit]) -> str | None:
     """Return the new text of a file, or ``None`` if a configuration could
     not be parsed any more.
     """
-    before, pieces, last = decode(read_regular(path)), [], 0
-    for edit in sorted(edits, key=lambda each: each.start):
+    before = decode(read_regular(path))
+    pieces: list[str] = []
+    last = 0
+    for edit in sorted(edits, key=lambda edit: edit.start):
         pieces += [before[last : edit.start], edit.text]
         last = edit.end
     after = "".join((*pieces, before[last:]))
-    is_broken = (
-        path.suffix == ".pbtxt" and read_text_fault(after)[1] and not read_text_fault(before)[1]
-    )
-    return None if is_broken else after
+
+    if path.suffix == ".pbtxt" and _is_broken(after) and not _is_broken(before):
+        return None
+    return after
+
+
+def _is_broken(text: str) -> bool:
+    """Whether a configuration cannot be parsed."""
+    _, fault = read_text_fault(text)
+    return fault is not None
 
 
 def _write(changed: dict[Path, str]) -> None:
     """Replace the files, each in one step, in the encoding that they have."""
     for path in changed:
-        if not (
-            path.stat().st_mode & 0o200
-            and os.access(path, os.W_OK)
-            and os.access(path.parent, os.W_OK)
-        ):
+        if not _is_writable(path):
             raise InvalidValueError(f"{path}: cannot be fixed: it is read-only; make it writable")
+
     for path, text in changed.items():
         try:
             content = read_regular(path)
@@ -136,3 +155,9 @@ def _write(changed: dict[Path, str]) -> None:
             raise InvalidValueError(
                 f"{path}: cannot be fixed ({error}); edit it by hand"
             ) from error
+
+
+def _is_writable(path: Path) -> bool:
+    """Whether a file may be replaced; root could replace a file that is marked as read-only."""
+    is_marked = bool(path.stat().st_mode & 0o200)
+    return is_marked and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
