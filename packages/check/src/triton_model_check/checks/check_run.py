@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from constructs_triton_core.findings import Finding, Fix, Place, Severity
@@ -49,25 +49,36 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
     for model in context.models.values():
         is_loaded = model.name in context.loaded
         found = _limited_model_findings(model, comments, asked)
-        findings += found if is_loaded else [_as_not_loaded(each, context) for each in found]
+        if not is_loaded:
+            found = [_as_not_loaded(finding, context) for finding in found]
+        findings += found
     findings += _syntax_findings(context, asked)
-    pointers = {path for model in context.models.values() for path in pointers_of(model)}
+
+    pointers: set[str] = set()
+    for model in context.models.values():
+        pointers.update(pointers_of(model))
     if pointers:
         findings = _with_one_of_each(pointers, findings)
+
     ignored: list[Finding] = []
     if comments:  # they count for findings without a line too, which then need a place
         from triton_model_check.model.places import with_places
 
         placed = with_places(findings, repository)
         findings, ignored = _with_comments(comments, placed, context)
-    findings.sort(
-        key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code)
-    )
+
+    findings.sort(key=_order)
     kept = tuple(dict.fromkeys(findings))
-    loaded = sorted(context.loaded & context.models.keys())
-    not_checked = [line for name in loaded for line in context.models[name].not_checked]
+    not_checked: list[str] = []
+    for name in sorted(context.loaded & context.models.keys()):
+        not_checked += context.models[name].not_checked
     not_checked += lines_of_open_findings(kept)
     return Report(repository, kept, tuple(not_checked), tuple(dict.fromkeys(ignored)))
+
+
+def _order(finding: Finding) -> tuple[str, int, int, str]:
+    """Sort findings by place."""
+    return finding.path, finding.line or 0, finding.column or 0, finding.code
 
 
 def _with_comments(
@@ -78,10 +89,11 @@ def _with_comments(
 
     kept, ignored, used = apply_comments(comments, findings, _expected_codes(context))
     for rule in rules_for(("comment",), frozenset(), context.target):
-        problems = (problem for each in used for problem in rule.function(each))
+        problems = chain.from_iterable(map(rule.function, used))
         with limited_suggestions():
             listed = list(islice(problems, _MOST_PROBLEMS))
-        kept += (_finding(rule, each, str(each.path), context.target) for each in listed)
+        for problem in listed:
+            kept.append(_finding(rule, problem, str(problem.path), context.target))
     return kept, ignored
 
 
@@ -109,20 +121,21 @@ def _with_one_of_each(pointers: Collection[str], findings: Iterable[Finding]) ->
 
     Triton rejects a pointer if it rejects its text.
     """
-    kept, rejected = [], set()
-    for each in findings:
-        if each.path not in pointers or each.code == POINTER_CODE:
-            kept.append(each)
-        elif each.rejects:
-            rejected.add(each.path)
-    return [replace(each, rejects=each.rejects or each.path in rejected) for each in kept]
+    kept: list[Finding] = []
+    rejected: set[str] = set()
+    for finding in findings:
+        if finding.path not in pointers or finding.code == POINTER_CODE:
+            kept.append(finding)
+        elif finding.rejects:
+            rejected.add(finding.path)
+    return [
+        replace(finding, rejects=finding.rejects or finding.path in rejected) for finding in kept
+    ]
 
 
 def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
     for rule in rules_for(context.scopes, frozenset(), context.target):
-        problems = list(islice(rule.function(context), _MOST_PROBLEMS + 1))
-        problems[_MOST_PROBLEMS:] = [_MORE] * (len(problems) > _MOST_PROBLEMS)
-        for problem in problems:
+        for problem in _limited(rule.function(context)):
             yield _finding(rule, problem, problem.path or ".", context.target)
 
 
@@ -154,7 +167,10 @@ def _still_open(model: ModelUnderCheck) -> tuple[str, ...]:
         return model.not_checked
     from triton_model_check.checks.real_server import is_looked_at, open_lines
 
-    return (*(() if is_looked_at(model) else model.not_checked), *open_lines(model))
+    lines = open_lines(model)
+    if is_looked_at(model):
+        return lines
+    return (*model.not_checked, *lines)
 
 
 def _syntax_findings(context: RepositoryContext, asked: Sequence[Asked]) -> Iterator[Finding]:
@@ -173,10 +189,10 @@ def _syntax_findings(context: RepositoryContext, asked: Sequence[Asked]) -> Iter
 
 
 def _comments_of(model: ModelUnderCheck) -> Iterable[IgnoreComment]:
-    files = (source.content for source in model.python_sources)
-    if IGNORE_MARK not in (model.folder.config_text or "") and not any(
-        IGNORE_MARK.encode() in each for each in files
-    ):
+    # Most models have no such comment, and need no module that reads it.
+    mark = IGNORE_MARK.encode()
+    is_in_config = IGNORE_MARK in (model.folder.config_text or "")
+    if not is_in_config and not any(mark in source.content for source in model.python_sources):
         return ()
     from triton_model_check.checks.comments import comments_of
 
@@ -217,17 +233,27 @@ def _arguments_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
 
 def _model_findings(model: ModelUnderCheck) -> Iterator[Finding]:
     for rule in rules_for(model.scopes, model.fields, model.target):
-        for number, problem in enumerate(rule.function(model)):
-            if number == _MOST_PROBLEMS:
-                yield _finding_of(model, rule, _MORE)
-                break
+        for problem in _limited(rule.function(model)):
             yield _finding_of(model, rule, problem)
 
 
+def _limited(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield the first problems of a rule; the last one says that there are more."""
+    for number, problem in enumerate(problems):
+        if number == _MOST_PROBLEMS:
+            yield _MORE
+            return
+        yield problem
+
+
 def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding:
-    path, place, folder = problem.path, None, model.folder
-    if path is None:
-        path, place = model.config_place, folder.locate(problem.field)
+    folder = model.folder
+    if problem.path is None:
+        path = model.config_place
+        place = folder.locate(problem.field)
+    else:
+        path = problem.path
+        place = None
     fix = problem.fix.fix(folder, path, problem.field) if problem.fix else None
     return _finding(rule, problem, path, model.target, place=place, fix=fix)
 
@@ -242,10 +268,19 @@ def _finding(
     fix: Fix | None = None,
 ) -> Finding:
     line, column = place[:2] if place else (problem.line, problem.column)
-    message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem, target))
-    shown = Place(path, *place) if place else None  # with_places gives one to those that have none
-    problem_of = (rule.code, rule.severity, path, message, hint, rule.source, line, column)
-    return Finding(*problem_of, rule.rejects or problem.rejects, shown, fix)
+    return Finding(
+        rule.code,
+        rule.severity,
+        path,
+        _shortened(problem.message),
+        _shortened(rule.hint_for(problem, target)),
+        rule.source,
+        line,
+        column,
+        rule.rejects or problem.rejects,
+        Place(path, *place) if place else None,  # with_places gives one to those that have none
+        fix,
+    )
 
 
 def _shortened(text: str) -> str:
