@@ -14,7 +14,8 @@ from .provider import Deployed, Physical, Provider, Request, tags_as_map, withou
 
 class Role(Provider):
     type = "AWS::IAM::Role"
-    name_property, name_limit = "RoleName", 64
+    name_property = "RoleName"
+    name_limit = 64
     _ATTACHED = ("Policies", "ManagedPolicyArns")
 
     def create(self, request: Request) -> Physical:
@@ -25,22 +26,17 @@ class Role(Provider):
         return Physical(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        name, old, new = current.physical.id, current.properties, request.properties
+        name = current.physical.id
+        old = current.properties
+        new = request.properties
+
         document = policy_text(new["AssumeRolePolicyDocument"])
         self.api.call("iam", "UpdateAssumeRolePolicy", RoleName=name, PolicyDocument=document)
         described = {key: new[key] for key in ("Description", "MaxSessionDuration") if key in new}
         self.api.call("iam", "UpdateRole", RoleName=name, **described)
-        if boundary := new.get("PermissionsBoundary"):
-            self.api.call(
-                "iam", "PutRolePermissionsBoundary", RoleName=name, PermissionsBoundary=boundary
-            )
-        elif "PermissionsBoundary" in old:
-            self.api.call("iam", "DeleteRolePermissionsBoundary", RoleName=name)
-        if old.get("Tags") != new.get("Tags"):
-            self.api.call(
-                "iam", "UntagRole", RoleName=name, TagKeys=[*tags_as_map(old.get("Tags", []))]
-            )
-            self.api.call("iam", "TagRole", RoleName=name, Tags=new.get("Tags", []))
+
+        self._set_boundary(name, old, new)
+        self._retag(name, old, new)
         self._detach(name, old)
         self._attach(name, new)
         return current.physical
@@ -48,6 +44,21 @@ class Role(Provider):
     def delete(self, current: Deployed) -> None:
         self._detach(current.physical.id, current.properties)
         self.api.call("iam", "DeleteRole", RoleName=current.physical.id)
+
+    def _set_boundary(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        boundary = new.get("PermissionsBoundary")
+        if boundary:
+            members = {"RoleName": name, "PermissionsBoundary": boundary}
+            self.api.call("iam", "PutRolePermissionsBoundary", **members)
+        elif "PermissionsBoundary" in old:
+            self.api.call("iam", "DeleteRolePermissionsBoundary", RoleName=name)
+
+    def _retag(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        if old.get("Tags") == new.get("Tags"):
+            return
+        keys = [*tags_as_map(old.get("Tags", []))]
+        self.api.call("iam", "UntagRole", RoleName=name, TagKeys=keys)
+        self.api.call("iam", "TagRole", RoleName=name, Tags=new.get("Tags", []))
 
     def _attach(self, name: str, properties: Mapping[str, Any]) -> None:
         for arn in properties.get("ManagedPolicyArns", []):
@@ -69,14 +80,15 @@ class Policy(Provider):
         self.simulated(request, "PolicyName", "PolicyDocument", "Roles")
         for role in request.properties.get("Roles", []):
             assume_role(self.api, role)
-            policy = {name: request.properties[name] for name in ("PolicyName", "PolicyDocument")}
+            names = ("PolicyName", "PolicyDocument")
+            policy = {name: request.properties[name] for name in names}
             self.api.call("iam", "PutRolePolicy", RoleName=role, **_inline(policy))
         return Physical(request.logical_id, {"Id": request.logical_id})
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        kept = set(request.properties.get("Roles", []))
-        renamed = current.properties["PolicyName"] != request.properties["PolicyName"]
-        self._remove(current, [role for role in _roles(current) if renamed or role not in kept])
+        is_renamed = current.properties["PolicyName"] != request.properties["PolicyName"]
+        kept = [] if is_renamed else request.properties.get("Roles", [])
+        self._remove(current, [role for role in _roles(current) if role not in kept])
         self.create(request)
         return current.physical
 
@@ -111,31 +123,35 @@ class RolePolicy(Provider):
 
 class ManagedPolicy(Provider):
     type = "AWS::IAM::ManagedPolicy"
-    name_property, name_limit = "ManagedPolicyName", 128
+    name_property = "ManagedPolicyName"
+    name_limit = 128
 
     def create(self, request: Request) -> Physical:
-        given = without(request.properties, "ManagedPolicyName", "Roles")
-        given["PolicyDocument"] = policy_text(given["PolicyDocument"])
-        policy = self.api.call("iam", "CreatePolicy", **given | {"PolicyName": self.name(request)})[
-            "Policy"
-        ]
+        wanted = without(request.properties, "ManagedPolicyName", "Roles")
+        wanted["PolicyName"] = self.name(request)
+        wanted["PolicyDocument"] = policy_text(wanted["PolicyDocument"])
+        policy = self.api.call("iam", "CreatePolicy", **wanted)["Policy"]
         self._attach(policy["Arn"], request.properties)
         return Physical(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
 
     def update(self, current: Deployed, request: Request) -> Physical:
         """Set a new version of the policy, and attach it; other changes need a replacement."""
-        arn, document = current.physical.id, request.properties["PolicyDocument"]
+        arn = current.physical.id
+        document = request.properties["PolicyDocument"]
         if document != current.properties["PolicyDocument"]:
-            versions = self.api.call("iam", "ListPolicyVersions", PolicyArn=arn)["Versions"]
-            new = {"PolicyDocument": policy_text(document), "SetAsDefault": True}
-            self.api.call("iam", "CreatePolicyVersion", PolicyArn=arn, **new)
-            for each in versions:
-                self.api.call(
-                    "iam", "DeletePolicyVersion", PolicyArn=arn, VersionId=each["VersionId"]
-                )
+            self._replace_version(arn, document)
         self._detach(current)
         self._attach(arn, request.properties)
         return current.physical
+
+    def _replace_version(self, arn: str, document: Any) -> None:
+        """Create a version and delete those before it, since a policy has at most five."""
+        before = self.api.call("iam", "ListPolicyVersions", PolicyArn=arn)["Versions"]
+        new = {"PolicyDocument": policy_text(document), "SetAsDefault": True}
+        self.api.call("iam", "CreatePolicyVersion", PolicyArn=arn, **new)
+        for version in before:
+            identity = {"PolicyArn": arn, "VersionId": version["VersionId"]}
+            self.api.call("iam", "DeletePolicyVersion", **identity)
 
     def delete(self, current: Deployed) -> None:
         self._detach(current)
