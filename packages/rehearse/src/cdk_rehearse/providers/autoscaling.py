@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import NotSimulatedError, StackError
@@ -21,32 +21,29 @@ class ScalableTarget(Provider):
         return self._put(request.properties, scheduled_before=())
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        before = [
-            each["ScheduledActionName"] for each in current.properties.get("ScheduledActions", [])
-        ]
-        return self._put(request.properties, scheduled_before=before)
+        return self._put(request.properties, scheduled_before=_scheduled(current.properties))
 
     def delete(self, current: Deployed) -> None:
         key = {name: current.properties[name] for name in _KEY}
         self.api.call(_SERVICE, "DeregisterScalableTarget", **key)
 
-    def _put(self, properties: Mapping[str, Any], scheduled_before: Any) -> Physical:
+    def _put(self, properties: Mapping[str, Any], scheduled_before: Iterable[str]) -> Physical:
         _expect_simulated(properties)
         self._expect_resource(properties)
         if int(properties["MinCapacity"]) > int(properties["MaxCapacity"]):
             raise StackError("Maximum capacity cannot be less than minimum capacity")
+
         wanted = without(properties, "ScheduledActions", "Tags")
         if "Tags" in properties:
             wanted["Tags"] = tags_as_map(properties["Tags"])
         self.api.call(_SERVICE, "RegisterScalableTarget", **wanted)
+
         key = {name: properties[name] for name in _KEY}
-        actions = properties.get("ScheduledActions", [])
-        for action in actions:
+        for action in properties.get("ScheduledActions", []):
             self.api.call(_SERVICE, "PutScheduledAction", **key, **action)
-        for name in sorted(
-            set(scheduled_before) - {each["ScheduledActionName"] for each in actions}
-        ):
+        for name in sorted({*scheduled_before} - _scheduled(properties)):
             self.api.call(_SERVICE, "DeleteScheduledAction", **key, ScheduledActionName=name)
+
         joined = "|".join(properties[name] for name in _KEY)
         return Physical(joined, {"Id": joined})
 
@@ -56,14 +53,13 @@ class ScalableTarget(Provider):
             case ["endpoint", endpoint, "variant", variant]:
                 expect_created(self.api, "CreateEndpoint", EndpointName=endpoint)
                 found = self.api.call("sagemaker", "DescribeEndpoint", EndpointName=endpoint)
-                if variant not in [each["VariantName"] for each in found["ProductionVariants"]]:
+                names = [known["VariantName"] for known in found["ProductionVariants"]]
+                if variant not in names:
                     raise StackError(f"Variant {variant} of endpoint {endpoint} does not exist")
             case ["inference-component", component]:
-                member = {"InferenceComponentName": component}
-                expect_created(self.api, "CreateInferenceComponent", **member)
-                self.api.call(
-                    "sagemaker", "DescribeInferenceComponent", InferenceComponentName=component
-                )
+                name = {"InferenceComponentName": component}
+                expect_created(self.api, "CreateInferenceComponent", **name)
+                self.api.call("sagemaker", "DescribeInferenceComponent", **name)
 
 
 class ScalingPolicy(PutProvider):
@@ -71,22 +67,30 @@ class ScalingPolicy(PutProvider):
 
     def delete(self, current: Deployed) -> None:
         name = current.properties["PolicyName"]
-        self.api.call(
-            _SERVICE, "DeleteScalingPolicy", PolicyName=name, **_target_key(current.properties)
-        )
+        key = _target_key(current.properties)
+        self.api.call(_SERVICE, "DeleteScalingPolicy", PolicyName=name, **key)
 
     def put(self, request: Request, name: str) -> Physical:  # noqa: ARG002 - it has an ARN
         properties = request.properties
         _expect_simulated(properties)
         key = _target_key(properties)
-        query = {**without(key, "ResourceId"), "ResourceIds": [key["ResourceId"]]}
-        if not self.api.call(_SERVICE, "DescribeScalableTargets", **query)["ScalableTargets"]:
-            resource_id = key["ResourceId"]
-            expect_created(self.api, "RegisterScalableTarget", ResourceId=resource_id)
-            raise StackError(f"No scalable target registered for {key}")
+        self._expect_target(key)
         wanted = {**without(properties, "ScalingTargetId"), **key}
         arn = self.api.call(_SERVICE, "PutScalingPolicy", **wanted)["PolicyARN"]
         return Physical(arn, {"Arn": arn})
+
+    def _expect_target(self, key: Mapping[str, str]) -> None:
+        """Check that the scalable target exists, as the service does."""
+        resource_id = key["ResourceId"]
+        query = {**without(key, "ResourceId"), "ResourceIds": [resource_id]}
+        if not self.api.call(_SERVICE, "DescribeScalableTargets", **query)["ScalableTargets"]:
+            expect_created(self.api, "RegisterScalableTarget", ResourceId=resource_id)
+            raise StackError(f"No scalable target registered for {key}")
+
+
+def _scheduled(properties: Mapping[str, Any]) -> set[str]:
+    """The names of the scheduled actions of a scalable target."""
+    return {action["ScheduledActionName"] for action in properties.get("ScheduledActions", [])}
 
 
 def _target_key(properties: Mapping[str, Any]) -> dict[str, str]:
