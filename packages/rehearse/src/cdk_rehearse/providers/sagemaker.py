@@ -25,14 +25,15 @@ class _SageMakerProvider(Provider):
         return current.physical
 
     def _retag(self, current: Deployed, request: Request) -> None:
-        old, new = current.properties.get("Tags", []), request.properties.get("Tags", [])
+        old = current.properties.get("Tags", [])
+        new = request.properties.get("Tags", [])
         if old == new:
             return
+
         arn = current.physical.id
         if old:
-            self.api.call(
-                "sagemaker", "DeleteTags", ResourceArn=arn, TagKeys=[tag["Key"] for tag in old]
-            )
+            keys = [tag["Key"] for tag in old]
+            self.api.call("sagemaker", "DeleteTags", ResourceArn=arn, TagKeys=keys)
         if new:
             self.api.call("sagemaker", "AddTags", ResourceArn=arn, Tags=new)
 
@@ -42,32 +43,35 @@ class _NamedProvider(_SageMakerProvider):
     """The end of the names of the operations."""
 
     def create(self, request: Request) -> Physical:
-        member, name = f"{self.kind}Name", self.name(request)
-        answer = self.api.call(
-            "sagemaker", f"Create{self.kind}", **{**request.properties, member: name}
-        )
-        arn = answer[f"{self.kind}Arn"]
-        return Physical(arn, {member: name, f"{self.kind}Arn": arn})
+        member = f"{self.kind}Name"
+        wanted = {**request.properties, member: self.name(request)}
+        arn = self.api.call("sagemaker", f"Create{self.kind}", **wanted)[f"{self.kind}Arn"]
+        return Physical(arn, {member: wanted[member], f"{self.kind}Arn": arn})
 
     def delete(self, current: Deployed) -> None:
-        name = {f"{self.kind}Name": current.physical.attributes[f"{self.kind}Name"]}
-        self.api.call("sagemaker", f"Delete{self.kind}", **name)
+        member = f"{self.kind}Name"
+        name = current.physical.attributes[member]
+        self.api.call("sagemaker", f"Delete{self.kind}", **{member: name})
 
 
 class Model(_NamedProvider):
     type = "AWS::SageMaker::Model"
-    kind, name_property = "Model", "ModelName"
+    kind = "Model"
+    name_property = "ModelName"
 
 
 class EndpointConfig(_NamedProvider):
     type = "AWS::SageMaker::EndpointConfig"
-    kind, name_property = "EndpointConfig", "EndpointConfigName"
+    kind = "EndpointConfig"
+    name_property = "EndpointConfigName"
 
     def create(self, request: Request) -> Physical:
         variants = request.properties["ProductionVariants"]
-        names = [each["VariantName"] for each in variants]
-        for model in [each["ModelName"] for each in variants if "ModelName" in each]:
-            expect_created(self.api, "CreateModel", ModelName=model)
+        for variant in variants:
+            if "ModelName" in variant:
+                expect_created(self.api, "CreateModel", ModelName=variant["ModelName"])
+
+        names = [variant["VariantName"] for variant in variants]
         if len(names) != len({*names}):
             raise InferredError(f"Names of variants must be unique, got {', '.join(names)}")
         return super().create(request)
@@ -75,7 +79,8 @@ class EndpointConfig(_NamedProvider):
 
 class Endpoint(_NamedProvider):
     type = "AWS::SageMaker::Endpoint"
-    kind, name_property = "Endpoint", "EndpointName"
+    kind = "Endpoint"
+    name_property = "EndpointName"
     _ONLY_FOR_UPDATES = (
         "RetainAllVariantProperties",
         "ExcludeRetainedVariantProperties",
@@ -95,7 +100,7 @@ class Endpoint(_NamedProvider):
         self._retag(current, request)
         if self._is_sent(current.properties, request.properties):
             wanted = without(request.properties, "Tags", "EndpointName")
-            self.api.call("sagemaker", "UpdateEndpoint", **{**wanted, "EndpointName": name})
+            self.api.call("sagemaker", "UpdateEndpoint", **wanted, EndpointName=name)
             self._expect_in_service(name)
         return current.physical
 
@@ -129,25 +134,26 @@ class InferenceComponent(_SageMakerProvider):
         endpoint = request.properties["EndpointName"]
         expect_created(self.api, "CreateEndpoint", EndpointName=endpoint)
         wanted = {**without(request.properties, "DeploymentConfig"), "InferenceComponentName": name}
-        arn = self.api.call("sagemaker", "CreateInferenceComponent", **wanted)[
-            "InferenceComponentArn"
-        ]
+        answer = self.api.call("sagemaker", "CreateInferenceComponent", **wanted)
+        arn = answer["InferenceComponentArn"]
         found = self._wait(arn)
-        physical = Physical(
-            arn, {"InferenceComponentArn": arn, "InferenceComponentStatus": "InService"}
-        )
+        attributes = {"InferenceComponentArn": arn, "InferenceComponentStatus": "InService"}
+        physical = Physical(arn, attributes)
         if found["InferenceComponentStatus"] == "Failed":
             raise ResourceFailedError(found["FailureReason"], physical)
         return physical
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        old, new = current.properties, request.properties
+        old = current.properties
+        new = request.properties
         found = self._wait(current.physical.id)
+
         for member in self._IDENTITY:
             if new.get(member, found[member]) != found[member]:
                 raise InferredError(
                     f"No source says what a change of {member} does; change the logical id"
                 )
+
         self._retag(current, request)
         wanted = without(new, "Tags", *self._IDENTITY)
         if wanted != without(old, "Tags", *self._IDENTITY):
@@ -163,14 +169,15 @@ class InferenceComponent(_SageMakerProvider):
 
         No source says whether CloudFormation sends the number of copies with every change.
         """
-        keeps_body = all(old.get(member) == wanted.get(member) for member in self._SPECIFICATION)
+        sent = wanted
+        if all(old.get(member) == wanted.get(member) for member in self._SPECIFICATION):
+            sent = without(sent, *self._SPECIFICATION)
         keeps_copies = old.get("RuntimeConfig") == wanted.get("RuntimeConfig")
-        kept: list[str] = [*self._SPECIFICATION] if keeps_body else []
         if keeps_copies and not self.api.behaviour.component_update_resets_copies:
-            kept.append("RuntimeConfig")
-        sent = without(wanted, *kept)
+            sent = without(sent, "RuntimeConfig")
         if not sent:  # the rollback of a change of the deployment configuration
             return
+
         name = _name_in(arn)
         self.api.call("sagemaker", "UpdateInferenceComponent", **sent, InferenceComponentName=name)
         found = self._wait(arn)
@@ -179,14 +186,13 @@ class InferenceComponent(_SageMakerProvider):
 
     def _wait(self, arn: str) -> Mapping[str, Any]:
         """Return the component when nothing is in progress any more."""
+        name = {"InferenceComponentName": _name_in(arn)}
         while True:
-            name = _name_in(arn)
-            found = self.api.call(
-                "sagemaker", "DescribeInferenceComponent", InferenceComponentName=name
+            found: Mapping[str, Any] = self.api.call(
+                "sagemaker", "DescribeInferenceComponent", **name
             )
             if found["InferenceComponentStatus"] in ("InService", "Failed"):
-                answer: Mapping[str, Any] = found
-                return answer
+                return found
 
 
 def _name_in(arn: str) -> str:
