@@ -9,7 +9,7 @@ from constructs_triton_core.bounded_json import parse_bounded_json
 
 from ..errors import StackError
 from .called import CalledResource
-from .provider import Deployed, Physical, Provider, PutProvider, Request, tags_as_map, without
+from .provider import Deployed, Physical, Provider, PutProvider, Request, different, tags_as_map
 
 
 class Alarm(CalledResource):
@@ -31,7 +31,8 @@ class Alarm(CalledResource):
 
 class Dashboard(PutProvider):
     type = "AWS::CloudWatch::Dashboard"
-    name_property, name_limit = "DashboardName", 255
+    name_property = "DashboardName"
+    name_limit = 255
     deletion = ("cloudwatch", "DeleteDashboards", "DashboardNames")
 
     def put(self, request: Request, name: str) -> Physical:
@@ -48,23 +49,26 @@ class Dashboard(PutProvider):
 
 class LogGroup(Provider):
     type = "AWS::Logs::LogGroup"
-    name_property, name_limit = "LogGroupName", 255
+    name_property = "LogGroupName"
+    name_limit = 255
     deletion = ("logs", "DeleteLogGroup", "logGroupName")
 
     def create(self, request: Request) -> Physical:
         name = self.name(request)
         known = self.simulated(request, "LogGroupName", "KmsKeyId", "Tags", "RetentionInDays")
-        wanted = {"kmsKeyId": known.get("KmsKeyId"), "tags": tags_as_map(known.get("Tags", []))}
-        given = {member: value for member, value in wanted.items() if value}
-        self.api.call("logs", "CreateLogGroup", logGroupName=name, **given)
+        wanted: dict[str, Any] = {"logGroupName": name}
+        if known.get("KmsKeyId"):
+            wanted["kmsKeyId"] = known["KmsKeyId"]
+        if known.get("Tags"):
+            wanted["tags"] = tags_as_map(known["Tags"])
+        self.api.call("logs", "CreateLogGroup", **wanted)
         self._retain(name, request)
         arn = f"arn:aws:logs:{self.api.region}:{self.api.account}:log-group:{name}:*"
         return Physical(name, {"Arn": arn})
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        if without(current.properties, "RetentionInDays") != without(
-            request.properties, "RetentionInDays"
-        ):
+        changed = different(current.properties, request.properties)
+        if changed - {"RetentionInDays"}:
             return super().update(current, request)
         self._retain(current.physical.id, request)
         return current.physical
