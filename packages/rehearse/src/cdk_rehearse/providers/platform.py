@@ -9,58 +9,63 @@ from typing import Any
 from ..errors import NotSimulatedError
 from ..services.policy_documents import policy_text
 from .called import CalledResource
-from .provider import Deployed, Physical, Provider, Request, without
+from .provider import Deployed, Physical, Provider, Request, different, without
 
 _SYMMETRIC = "SYMMETRIC_DEFAULT"  # only such keys can rotate
-_STATE_MACHINE = {
+_KEY_MEMBERS = {"KeyPolicy": "Policy", "Description": "Description", "KeySpec": "KeySpec"}
+"""The members of CreateKey, by property."""
+_STATE_MACHINE_MEMBERS = {
     "RoleArn": "roleArn",
     "DefinitionString": "definition",
     "StateMachineType": "type",
 }
+"""The members of CreateStateMachine, by property."""
+
+
+def _renamed(properties: Mapping[str, Any], members: Mapping[str, str]) -> dict[str, Any]:
+    """The properties that have a member, by the name of the member."""
+    return {members[name]: value for name, value in properties.items() if name in members}
 
 
 class Key(Provider):
     type = "AWS::KMS::Key"
 
     def create(self, request: Request) -> Physical:
-        given = request.properties.get("Tags", [])
-        tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in given]
-        known = {"KeyPolicy": "Policy", "Description": "Description", "KeySpec": "KeySpec"}
-        simulated = self.simulated(
-            request, *known, "Tags", "EnableKeyRotation", "PendingWindowInDays"
+        given = self.simulated(
+            request, *_KEY_MEMBERS, "Tags", "EnableKeyRotation", "PendingWindowInDays"
         )
-        wanted: dict[str, Any] = {
-            known[name]: each for name, each in simulated.items() if name in known
-        }
-        key = self.api.call("kms", "CreateKey", **wanted, **({"Tags": tags} if tags else {}))[
-            "KeyMetadata"
-        ]
+        wanted = _renamed(given, _KEY_MEMBERS)
+        tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in given.get("Tags", [])]
+        if tags:
+            wanted["Tags"] = tags
+
+        key = self.api.call("kms", "CreateKey", **wanted)["KeyMetadata"]
         if _rotates(request):
             self.api.call("kms", "EnableKeyRotation", KeyId=key["KeyId"])
         return Physical(key["KeyId"], {"Arn": key["Arn"], "KeyId": key["KeyId"]})
 
     def update(self, current: Deployed, request: Request) -> Physical:
         """Update in place. The policy applies even if a change beside it is not simulated."""
-        key, wanted = {"KeyId": current.physical.id}, request.properties
+        key = {"KeyId": current.physical.id}
+        wanted = request.properties
         policy = policy_text(wanted["KeyPolicy"])
+        description = wanted.get("Description", "")
         self.api.call("kms", "PutKeyPolicy", **key, PolicyName="default", Policy=policy)
-        self.api.call(
-            "kms", "UpdateKeyDescription", **key, Description=wanted.get("Description", "")
-        )
+        self.api.call("kms", "UpdateKeyDescription", **key, Description=description)
+
         if wanted.get("KeySpec", _SYMMETRIC) == _SYMMETRIC:
-            self.api.call(
-                "kms", "EnableKeyRotation" if _rotates(request) else "DisableKeyRotation", **key
-            )
-        updated = ("KeyPolicy", "Description", "EnableKeyRotation", "PendingWindowInDays")
-        if without(current.properties, *updated) != without(wanted, *updated):
+            operation = "EnableKeyRotation" if _rotates(request) else "DisableKeyRotation"
+            self.api.call("kms", operation, **key)
+
+        updated = {"KeyPolicy", "Description", "EnableKeyRotation", "PendingWindowInDays"}
+        if different(current.properties, wanted) - updated:
             return super().update(current, request)
         return current.physical
 
     def delete(self, current: Deployed) -> None:
         days = current.properties.get("PendingWindowInDays", 30)
-        self.api.call(
-            "kms", "ScheduleKeyDeletion", KeyId=current.physical.id, PendingWindowInDays=days
-        )
+        key = {"KeyId": current.physical.id}
+        self.api.call("kms", "ScheduleKeyDeletion", **key, PendingWindowInDays=days)
 
 
 def _rotates(request: Request) -> bool:
@@ -83,7 +88,8 @@ class Alias(CalledResource):
 
 class Topic(Provider):
     type = "AWS::SNS::Topic"
-    name_property, name_limit = "TopicName", 256
+    name_property = "TopicName"
+    name_limit = 256
     deletion = ("sns", "DeleteTopic", "TopicArn")
     _ATTRIBUTES = ("DisplayName", "KmsMasterKeyId")
 
@@ -92,24 +98,18 @@ class Topic(Provider):
         attributes = without(simulated, "TopicName", "Tags")
         tags = simulated.get("Tags", [])
         name = self.name(request)
-        arn = self.api.call("sns", "CreateTopic", Name=name, Attributes=attributes, Tags=tags)[
-            "TopicArn"
-        ]
+        answer = self.api.call("sns", "CreateTopic", Name=name, Attributes=attributes, Tags=tags)
+        arn = answer["TopicArn"]
         return Physical(arn, {"TopicArn": arn, "TopicName": name})
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        if without(current.properties, *self._ATTRIBUTES) != without(
-            request.properties, *self._ATTRIBUTES
-        ):
+        changed = different(current.properties, request.properties)
+        if changed - {*self._ATTRIBUTES}:
             return super().update(current, request)
         for name in self._ATTRIBUTES:
             value = request.properties.get(name, "")
-            wanted = {
-                "TopicArn": current.physical.id,
-                "AttributeName": name,
-                "AttributeValue": value,
-            }
-            self.api.call("sns", "SetTopicAttributes", **wanted)
+            attribute = {"AttributeName": name, "AttributeValue": value}
+            self.api.call("sns", "SetTopicAttributes", TopicArn=current.physical.id, **attribute)
         return current.physical
 
 
@@ -138,7 +138,8 @@ class TopicPolicy(Provider):
 
 class Parameter(Provider):
     type = "AWS::SSM::Parameter"
-    name_property, name_limit = "Name", 255
+    name_property = "Name"
+    name_limit = 255
     deletion = ("ssm", "DeleteParameter", "Name")
 
     def create(self, request: Request) -> Physical:
@@ -163,9 +164,8 @@ class Parameter(Provider):
         return wanted
 
     def _physical(self, name: str, request: Request) -> Physical:
-        return Physical(
-            name, {"Type": request.properties["Type"], "Value": request.properties["Value"]}
-        )
+        attributes = {member: request.properties[member] for member in ("Type", "Value")}
+        return Physical(name, attributes)
 
 
 class Repository(Provider):
@@ -187,30 +187,28 @@ class Repository(Provider):
         wanted = {"repositoryName": name, "imageTagMutability": mutability}
         found = self.api.call("ecr", "CreateRepository", **wanted)["repository"]
         self._put_policies(name, request)
-        return Physical(
-            name, {"Arn": found["repositoryArn"], "RepositoryUri": found["repositoryUri"]}
-        )
+        attributes = {"Arn": found["repositoryArn"], "RepositoryUri": found["repositoryUri"]}
+        return Physical(name, attributes)
 
     def update(self, current: Deployed, request: Request) -> Physical:
         self._put_policies(current.physical.id, request)
         return current.physical
 
     def _put_policies(self, name: str, request: Request) -> None:
+        key = {"repositoryName": name}
         lifecycle = request.properties.get("LifecyclePolicy", {}).get("LifecyclePolicyText")
         if lifecycle is not None:
-            self.api.call(
-                "ecr", "PutLifecyclePolicy", repositoryName=name, lifecyclePolicyText=lifecycle
-            )
+            self.api.call("ecr", "PutLifecyclePolicy", **key, lifecyclePolicyText=lifecycle)
+
         policy = request.properties.get("RepositoryPolicyText")
         if policy is not None:
-            self.api.call(
-                "ecr", "SetRepositoryPolicy", repositoryName=name, policyText=policy_text(policy)
-            )
+            self.api.call("ecr", "SetRepositoryPolicy", **key, policyText=policy_text(policy))
 
 
 class StateMachine(Provider):
     type = "AWS::StepFunctions::StateMachine"
-    name_property, name_limit = "StateMachineName", 80
+    name_property = "StateMachineName"
+    name_limit = 80
     deletion = ("stepfunctions", "DeleteStateMachine", "stateMachineArn")
 
     def create(self, request: Request) -> Physical:
@@ -218,23 +216,16 @@ class StateMachine(Provider):
             raise NotSimulatedError(
                 f"{self.type}: a definition outside DefinitionString is not simulated"
             )
-        simulated = self.simulated(request, *_STATE_MACHINE, "StateMachineName", "Tags")
-        wanted = {
-            _STATE_MACHINE[name]: value
-            for name, value in simulated.items()
-            if name in _STATE_MACHINE
-        }
+        given = self.simulated(request, *_STATE_MACHINE_MEMBERS, "StateMachineName", "Tags")
+        wanted = _renamed(given, _STATE_MACHINE_MEMBERS)
         name = self.name(request)
-        arn = self.api.call("stepfunctions", "CreateStateMachine", **wanted, name=name)[
-            "stateMachineArn"
-        ]
+        answer = self.api.call("stepfunctions", "CreateStateMachine", **wanted, name=name)
+        arn = answer["stateMachineArn"]
         return Physical(arn, {"Arn": arn, "Name": name})
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        wanted = {
-            _STATE_MACHINE[name]: request.properties[name]
-            for name in ("RoleArn", "DefinitionString")
-        }
+        updated = {name: request.properties[name] for name in ("RoleArn", "DefinitionString")}
+        wanted = _renamed(updated, _STATE_MACHINE_MEMBERS)
         arn = current.physical.id
         self.api.call("stepfunctions", "UpdateStateMachine", **wanted, stateMachineArn=arn)
         return current.physical
