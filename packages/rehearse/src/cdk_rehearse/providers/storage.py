@@ -13,35 +13,39 @@ from .provider import Deployed, Physical, Provider, Request
 
 
 def _encryption(value: Mapping[str, Any]) -> dict[str, Any]:
-    rules = [
-        {name.replace("ServerSide", "ApplyServerSide", 1): each for name, each in rule.items()}
-        for rule in value["ServerSideEncryptionConfiguration"]
-    ]
+    rules = [_encryption_rule(rule) for rule in value["ServerSideEncryptionConfiguration"]]
     return {"ServerSideEncryptionConfiguration": {"Rules": rules}}
 
 
+def _encryption_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """A rule of a template, whose ``ServerSideEncryptionByDefault`` has another name in S3."""
+    return {name.replace("ServerSide", "ApplyServerSide", 1): value for name, value in rule.items()}
+
+
 def _logging(value: Mapping[str, Any]) -> dict[str, Any]:
-    names = {"DestinationBucketName": "TargetBucket", "LogFilePrefix": "TargetPrefix"}
-    if value.keys() - names.keys():
-        raise NotSimulatedError(f"LoggingConfiguration: {sorted(value.keys() - names.keys())}")
-    target = {"TargetPrefix": "", **{names[name]: each for name, each in value.items()}}
+    members = {"DestinationBucketName": "TargetBucket", "LogFilePrefix": "TargetPrefix"}
+    others = sorted(value.keys() - members.keys())
+    if others:
+        raise NotSimulatedError(f"LoggingConfiguration: {others}")
+
+    target = {"TargetPrefix": ""}
+    target |= {members[name]: setting for name, setting in value.items()}
     return {"BucketLoggingStatus": {"LoggingEnabled": target}}
 
 
 def _lifecycle(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {"LifecycleConfiguration": {"Rules": [_lifecycle_rule(rule) for rule in value["Rules"]]}}
+    rules = [_lifecycle_rule(rule) for rule in value["Rules"]]
+    return {"LifecycleConfiguration": {"Rules": rules}}
 
 
 def _lifecycle_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
     known = {"Id", "Status", "Prefix", "ExpirationInDays"} | {*_SAME_IN_LIFECYCLE}
-    if rule.keys() - known:
-        raise NotSimulatedError(
-            f"LifecycleConfiguration: {sorted(rule.keys() - known)} is not supported"
-        )
-    wanted: dict[str, Any] = {
-        "Status": rule["Status"],
-        "Filter": {"Prefix": rule.get("Prefix", "")},
-    }
+    others = sorted(rule.keys() - known)
+    if others:
+        raise NotSimulatedError(f"LifecycleConfiguration: {others} is not supported")
+
+    selection = {"Prefix": rule.get("Prefix", "")}
+    wanted: dict[str, Any] = {"Status": rule["Status"], "Filter": selection}
     if "Id" in rule:
         wanted["ID"] = rule["Id"]
     if "ExpirationInDays" in rule:
@@ -108,10 +112,10 @@ class Bucket(Provider):
         if value is not None:
             members = _MEMBERS[setting](value) if setting in _MEMBERS else {setting: value}
             self.api.call("s3", put, Bucket=name, **members)
-        elif delete is None:
+            return
+        if delete is None:
             raise NotSimulatedError(f"{self.type}: {setting} cannot be removed")
-        else:
-            self.api.call("s3", delete, Bucket=name)
+        self.api.call("s3", delete, Bucket=name)
 
     def _attributes(self, name: str) -> dict[str, str]:
         region = self.api.region
@@ -155,8 +159,10 @@ class AutoDeleteObjects(Provider):
     def delete(self, current: Deployed) -> None:
         bucket = current.properties["BucketName"]
         pages = self.api.client("s3").get_paginator("list_object_versions").paginate(Bucket=bucket)
-        kinds = ("Versions", "DeleteMarkers")
-        for each in [one for page in pages for kind in kinds for one in page.get(kind, ())]:
-            self.api.call(
-                "s3", "DeleteObject", Bucket=bucket, Key=each["Key"], VersionId=each["VersionId"]
-            )
+        # The pages are read first, since a deletion would move what is on the next one.
+        found = []
+        for page in pages:
+            found += [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
+        for version in found:
+            identity = {"Key": version["Key"], "VersionId": version["VersionId"]}
+            self.api.call("s3", "DeleteObject", Bucket=bucket, **identity)
