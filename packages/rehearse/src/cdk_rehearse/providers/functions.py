@@ -33,7 +33,8 @@ _OTHER_VERSION = "functions of another version of the library, whose results are
 
 class Function(Provider):
     type = "AWS::Lambda::Function"
-    name_property, name_limit = "FunctionName", 64
+    name_property = "FunctionName"
+    name_limit = 64
     deletion = ("lambda", "DeleteFunction", "FunctionName")
 
     def create(self, request: Request) -> Physical:
@@ -129,16 +130,17 @@ class CustomResource(Provider):
             "RequestId": str(uuid4()),
             "LogicalResourceId": request.logical_id,
             "ResourceType": request.type,
-            "ResourceProperties": _as_texts(without(request.properties, "ServiceTimeout")),
+            "ResourceProperties": _sent(request.properties),
         }
         if current is not None:
             event["PhysicalResourceId"] = current.physical.id
-        if current is not None and kind == "Update":
-            event["OldResourceProperties"] = _as_texts(
-                without(current.properties, "ServiceTimeout")
-            )
+            if kind == "Update":
+                event["OldResourceProperties"] = _sent(current.properties)
+
+        # The library's own functions read their sources. A resource with a token alone has none.
         if kind != "Delete" and event["ResourceProperties"].keys() != {"ServiceToken"}:
             assume_sources(self.api, request.type, request.properties)
+
         self._invoke(event)
         answer = self._wait(token, request)
         if self._is_delivered_twice(event):
@@ -147,8 +149,12 @@ class CustomResource(Provider):
         return self._read(answer, current)
 
     def _is_delivered_twice(self, event: dict[str, Any]) -> bool:
-        behaviour, key = self.api.behaviour, (event["LogicalResourceId"], event["RequestType"])
-        return behaviour.duplicates_events and behaviour.draw("duplicate", *key) < 0.5
+        """Whether AWS sends an event again, as it may do with each asynchronous invocation."""
+        behaviour = self.api.behaviour
+        if not behaviour.duplicates_events:
+            return False
+        drawn = behaviour.draw("duplicate", event["LogicalResourceId"], event["RequestType"])
+        return drawn < 0.5
 
     def _wait_until_idle(self) -> None:
         while not self._answers.functions_are_idle():
@@ -165,9 +171,8 @@ class CustomResource(Provider):
         timeout = float(request.properties.get("ServiceTimeout", _DEFAULT_TIMEOUT_SECONDS))
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
-            is_idle = (
-                self._answers.functions_are_idle()
-            )  # checked first: a response may arrive in between
+            # This is asked first, since a response may arrive in between.
+            is_idle = self._answers.functions_are_idle()
             answer = self._answers.take(token)
             if answer is not None:
                 return answer
@@ -191,10 +196,17 @@ class CustomResource(Provider):
         raise StackError(reason)
 
 
+def _sent(properties: Mapping[str, Any]) -> Any:
+    """The properties that a function receives; the timeout is CloudFormation's own."""
+    return _as_texts(without(properties, "ServiceTimeout"))
+
+
 def _as_texts(value: Any) -> Any:
     """CloudFormation passes every scalar to a custom resource as a string."""
     if isinstance(value, dict):
-        return {name: _as_texts(each) for name, each in value.items()}
+        return {name: _as_texts(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [_as_texts(each) for each in value]
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return [_as_texts(item) for item in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
