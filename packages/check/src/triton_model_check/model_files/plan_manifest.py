@@ -26,8 +26,8 @@ __all__ = ["MANIFEST_FILE", "PlanManifest", "gpu_folder", "manifest_of", "read_m
 MANIFEST_FILE = "plan.json"
 _FORMAT = 1
 _ONLY_PLAN = "model.plan"
-_SIDES = "inputs", "outputs"
-_SHAPES = "min", "opt", "max"
+_SIDES = ("inputs", "outputs")
+_SHAPES = ("min", "opt", "max")
 _LARGEST_SIZE = 2**31 - 1
 # Reading the whole plan takes a second or two for each GiB.
 _LARGEST_COMPARED_BYTES = 8 << 30
@@ -77,8 +77,13 @@ class PlanManifest:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the file."""
-        tensors = {side: [_entry(each) for each in getattr(self, side)] for side in _SIDES}
-        return {"format": _FORMAT, **asdict(self), "arguments": list(self.arguments), **tensors}
+        return {
+            "format": _FORMAT,
+            **asdict(self),
+            "arguments": list(self.arguments),
+            "inputs": [_entry(tensor) for tensor in self.inputs],
+            "outputs": [_entry(tensor) for tensor in self.outputs],
+        }
 
 
 def gpu_folder(gpu_model: str) -> str:
@@ -126,13 +131,14 @@ def manifest_of_file(plan: Path, *, is_complete: bool = True) -> PlanManifest | 
     present.
     """
     with suppress(InvalidValueError, OSError):
-        manifest, size = (
-            read_manifest(plan.parent.parent / manifest_of(plan.name)),
-            plan.stat().st_size,
-        )
+        manifest = read_manifest(plan.parent.parent / manifest_of(plan.name))
+        size = plan.stat().st_size
+        if manifest is None or manifest.plan_bytes != size:
+            return None
         is_read = is_complete and size <= _LARGEST_COMPARED_BYTES
-        if manifest is not None and manifest.plan_bytes == size:
-            return manifest if not is_read or manifest.plan_sha256 == sha256_of(plan) else None
+        if is_read and manifest.plan_sha256 != sha256_of(plan):
+            return None
+        return manifest
     return None
 
 
@@ -143,25 +149,35 @@ def _entry(tensor: ModelTensor) -> dict[str, Any]:
 
 def _tensor(entry: Any) -> ModelTensor:
     """Read a tensor; any error is one of its form."""
-    shape, profile = _sizes(entry["shape"]), [_sizes(entry.get(each)) for each in _SHAPES]
-    known = [each for each in profile if each is not None]
-    ranks = {len(each) for each in (*known, *([] if shape is None else [shape]))}
-    name, data_type = entry["name"], entry["data_type"]
+    name = entry["name"]
+    data_type = entry["data_type"]
+    shape = _sizes(entry["shape"])
+    profile = [_sizes(entry.get(limit)) for limit in _SHAPES]
+    known = [sizes for sizes in profile if sizes is not None]
+
     is_type = data_type == "" or by_data_type(data_type) is not None
-    is_profile = (
-        len(known) in (0, len(_SHAPES)) and len(ranks) < 2 and not any(-1 in each for each in known)
-    )
-    if type(name) is not str or not is_type or not is_profile:
+    if type(name) is not str or not is_type or not _is_profile(known, shape):
         raise ValueError
     return ModelTensor(name, data_type, shape, profile=tuple(known))
 
 
+def _is_profile(known: list[tuple[int, ...]], shape: tuple[int, ...] | None) -> bool:
+    """Whether a profile has all of its shapes or none, with one rank and without open sizes."""
+    if len(known) not in (0, len(_SHAPES)):
+        return False
+    ranks = {len(sizes) for sizes in known}
+    if shape is not None:
+        ranks.add(len(shape))
+    return len(ranks) < 2 and not any(-1 in sizes for sizes in known)
+
+
 def _sizes(value: Any) -> tuple[int, ...] | None:
-    if value is not None and any(
-        type(each) is not int or not -1 <= each <= _LARGEST_SIZE for each in value
-    ):
-        raise ValueError
-    return None if value is None else tuple(value)
+    if value is None:
+        return None
+    for size in value:
+        if type(size) is not int or not -1 <= size <= _LARGEST_SIZE:
+            raise ValueError
+    return tuple(value)
 
 
 def _not_a_manifest(path: Path, reason: str) -> InvalidValueError:
