@@ -22,11 +22,16 @@ from triton_model_check.model_repository.composition import (
 )
 from triton_model_check.untrusted.toml_files import TomlFile, is_inside
 
-_CALLS, _ALSO_SERVED, _ENVIRONMENTS = "calls", "also_served", "python_environments"
+_CALLS = "calls"
+_ALSO_SERVED = "also_served"
+_ENVIRONMENTS = "python_environments"
 _MEMORY = "memory"
 _KEYS = (_ALSO_SERVED, _CALLS, _ENVIRONMENTS, _MEMORY)
-_GPU_MIB, _HOST_MIB, _SHM_MIB = "gpu_mib", "host_mib", "shm_mib"
-_REQUIREMENTS, _IMAGE_VERSION = "requirements", "image_version"
+_GPU_MIB = "gpu_mib"
+_HOST_MIB = "host_mib"
+_SHM_MIB = "shm_mib"
+_REQUIREMENTS = "requirements"
+_IMAGE_VERSION = "image_version"
 _EXAMPLES = {
     _ALSO_SERVED: 'also_served = ["MODEL"]',
     _CALLS: 'CALLER = ["MODEL"] below [calls]',
@@ -64,11 +69,12 @@ class ModelDescription:
         """Read the file in a folder of models."""
         file = TomlFile.read(folder / DESCRIPTION_FILE)
         file.refuse_unknown((), file.document, _KEYS)
-        calls = {
-            name: _names(file, (_CALLS, name), models)
-            for name, models in _table(file, (_CALLS,)).items()
-        }
+
+        calls: dict[str, tuple[str, ...]] = {}
+        for name, models in _table(file, (_CALLS,)).items():
+            calls[name] = _names(file, (_CALLS, name), models)
         also_served = _names(file, (_ALSO_SERVED,), file.document.get(_ALSO_SERVED, []))
+
         environments = {name: _environment(file, name) for name in _table(file, (_ENVIRONMENTS,))}
         if ALL_MODELS in environments and len(environments) > 1:
             raise file.error(
@@ -113,14 +119,15 @@ class ModelDescription:
     def combine(self, given: CompositionOptions) -> CompositionOptions:
         """Return the options of the file and those of the code or the command."""
         own = self.composition
-        calls, called = (
-            {name: sorted(set(to)) for name, to in each.calls.items()} for each in (given, own)
-        )
-        if calls and called and calls != called:
-            raise self.differs(f"{_CALLS} (--called-models)", _CALLS, calls, called)
-        also_served, served = sorted(set(given.also_served)), sorted(set(own.also_served))
-        if also_served and served and also_served != served:
-            raise self.differs(_ALSO_SERVED, _ALSO_SERVED, also_served, served)
+        given_calls = _sorted_calls(given)
+        own_calls = _sorted_calls(own)
+        if given_calls and own_calls and given_calls != own_calls:
+            raise self.differs(f"{_CALLS} (--called-models)", _CALLS, given_calls, own_calls)
+
+        given_served = sorted(set(given.also_served))
+        own_served = sorted(set(own.also_served))
+        if given_served and own_served and given_served != own_served:
+            raise self.differs(_ALSO_SERVED, _ALSO_SERVED, given_served, own_served)
         return CompositionOptions(given.calls or own.calls, given.also_served or own.also_served)
 
     def differs(self, argument: str, key: str, given: object, own: object) -> InvalidValueError:
@@ -129,6 +136,11 @@ class ModelDescription:
             f"{argument}: must equal {key} of {self.file.place(key)}, got {given} for the argument "
             f"and {own} in the file; remove the argument, or correct the file"
         )
+
+
+def _sorted_calls(options: CompositionOptions) -> dict[str, list[str]]:
+    """The models that each model calls, in an order that can be compared."""
+    return {caller: sorted(set(called)) for caller, called in options.calls.items()}
 
 
 def _table(file: TomlFile, keys: Sequence[str]) -> dict[str, Any]:
@@ -141,7 +153,7 @@ def _table(file: TomlFile, keys: Sequence[str]) -> dict[str, Any]:
 
 
 def _names(file: TomlFile, keys: Sequence[str], value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise file.malformed(keys, value, "a list of names of models", _EXAMPLES[keys[0]])
     return tuple(value)
 
@@ -161,12 +173,21 @@ def _environment(file: TomlFile, name: str) -> DescribedEnvironment:
     keys = (_ENVIRONMENTS, name)
     table = _table(file, keys)
     file.refuse_unknown(keys, table, (_REQUIREMENTS, _IMAGE_VERSION))
-    place, version = (*keys, _IMAGE_VERSION), table.get(_IMAGE_VERSION)
-    if not (version is None or isinstance(version, str)):
+    version = _image_version(file, (*keys, _IMAGE_VERSION), table.get(_IMAGE_VERSION))
+    requirements = _requirements(file, (*keys, _REQUIREMENTS), table.get(_REQUIREMENTS))
+    return DescribedEnvironment(requirements, version)
+
+
+def _image_version(file: TomlFile, place: Sequence[str], version: object) -> str | None:
+    if version is None:
+        return None
+    if not isinstance(version, str):
         raise file.malformed(place, version, "a string", 'image_version = "26.05"')
-    if version is not None:
-        parse_version(version, f"{file.place(*place)}: {'.'.join(place)}")
-    place, given = (*keys, _REQUIREMENTS), table.get(_REQUIREMENTS)
+    parse_version(version, f"{file.place(*place)}: {'.'.join(place)}")
+    return version
+
+
+def _requirements(file: TomlFile, place: Sequence[str], given: object) -> Path:
     if not isinstance(given, str):
         raise file.malformed(place, given, "the path of a file", _EXAMPLES[_ENVIRONMENTS])
     folder = file.path.parent
@@ -175,4 +196,4 @@ def _environment(file: TomlFile, name: str) -> DescribedEnvironment:
             place,
             f'must be a file in the folder of {DESCRIPTION_FILE}, got "{given}"; move it there',
         )
-    return DescribedEnvironment(folder / given, version)
+    return folder / given
