@@ -6,7 +6,7 @@ Source: pytorch_backend r24.10.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
@@ -14,6 +14,9 @@ from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.steps import meant, put, unsafe
 from triton_model_check.model_config.schema import data_type_name
 from triton_model_check.model_files.model_file import ModelFile
+
+if TYPE_CHECKING:
+    from triton_model_check.model_config.locations import FieldPath
 
 _VALIDATE = "pytorch_backend ModelInstanceState::ValidateInputs"
 
@@ -35,12 +38,13 @@ def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
 
     TorchScript does not name data types and shapes, so the backend completes nothing.
     """
-    for field in ("input", "output") if model.model_files else ():
+    if not model.model_files:
+        return
+    for field in ("input", "output"):
         if model.config is None or not getattr(model.config, field):
             message = f"model configuration must contain at least one {field}, none were specified"
-            yield Problem(
-                message, hint=f"write {field}s in config.pbtxt, with name, data_type and dims"
-            )
+            hint = f"write {field}s in config.pbtxt, with name, data_type and dims"
+            yield Problem(message, hint=hint)
 
 
 @rule("torchscript-input-count", "pytorch", needs_files=True, source=_VALIDATE)
@@ -49,9 +53,11 @@ def input_count(model: ModelUnderCheck) -> Iterator[Problem]:
 
     Batch inputs, sequence controls and states count.
     """
-    for file in _files(model) if model.config is not None and model.config.input else ():
-        names = [each.name for each in file.inputs]
-        expected = _input_count(model.config)
+    if model.config is None or not model.config.input:
+        return
+    expected = _input_count(model.config)
+    for file in _files(model):
+        names = [argument.name for argument in file.inputs]
         if expected != len(names):
             message = f"configuration expects {expected} inputs, model provides {len(names)}"
             hint = f"write an input for each argument of forward: {quoted(names)}"
@@ -59,10 +65,10 @@ def input_count(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _input_count(config: Any) -> int:
-    controls = sum(len(each.control) for each in config.sequence_batching.control_input)
-    return (
-        len(config.input) + len(config.batch_input) + controls + len(config.sequence_batching.state)
-    )
+    """Return the number of arguments that the backend passes to ``forward``."""
+    sequence = config.sequence_batching
+    controls = sum(len(control_input.control) for control_input in sequence.control_input)
+    return len(config.input) + len(config.batch_input) + controls + len(sequence.state)
 
 
 @warning("torchscript-input-name", "pytorch", needs_files=True, source=_VALIDATE)
@@ -72,21 +78,21 @@ def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
     If one name differs, the backend ignores all names and passes inputs in the order of the
     configuration.
     """
-    inputs = [] if model.config is None else list(model.config.input)
+    given = [] if model.config is None else [tensor.name for tensor in model.config.input]
     for file in _files(model):
-        names = [each.name for each in file.inputs]
-        unknown = [index for index, each in enumerate(inputs) if each.name not in names]
-        if 0 < len(unknown) < len(inputs):
-            index = unknown[0]
-            message = (
-                f'"{inputs[index].name}" is not an argument of forward, '
-                "so that all names are ignored"
-            )
-            written = {each.name for each in inputs}
-            free = [name for name in names if name not in written]
-            hint = did_you_mean(inputs[index].name, free, f"use the arguments {quoted(names)}")
-            fix = meant(hint, instead_of=inputs[index].name)
-            yield Problem(message, ("input", index, "name"), hint, fix=fix)
+        arguments = [argument.name for argument in file.inputs]
+        unknown = [index for index, name in enumerate(given) if name not in arguments]
+        is_mixed = 0 < len(unknown) < len(given)
+        if not is_mixed:
+            continue
+
+        index = unknown[0]
+        name = given[index]
+        message = f'"{name}" is not an argument of forward, so that all names are ignored'
+        free = [argument for argument in arguments if argument not in given]
+        hint = did_you_mean(name, free, f"use the arguments {quoted(arguments)}")
+        fix = meant(hint, instead_of=name)
+        yield Problem(message, ("input", index, "name"), hint, fix=fix)
 
 
 @warning(
@@ -107,28 +113,37 @@ def input_type(model: ModelUnderCheck) -> Iterator[Problem]:
         if len(file.traced_types) != _input_count(model.config):
             continue
         for index, argument in enumerate(_argument_numbers(model.config, file)):
+            if argument >= len(file.traced_types):
+                continue
             given = data_type_name(model.config.input[index].data_type)
-            traced = file.traced_types[argument] if argument < len(file.traced_types) else given
+            traced = file.traced_types[argument]
             if given not in (traced, "TYPE_INVALID"):
                 name = file.inputs[argument].name
                 message = (
                     f'the model was traced with {traced} for the argument "{name}", got {given}'
                 )
-                place, fix = ("input", index, "data_type"), unsafe(put(traced))
-                yield Problem(message, place, f"write {traced}", fix=fix)
+                place = ("input", index, "data_type")
+                yield Problem(message, place, f"write {traced}", fix=unsafe(put(traced)))
 
 
 def _argument_numbers(config: Any, file: ModelFile) -> list[int]:
     """Return the number of the argument that each input becomes. Source: GetNamingConvention."""
-    given, names = [each.name for each in config.input], [each.name for each in file.inputs]
-    if all(name in names for name in given):
-        return [names.index(name) for name in given]
-    numbers = [name.rpartition("__")[2] for name in given if "__" in name]
-    if len(numbers) == len(given) and all(
-        number.isdecimal() and len(number) < 5 for number in numbers
-    ):
-        return [int(number) for number in numbers]
+    given = [tensor.name for tensor in config.input]
+    arguments = [argument.name for argument in file.inputs]
+    if all(name in arguments for name in given):
+        return [arguments.index(name) for name in given]
+
+    numbers = [_number_in(name) for name in given]
+    if all(number is not None for number in numbers):
+        return [number for number in numbers if number is not None]
     return list(range(len(given)))
+
+
+def _number_in(name: str) -> int | None:
+    """Return the number of the argument in a name such as ``INPUT__0``."""
+    _, mark, number = name.rpartition("__")
+    is_number = bool(mark) and number.isdecimal() and len(number) < 5
+    return int(number) if is_number else None
 
 
 @warning(
@@ -177,9 +192,8 @@ def pytorch_names(model: ModelUnderCheck) -> Iterator[Problem]:
     names = [tensor.name for _, _, tensor in model.tensors]
     following = [name for name in names if name.rpartition("__")[2].isdigit() and "__" in name]
     if following and len(following) < len(names):
-        yield Problem(
-            f'only some tensors are named name__index, for example "{following[0]}"', ("input",)
-        )
+        message = f'only some tensors are named name__index, for example "{following[0]}"'
+        yield Problem(message, ("input",))
 
 
 def _pytorch_sequence_names(model: ModelUnderCheck) -> Iterator[Problem]:
@@ -191,19 +205,18 @@ def _pytorch_sequence_names(model: ModelUnderCheck) -> Iterator[Problem]:
     if model.config.platform == "torch_aoti":
         return  # Another format of models, of which no rule is known about sequences.
     sequence = model.config.sequence_batching
-    controls = [
-        (("sequence_batching", "control_input", index), control.name)
-        for index, control in enumerate(sequence.control_input)
-    ]
-    states = [
-        (("sequence_batching", "state", index, field), getattr(state, field))
-        for index, state in enumerate(sequence.state)
-        for field in ("input_name", "output_name")
-    ]
-    for place, name in (*controls, *states):
+    named: list[tuple[FieldPath, str]] = []
+    for index, control in enumerate(sequence.control_input):
+        named.append((("sequence_batching", "control_input", index), control.name))
+    for index, state in enumerate(sequence.state):
+        place = ("sequence_batching", "state", index)
+        named.append(((*place, "input_name"), state.input_name))
+        named.append(((*place, "output_name"), state.output_name))
+
+    for field, name in named:
         if not _has_pytorch_index(name):
             message = f"input '{name}' does not follow <name>__<index> naming convention"
-            yield Problem(message, place, f'rename it, for example to "{name}__1"')
+            yield Problem(message, field, f'rename it, for example to "{name}__1"')
 
 
 def _has_pytorch_index(name: str) -> bool:
