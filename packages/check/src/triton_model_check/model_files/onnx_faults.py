@@ -152,11 +152,9 @@ def _as_read(node: OnnxNode) -> OnnxNode:
     """Return a Constant as the runtime reads it outside of subgraphs:
     the attribute may have any name.
     """
-    return (
-        node._replace(attributes=("value",))
-        if node.operator == "Constant" and node.attributes
-        else node
-    )
+    if node.operator == "Constant" and node.attributes:
+        return node._replace(attributes=("value",))
+    return node
 
 
 def _nodes_of_functions(
@@ -165,24 +163,29 @@ def _nodes_of_functions(
     """Yield the operators of the functions that the graph uses,
     with the operator sets that they import.
     """
-    waiting = (
-        [(node.domain, node.operator) for node in graph.all_nodes()] if model.functions else []
-    )
+    if not model.functions:
+        return
+    waiting = [(node.domain, node.operator) for node in graph.all_nodes()]
     seen = set()
     while waiting:
         name = waiting.pop()
-        if name in model.functions and name not in seen:
-            seen.add(name)
-            function = model.functions[name]
-            waiting += [(node.domain, node.operator) for node in function.nodes]
-            yield from ((node, function.opsets) for node in function.nodes)
+        if name not in model.functions or name in seen:
+            continue
+        seen.add(name)
+        function = model.functions[name]
+        for node in function.nodes:
+            waiting.append((node.domain, node.operator))
+        for node in function.nodes:
+            yield node, function.opsets
 
 
 def _node_fault(model: OnnxModel, node: OnnxNode, opsets: Mapping[str, int]) -> FileFault | None:
     domain = plain_domain(node.domain)
     function = model.functions.get((node.domain, node.operator)) if domain else None
     if function is None:
-        return None if domain in _UNLISTED_DOMAINS else _operator_fault(node, domain, opsets)
+        if domain in _UNLISTED_DOMAINS:
+            return None
+        return _operator_fault(node, domain, opsets)
     if domain not in opsets:
         return invalid_graph(f"No opset import for domain {domain}")
     if len(node.inputs) > function.inputs:
@@ -192,20 +195,11 @@ def _node_fault(model: OnnxModel, node: OnnxNode, opsets: Mapping[str, int]) -> 
 
 
 def _operator_fault(node: OnnxNode, domain: str, opsets: Mapping[str, int]) -> FileFault | None:
-    opset, shown = opsets.get(domain, _NEWEST_OPSET), domain or "ai.onnx"
-    known = operator_attributes(shown, node.operator, opset)
+    opset = opsets.get(domain, _NEWEST_OPSET)
+    known = operator_attributes(domain or "ai.onnx", node.operator, opset)
     if known is None:
-        is_onnx = domain in ("", "ai.onnx.ml")
-        message = (
-            f"No Op registered for {node.operator} with domain_version of {opset} of {shown}"
-            if is_onnx
-            else f"{domain}:{node.operator} is not a registered function/op"
-        )
-        hint = (
-            "set model_operations.op_library_filename to "
-            "the operator's library, or export without it"
-        )
-        return FileFault("onnx-operator", message, hint)
+        return _unregistered(node, domain, opset)
+
     unknown = [name for name in node.attributes if name not in known]
     if unknown and node.operator not in _ANY_ATTRIBUTE:
         return invalid_graph(f"Unrecognized attribute: {unknown[0]} for operator {node.operator}")
@@ -220,45 +214,61 @@ def _operator_fault(node: OnnxNode, domain: str, opsets: Mapping[str, int]) -> F
     return None
 
 
+def _unregistered(node: OnnxNode, domain: str, opset: int) -> FileFault:
+    """Return the fault of an operator that the runtime does not have, in the runtime's words."""
+    if domain in ("", "ai.onnx.ml"):
+        place = f"domain_version of {opset} of {domain or 'ai.onnx'}"
+        message = f"No Op registered for {node.operator} with {place}"
+    else:
+        message = f"{domain}:{node.operator} is not a registered function/op"
+    hint = (
+        "set model_operations.op_library_filename to the operator's library, or export without it"
+    )
+    return FileFault("onnx-operator", message, hint)
+
+
 # F7: the graph.
 
 
 def _graph_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     """Yield the first fault of the graph's names."""
-    given = {each.name for each in graph.inputs} | graph.initializers.keys()
-    known = given | {name for node in graph.nodes for name in node.outputs if name}
+    reason = _graph_fault(graph)
+    if reason:
+        yield invalid_graph(reason)
+
+
+def _graph_fault(graph: OnnxGraph) -> str:
+    """Return the first fault in the order in which the runtime finds them, or ""."""
+    given = {tensor.name for tensor in graph.inputs} | graph.initializers.keys()
     twice = _defined_twice(graph, given)
-    unknown = [
-        (node.operator, name)
-        for node in graph.nodes
-        for name in node.reads()
-        if name and name not in known
-    ]
-    same_names = [
-        name
-        for each in graph.all_graphs()
-        for name in _repeated(node.name for node in _computing(each))
-    ]
-    absent = [each.name for each in graph.outputs if each.name not in known]
     if twice:
-        yield invalid_graph(f'Duplicate definition of "{twice[0]}"')
-    elif unknown:
-        operator, name = unknown[0]
-        yield invalid_graph(
-            f'the operator {operator} reads "{name}", which is not produced by any operator'
-        )
-    elif absent:
-        yield invalid_graph(f'the output "{absent[0]}" is not produced by any operator')
-    elif same_names:
-        yield invalid_graph(f"two nodes with same node name ({same_names[0]})")
-    elif _has_cycle(graph):
-        yield invalid_graph("the graph is not acyclic")
+        return f'Duplicate definition of "{twice[0]}"'
+
+    known = {*given}
+    for node in graph.nodes:
+        known.update(name for name in node.outputs if name)
+    for node in graph.nodes:
+        for name in node.reads():
+            if name and name not in known:
+                return (
+                    f'the operator {node.operator} reads "{name}", '
+                    "which is not produced by any operator"
+                )
+    for output in graph.outputs:
+        if output.name not in known:
+            return f'the output "{output.name}" is not produced by any operator'
+
+    for part in graph.all_graphs():
+        same_names = _repeated(node.name for node in _computing(part))
+        if same_names:
+            return f"two nodes with same node name ({same_names[0]})"
+    return "the graph is not acyclic" if _has_cycle(graph) else ""
 
 
 def _defined_twice(graph: OnnxGraph, given: Set[str]) -> list[str]:
     # The runtime turns each Constant into an initializer, where the same name twice is no error.
     names = [name for node in _computing(graph) for name in node.outputs if name]
-    names += _repeated(each.name for each in graph.inputs)
+    names += _repeated(tensor.name for tensor in graph.inputs)
     repeated = set(_repeated(names))
     if not repeated and given.isdisjoint(names):
         return []
@@ -278,12 +288,12 @@ def _repeated(names: Iterable[str]) -> list[str]:
 
 def _initializer_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     read = {name for node in graph.all_nodes() for name in node.reads()}
-    read |= {each.name for each in graph.outputs}
-    for each in graph.all_graphs():
-        for name, tensor in each.initializers.items():
-            has_data = name in read and name not in each.sparse_initializers
+    read |= {tensor.name for tensor in graph.outputs}
+    for part in graph.all_graphs():
+        for name, tensor in part.initializers.items():
+            has_data = name in read and name not in part.sparse_initializers
             yield from _tensor_faults(f'the initializer "{name}"', tensor, has_data=has_data)
-        for name, tensor in each.constants():
+        for name, tensor in part.constants():
             yield from _tensor_faults(f'the constant "{name}"', tensor, has_data=name in read)
 
 
@@ -302,17 +312,18 @@ def _data_fault(tensor: OnnxTensor) -> str:
         return "has a negative dim"
     if tensor.external is not None or tensor.elements is None:
         return ""
-    if tensor.raw_bytes is not None and tensor.data_type == _STRING:
-        return "has raw bytes, but its type is STRING"
     if tensor.raw_bytes is not None:
-        is_wrong = tensor.size not in (None, tensor.raw_bytes)
-        return (
-            f"has {tensor.raw_bytes} bytes, but its type and dims need {tensor.size}"
-            if is_wrong
-            else ""
-        )
+        return _raw_data_fault(tensor)
     if tensor.values not in (None, tensor.elements):
         return f"has {tensor.values} elements, but its dims need {tensor.elements}"
+    return ""
+
+
+def _raw_data_fault(tensor: OnnxTensor) -> str:
+    if tensor.data_type == _STRING:
+        return "has raw bytes, but its type is STRING"
+    if tensor.size not in (None, tensor.raw_bytes):
+        return f"has {tensor.raw_bytes} bytes, but its type and dims need {tensor.size}"
     return ""
 
 
@@ -350,12 +361,13 @@ def not_a_tensor(reason: str, type_name: str = "sequence") -> FileFault:
 
 def _type_faults(graph: OnnxGraph) -> Iterator[FileFault]:
     for side, values in (("input", graph.inputs), ("output", graph.outputs)):
-        for each in values:
-            if each.type_name == "tensor" and not 0 < each.element_type < _DATA_TYPES_END:
-                yield invalid_graph(
-                    f'Invalid tensor data type {each.element_type} of the {side} "{each.name}"'
-                )
+        for value in values:
+            if value.type_name == "tensor":
+                if not 0 < value.element_type < _DATA_TYPES_END:
+                    place = f'the {side} "{value.name}"'
+                    yield invalid_graph(f"Invalid tensor data type {value.element_type} of {place}")
+                continue
             # The runtime infers the type of an output that has none.
-            elif each.type_name != "tensor" and (side, each.type_name) != ("output", "untyped"):
-                reason = f'the {side} "{each.name}" is a {each.type_name}'
-                yield not_a_tensor(reason, each.type_name)
+            if (side, value.type_name) != ("output", "untyped"):
+                reason = f'the {side} "{value.name}" is a {value.type_name}'
+                yield not_a_tensor(reason, value.type_name)
