@@ -17,6 +17,7 @@ from cdk_rehearse.behaviour import CALM
 from cdk_rehearse.stacks.change import order
 from cdk_rehearse.stacks.stack import Stack
 from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.errors import InvalidValueError
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 OLD, NEW = "one.tar.gz", "two.tar.gz"
@@ -185,3 +186,20 @@ def endpoint_config(aws: SimulatedAccount, stack: Stack) -> str:
     name = stack.resources["Endpoint"].physical.attributes["EndpointName"]
     found: str = aws.client("sagemaker").describe_endpoint(EndpointName=name)["EndpointConfigName"]
     return found
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"failing": {"Role": "befor"}}, r"failing\['Role'\]: .*did you mean \"before\"\?"),
+        ({"endpoint_update": "revert"}, 'endpoint_update: .*did you mean "reverts"?'),
+        ({"failing_delete": "Endpoint"}, r"failing_delete: .*write \['Endpoint'\]"),
+        ({"without_capacity": ["ml.g5.xlage"]}, 'did you mean "ml.g5.xlarge"?'),
+        ({"quotas": {"g5.xlarge": 1}}, "ml.g5.xlarge"),
+        ({"failure_rate": 20}, "failure_rate: must be from 0 to 1, got 20"),
+    ],
+)
+def test_a_typing_error_in_a_behaviour_is_an_error(wrong: dict[str, Any], message: str) -> None:
+    """A failure that never happens would make a test of it succeed."""
+    with pytest.raises(InvalidValueError, match=message):
+        Behaviour(**wrong)

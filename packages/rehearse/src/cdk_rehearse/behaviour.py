@@ -7,11 +7,19 @@ seed make the same decisions, whatever time their steps take.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
+
+from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.instance_types import InstanceType
+from constructs_triton_core.facts.limits import RangeLimit
+from constructs_triton_core.limit_checks import check_range
+from constructs_triton_core.spelling import did_you_mean, quoted
 
 from .steps import When
+
+_EndpointUpdate = Literal["succeeds", "fails", "reverts"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,10 @@ class Behaviour:
         quotas: The most instances of an instance type over all endpoints. Default: no limit.
         deleted_images: Container images that ECR no longer has.
         days_passed: How many days later it is for deploy-time functions, as their ``time.time()``.
+
+    Raises:
+        InvalidValueError: a word, an instance type or a rate that does not exist, or one string in
+            place of several names. A typing error would otherwise be a failure that never happens.
     """
 
     seed: int = 0
@@ -60,7 +72,7 @@ class Behaviour:
     duplicates_events: bool = False
     propagation: int = 0
     launches_old_fleet: bool = False
-    endpoint_update: Literal["succeeds", "fails", "reverts"] = "succeeds"
+    endpoint_update: _EndpointUpdate = "succeeds"
     updated_endpoints: Collection[str] = ()
     component_update_resets_copies: bool = False
     looks_up_alarms_at_create: bool = False
@@ -74,6 +86,23 @@ class Behaviour:
     quotas: Mapping[str, int] = field(default_factory=dict)
     deleted_images: Collection[str] = ()
     days_passed: int = 0
+
+    def __post_init__(self) -> None:
+        _check_word("endpoint_update", self.endpoint_update, get_args(_EndpointUpdate))
+        check_range("failure_rate", self.failure_rate, RangeLimit(0, 1))
+        for name in ("failing", "failing_restore"):
+            for logical_id, when in getattr(self, name).items():
+                _check_word(f"{name}[{logical_id!r}]", when, get_args(When))
+
+        # `"Endpoint" in "MyEndpoint"` is true, so a string would stand for other names.
+        for name in ("updated_endpoints", "failing_delete", "without_capacity", "deleted_images"):
+            names = getattr(self, name)
+            if isinstance(names, str):
+                raise InvalidValueError(
+                    f"{name}: must be several names, got {names!r}; write [{names!r}]"
+                )
+        for instance_type in (*self.without_capacity, *self.quotas):
+            InstanceType.of(instance_type)
 
     @classmethod
     def unfriendly(cls, seed: int) -> Behaviour:
@@ -119,6 +148,12 @@ class Behaviour:
         if self.draw("fails before", logical_id) < 0.5:
             return "before"
         return None if is_custom else "after"
+
+
+def _check_word(name: str, value: object, known: Sequence[str]) -> None:
+    if value not in known:
+        hint = did_you_mean(str(value), known, "write one of them")
+        raise InvalidValueError(f"{name}: must be one of {quoted(known)}, got {value!r}; {hint}")
 
 
 CALM = Behaviour()
