@@ -19,8 +19,7 @@ from argcomplete.lexers import split_line
 from argcomplete.shell_integration import shellcode
 
 from constructs_triton_core.errors import ConstructsTritonError
-from constructs_triton_core.program.parser import WrongArgumentsError
-from constructs_triton_core.program.program import Command, Program
+from constructs_triton_core.program.program import Command, Program, WrongArgumentsError
 from constructs_triton_core.untrusted.terminal import print_lines
 
 _SHELLS = "bash", "zsh", "fish"

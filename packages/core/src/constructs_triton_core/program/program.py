@@ -38,7 +38,7 @@ from constructs_triton_core.program.exit_codes import (
 from constructs_triton_core.program.parser import CommandParser, WrongArgumentsError, short_usage
 from constructs_triton_core.untrusted.terminal import print_error, print_json, print_note
 
-__all__ = ["Command", "Program"]
+__all__ = ["Command", "Program", "WrongArgumentsError"]
 
 _CHECK_PATH = "check the path, its permissions and the free space of the disk"
 _EXIT_CODES = "\n".join(f"  {code:<3}  {meaning}" for code, meaning in EXIT_CODES.items())
