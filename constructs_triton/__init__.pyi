@@ -11,9 +11,16 @@ from .cdk.endpoint.endpoint import TritonEnsembleEndpoint as TritonEnsembleEndpo
 from .cdk.endpoint.endpoint import TritonMultiModelEndpoint as TritonMultiModelEndpoint
 from .cdk.endpoint.network import TritonVpcEndpoints as TritonVpcEndpoints
 from .cdk.endpoint.properties import EndpointOptions as EndpointOptions
+from .cdk.inference_component.adapter import LoraAdapter as LoraAdapter
 from .cdk.inference_component.component import TritonInferenceComponent as TritonInferenceComponent
 from .cdk.inference_component.component_endpoint import (
     TritonComponentEndpoint as TritonComponentEndpoint,
+)
+from .cdk.inference_component.component_endpoint_base import (
+    ComponentEndpointBase as ComponentEndpointBase,
+)
+from .cdk.inference_component.container_component import (
+    ContainerComponentOptions as ContainerComponentOptions,
 )
 from .cdk.inference_component.container_component import (
     ContainerInferenceComponent as ContainerInferenceComponent,
@@ -24,6 +31,7 @@ from .cdk.inference_component.endpoint_properties import (
 from .cdk.inference_component.properties import (
     InferenceComponentOptions as InferenceComponentOptions,
 )
+from .cdk.metrics.container_metrics import ContainerMetrics as ContainerMetrics
 from .cdk.metrics.metrics_config import MetricsConfig as MetricsConfig
 from .cdk.model import TritonModel as TritonModel
 from .cdk.monitoring.alarms import AlarmThresholds as AlarmThresholds

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from documentation.api import PACKAGES
+from documentation.returned_types import returned_types
 from workspace import PACKAGES as WORKSPACE
 
 import constructs_triton
@@ -88,6 +89,26 @@ def test_unknown_name_is_an_attribute_error() -> None:
 def test_every_exported_name_is_used_in_a_page(package: str) -> None:
     """The code of a page or of an example contains each exported name."""
     assert [name for name in exported()[package] if name not in _words()] == []
+
+
+#: The package that defines what a public package returns, where it is another one.
+SOURCES = {"constructs_triton": "constructs_triton.cdk"}
+
+
+@pytest.mark.parametrize(
+    "package",
+    ["cdk_rehearse", "constructs_triton", "constructs_triton_client", "triton_model_check"],
+)
+def test_what_users_hold_has_a_public_name(package: str) -> None:
+    """A user can annotate what a public function returns.
+
+    Constructs that exist already have the interface of those that an app creates.
+    """
+    module = importlib.import_module(package)
+    names = {name: getattr(module, name) for name in module.__all__}
+    found = returned_types(names, SOURCES.get(package, package), set(names))
+    held = [name for name, each in found.items() if each.origin.startswith("Returned by")]
+    assert [name for name in held if not name.startswith("Imported")] == []
 
 
 def test_reference_has_the_public_packages() -> None:

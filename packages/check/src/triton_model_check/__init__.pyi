@@ -3,4 +3,5 @@
 __version__: str
 __all__: list[str]
 
+from .checks.report import Report as Report
 from .repository_check import check_repository as check_repository

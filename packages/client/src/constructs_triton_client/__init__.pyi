@@ -3,6 +3,7 @@
 __all__: list[str]
 
 from constructs_triton_client.async_inference import PendingInference as PendingInference
+from constructs_triton_client.generated_events import GenerateStream as GenerateStream
 from constructs_triton_client.recorded_requests import ExpectedOutput as ExpectedOutput
 from constructs_triton_client.recorded_requests import RecordedRequest as RecordedRequest
 from constructs_triton_client.recorded_requests import RecordedRequests as RecordedRequests
