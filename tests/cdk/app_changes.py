@@ -16,6 +16,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton import (
+    CompressionType,
     ModelSource,
     TritonEndpoint,
     TritonEnsembleEndpoint,
@@ -92,6 +93,11 @@ def repository_key(scope: Construct, properties: Properties) -> None:
         properties["encryption_key"] = other_key(scope, "OtherModelsKey")
 
 
+def files_under_key(scope: Construct, properties: Properties) -> None:
+    """Place the models of a component in the bucket of the repository, which has the key."""
+    properties["compression_type"] = CompressionType.NONE
+
+
 def endpoint_key(scope: Construct, properties: Properties) -> None:
     # The example of instance pools has local NVMe storage on all of its types.
     if "instance_type" in properties and properties["instance_type"].name.startswith(
@@ -158,6 +164,8 @@ def changed(change: str | None, directory: Path) -> Iterator[None]:
             patches.enter_context(_edited(each, endpoint))
         if "image" in change:
             patches.enter_context(_edited(TritonInferenceComponent, endpoint))
+        if change == "key":
+            patches.enter_context(_edited(TritonInferenceComponent, files_under_key))
         if change == "model content":
             source = other_content(directory / "models")
             patches.enter_context(mock.patch.object(ModelSource, "from_directory", source))
