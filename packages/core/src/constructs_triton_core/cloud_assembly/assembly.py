@@ -25,7 +25,9 @@ from constructs_triton_core.spelling import did_you_mean, quoted
 
 __all__ = ["MOST_STACKS", "Assembly", "read_stacks", "template_stacks"]
 
-_ASSETS, _STAGE, _STACK = "cdk:asset-manifest", "cdk:cloud-assembly", "aws:cloudformation:stack"
+_ASSETS = "cdk:asset-manifest"
+_STAGE = "cdk:cloud-assembly"
+_STACK = "aws:cloudformation:stack"
 _LOGICAL_ID = "aws:cdk:logicalId"
 _Found = TypeVar("_Found")
 _HINT = "run `npx cdk synth`, and pass the folder that it wrote"
@@ -53,15 +55,14 @@ class Assembly:
 
     def stacks(self) -> list[str]:
         """Return the IDs of the stacks of this folder, each after the stacks that it depends on."""
-        names = [name for name, each in self._artifacts.items() if each["type"] == _STACK]
+        names = self._artifacts_of(_STACK)
         return sorted(names, key=lambda name: len(self._ancestors(name)))
 
     def stages(self) -> list[Assembly]:
         """Return the assemblies of the stages in this one."""
-        nested = (name for name, each in self._artifacts.items() if each["type"] == _STAGE)
         return [
             Assembly(self.directory / self._property(name, "directoryName"), self.budget)
-            for name in nested
+            for name in self._artifacts_of(_STAGE)
         ]
 
     def all_stacks(self) -> Iterator[SynthesizedStack]:
@@ -77,10 +78,12 @@ class Assembly:
         """Yield the assembly and the ID of each stack, first those of this folder,
         then those of stages.
         """
-        assemblies = self._bounded(self._with_stages(frozenset()))
-        yield from self._bounded(
-            (each, artifact) for each in assemblies for artifact in each.stacks()
-        )
+        yield from self._bounded(self._all_artifacts())
+
+    def _all_artifacts(self) -> Iterator[tuple[Assembly, str]]:
+        for assembly in self._bounded(self._with_stages(frozenset())):
+            for artifact in assembly.stacks():
+                yield assembly, artifact
 
     def _all_stacks(self) -> Iterator[SynthesizedStack]:
         for assembly, artifact in self.artifacts():
@@ -129,9 +132,10 @@ class Assembly:
         """Return the output of the stack with this name in a Region,
         or ``None`` if there is none.
         """
-        for each in self._stacks:
-            if (each.name, each.region) == (stack, region) and name in each.template.outputs:
-                return each.output(name)
+        for known in self._stacks:
+            is_wanted = known.name == stack and known.region == region
+            if is_wanted and name in known.template.outputs:
+                return known.output(name)
         return None
 
     def template(self, artifact: str) -> Template:
@@ -183,16 +187,19 @@ class Assembly:
 
     def needed_environments(self, artifact: str) -> frozenset[str]:
         """Return the environments of the stacks that a stack depends on."""
-        found = (
-            self._artifacts.get(each, {}).get("environment") for each in self._ancestors(artifact)
-        )
-        return frozenset(each for each in found if each)
+        environments = {
+            self._artifacts.get(ancestor, {}).get("environment")
+            for ancestor in self._ancestors(artifact)
+        }
+        return frozenset(environment for environment in environments if environment)
 
     @cached_property
     def asset_manifests(self) -> list[AssetManifest]:
         """The assets of the stacks of this folder."""
-        found = (name for name, each in self._artifacts.items() if each["type"] == _ASSETS)
-        return [AssetManifest.read(self.directory / self._property(name, "file")) for name in found]
+        return [
+            AssetManifest.read(self.directory / self._property(name, "file"))
+            for name in self._artifacts_of(_ASSETS)
+        ]
 
     def _read(self, path: Path) -> Template:
         """Read a template once, because a small manifest can name a large one many times."""
@@ -206,17 +213,21 @@ class Assembly:
 
     @cached_property
     def _exports(self) -> Mapping[tuple[str, str], tuple[SynthesizedStack, str]]:
-        return {
-            (export, stack.region): (stack, output)
-            for stack in self._stacks
-            for export, output in stack.exports().items()
-        }
+        found: dict[tuple[str, str], tuple[SynthesizedStack, str]] = {}
+        for stack in self._stacks:
+            for export, output in stack.exports().items():
+                found[export, stack.region] = (stack, output)
+        return found
 
     @cached_property
     def _artifacts(self) -> Mapping[str, Any]:
-        return (
-            read_checked(self.directory / "manifest.json", MANIFEST, _HINT).get("artifacts") or {}
-        )
+        manifest = read_checked(self.directory / "manifest.json", MANIFEST, _HINT)
+        return manifest.get("artifacts") or {}
+
+    def _artifacts_of(self, artifact_type: str) -> list[str]:
+        return [
+            name for name, artifact in self._artifacts.items() if artifact["type"] == artifact_type
+        ]
 
     def _property(self, artifact: str, name: str, default: str | None = None) -> str:
         found = (self._artifacts[artifact].get("properties") or {}).get(name) or default
@@ -267,9 +278,15 @@ def read_stacks(path: Path, wanted: Sequence[str] | None) -> list[SynthesizedSta
         TemplateError: the folder or the template cannot be read.
     """
     stacks = list(Assembly(path).all_stacks()) if path.is_dir() else template_stacks(path)
-    known = {name: each for each in stacks for name in (*each.names, each.name)}
-    for name in wanted or ():
+    if not wanted:
+        return stacks
+
+    known: dict[str, SynthesizedStack] = {}
+    for stack in stacks:
+        for name in (*stack.names, stack.name):
+            known[name] = stack
+    for name in wanted:
         if name not in known:
             hint = did_you_mean(name, known, f"use one of {quoted(sorted(known))}")
             raise InvalidValueError(f'--stack: no stack "{name}" in {path}; {hint}')
-    return [known[name] for name in wanted] if wanted else stacks
+    return [known[name] for name in wanted]
