@@ -53,7 +53,7 @@ G5 = InstanceType.of("ml.g5.12xlarge")
 
 
 class Base(cdk.Stack):
-    """A network, a bucket and a role of the user, and a repository,
+    """A network, a bucket and a role of the user, and repositories,
     all for endpoints of another stack.
     """
 
@@ -70,6 +70,7 @@ class Base(cdk.Stack):
             encryption_key=self.key,
             removal_policy=cdk.RemovalPolicy.DESTROY,
         )
+        self.archives = add_repository(self, models, "Archives")
 
 
 class Endpoints(cdk.Stack):
@@ -79,11 +80,11 @@ class Endpoints(cdk.Stack):
         super().__init__(scope, id, env=ENVIRONMENT)
         self.base = base
         self.served: dict[str, Any] = {"instance_type": G5, "image": IMAGE}
-        self.add_guarded(base.repository)
-        self.add_adopted(base.repository)
+        self.add_guarded(base.archives)
+        self.add_adopted(base.archives)
         self.add_files(add_repository(self, models, "Files", prune_after=cdk.Duration.days(30)))
         self.add_many(base.repository)
-        self.add_component(base.repository)
+        self.add_component(base.archives)
         role = iam.Role(self, "OwnRole", assumed_by=iam.AccountRootPrincipal())
         role.add_to_policy(
             iam.PolicyStatement(sid="LoadModels", actions=["s3:GetObject"], resources=["*"])
