@@ -44,9 +44,11 @@ def check_deployment(
     """
     if deployment is None or deployment.size is None:
         return []
+
     size = deployment.size
-    is_count = size.type == "INSTANCE_COUNT" and not is_token(size.value)
-    needed = max(2, math.ceil(2 * size.value)) if is_count else 2
+    needed = 2
+    if size.type == "INSTANCE_COUNT" and not is_token(size.value):
+        needed = max(2, math.ceil(2 * size.value))
     return [
         _too_few(count, needed)
         for count in instance_counts
@@ -66,28 +68,35 @@ def check_mode(
         InvalidValueError: AWS excludes a property, or the CDK cannot refer to a bucket of another
             Region.
     """
-    capture, asynchronous = requests["data_capture"], requests["async_inference"]
+    findings = [
+        *_unknown_values(requests["data_capture"], variants),
+        *_observability_warnings(metrics, variants),
+        *check_places(scope, _places(requests, variants)),
+    ]
+
     shadow = variants[-1] if variants[-1].is_shadow else None
-    unknown = [*_unknown_values(capture, variants), *_observability_warnings(metrics, variants)]
-    unknown += check_places(scope, _places(requests, variants))
     if variants[0].container.models.serves_many:
         _refuse_on_multi_model(shadow, metrics)
-        return [*unknown, *_multi_model_warnings(requests, variants)]
-    if shadow is not None and asynchronous is not None:
+        return [*findings, *_multi_model_warnings(requests, variants)]
+
+    if shadow is not None and requests["async_inference"] is not None:
         # AWS documentation: shadow tests, exclusions.
         raise InvalidValueError(
             "shadow_variant: not supported together with async_inference; remove one of them"
         )
-    return unknown
+    return findings
 
 
 def _places(requests: RequestOptions, variants: Sequence[SettledVariant]) -> Iterator[Place]:
     """Yield where requests are read and responses, captured data and core dumps are written."""
-    capture, asynchronous = requests["data_capture"], requests["async_inference"]
+    asynchronous = requests["async_inference"]
     if asynchronous is not None:
         yield from async_inference_places(asynchronous)
+
+    capture = requests["data_capture"]
     if capture is not None:
         yield from captured_data(capture).places
+
     for variant in variants:
         core_dump = variant.options["core_dump"]
         if core_dump is not None:
@@ -106,16 +115,19 @@ def check_off_switch(
         InvalidValueError: the switch is in another stack, the endpoint has no literal name, or
             a property contradicts the deletion.
     """
-    name, switch = resource["endpoint_name"], update["off_switch"]
+    switch = update["off_switch"]
     if switch is None:
         return
-    stack, other_stack = Stack.of(scope), Stack.of(switch)
+
+    stack = Stack.of(scope)
+    other_stack = Stack.of(switch)
     if other_stack is not stack:
         raise InvalidValueError(
             f"off_switch: must be in stack {stack.node.path} of the endpoint, since an update of "
             f"one stack turns it off, is in {other_stack.node.path}; "
             "create an OffSwitch in the stack of the endpoint"
         )
+    name = resource["endpoint_name"]
     if name is None or (is_token(name) and not is_lookup_dummy(name)):
         raise InvalidValueError(
             "off_switch: needs an endpoint_name that is known at synth, "
@@ -141,7 +153,8 @@ def check_weights(variants: Sequence[SettledVariant]) -> Iterator[Finding]:
     Source: SageMaker API reference, ``ProductionVariant``: the share is the weight divided by the
     sum of all weights.
     """
-    weights = [each.options["initial_variant_weight"] for each in variants if not each.is_shadow]
+    production = [variant for variant in variants if not variant.is_shadow]
+    weights = [variant.options["initial_variant_weight"] for variant in production]
     if any(weight != 0 for weight in weights):
         return
     yield Finding(
@@ -161,17 +174,21 @@ def _unknown_values(
     model = "botocore sagemaker service model: "
     if capture is not None:
         yield from unknown_capture_modes(capture)
-    settings = {each.container.models.model_cache_setting for each in variants}
+
+    settings = {variant.container.models.model_cache_setting for variant in variants}
     for setting in settings:
         yield from unknown_value(
             "model_cache_setting", setting, CACHE_SETTINGS, f"{model}ModelCacheSetting"
         )
-    for strategy in dict.fromkeys(each.options["routing_strategy"] for each in variants):
+
+    strategies = dict.fromkeys(variant.options["routing_strategy"] for variant in variants)
+    for strategy in strategies:
         yield from unknown_value(
             "routing_strategy", strategy, STRATEGIES, f"{model}RoutingStrategy"
         )
-    for each in variants:
-        reservation = each.options["capacity_reservation"]
+
+    for variant in variants:
+        reservation = variant.options["capacity_reservation"]
         if reservation is not None:
             yield from unknown_value(
                 "capacity_reservation.capacity_reservation_preference",
@@ -190,7 +207,7 @@ def _observability_warnings(
     publishes = variants[0].container.models.metrics_name is not None
     if metrics is None or metrics.enable_detailed_observability is not True or publishes:
         return
-    if not any(isinstance(each.container.image, DlcImage) for each in variants):
+    if not any(isinstance(variant.container.image, DlcImage) for variant in variants):
         return  # your own image may serve them
     yield Finding(
         "detailed-observability-without-triton",
@@ -229,7 +246,7 @@ def _multi_model_warnings(
         yield _unlisted("async", "async_inference", "requests may not reach their models")
     if len(variants) > 1:
         yield _unlisted("variants", "variants", "each variant loads its own copy of the models")
-    if any(each.options["routing_strategy"] is not None for each in variants):
+    if any(variant.options["routing_strategy"] is not None for variant in variants):
         yield _unlisted(
             "routing",
             "routing_strategy",
