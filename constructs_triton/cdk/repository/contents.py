@@ -58,7 +58,8 @@ class RepositoryContents:
     ) -> None:
         self.catalog = ModelCatalog(source)
         self.warnings: list[Finding] = []
-        self._scope, self._options = scope, options
+        self._scope = scope
+        self._options = options
         self.repository_check = check
         self.asset_keys = options.asset_keys
 
@@ -106,10 +107,12 @@ class RepositoryContents:
         of one model's archive or of all sources.
         """
         if model_name is None:
-            sources = [
-                loaded for loaded in self.catalog.sources() if isinstance(loaded, LocalModels)
-            ]
-            return tuple(name for loaded in sources for name in loaded.cached.sequence_models)
+            found: list[str] = []
+            for source in self.catalog.sources():
+                if isinstance(source, LocalModels):
+                    found += source.cached.sequence_models
+            return tuple(found)
+
         loaded, model = self.catalog.find(model_name)
         if not isinstance(loaded, LocalModels):
             return ()
@@ -128,14 +131,14 @@ class RepositoryContents:
             InvalidValueError: there is no model ``model_name``.
             RepositoryError: the checks found errors; it has all of them.
         """
-        sources = (
-            self.catalog.sources() if model_name is None else [self.catalog.find(model_name)[0]]
-        )
-        return [
-            found
-            for loaded in sources
-            for found in check_source_models(loaded, target, self.repository_check)
-        ]
+        if model_name is not None:
+            loaded, _ = self.catalog.find(model_name)
+            return check_source_models(loaded, target, self.repository_check)
+
+        findings: list[Finding] = []
+        for loaded in self.catalog.sources():
+            findings += check_source_models(loaded, target, self.repository_check)
+        return findings
 
     def host_bytes(self, model_name: str, target: Target) -> int:
         """Return what a model takes of the main memory with the models that it needs, at least.
@@ -250,13 +253,18 @@ class RepositoryContents:
         """
         from constructs_triton.cdk.repository.model_bucket import read_statements
 
-        self.prefix.refuse_pruning_for(scope)
-        sync, prefix = self.prefix.sync(), self.prefix
-        return ModelLocation(
-            prefix.url,
-            tuple(read_statements(prefix.bucket, prefix.prefix, prefix.keys)),
-            dependencies=() if sync is None else (sync,),
-            encryptions=(sync.resource,) if sync is not None and prefix.keys.all else (),
+        prefix = self.prefix
+        prefix.refuse_pruning_for(scope)
+        sync = prefix.sync()
+        location = ModelLocation(
+            prefix.url, tuple(read_statements(prefix.bucket, prefix.prefix, prefix.keys))
+        )
+        if sync is None:
+            return location  # other programs fill the prefix
+        return replace(
+            location,
+            dependencies=(sync,),
+            encryptions=(sync.resource,) if prefix.keys.all else (),
         )
 
 
