@@ -240,8 +240,10 @@ class CreatedInferenceComponent(InferenceComponentBase):
         return [*statements, *self._logs.role_statements()]
 
     def _make_component(self) -> sagemaker.CfnInferenceComponent:
-        options, endpoint = self._options, self._endpoint
-        given, identity = options["inference_component_name"], self._identity()
+        options = self._options
+        endpoint = self._endpoint
+        given = options["inference_component_name"]
+        identity = self._identity()
         component = _Component(
             self,
             f"Component{identity}",
@@ -286,7 +288,8 @@ class CreatedInferenceComponent(InferenceComponentBase):
     def _specification(
         self,
     ) -> sagemaker.CfnInferenceComponent.InferenceComponentSpecificationProperty:
-        sizing, caching = self._bound.sizing, self._options["enable_caching"]
+        sizing = self._bound.sizing
+        caching = self._options["enable_caching"]
         return _Component.InferenceComponentSpecificationProperty(
             model_name=self._cfn_model.attr_model_name,
             compute_resource_requirements=self._requirements.render(),
