@@ -95,7 +95,7 @@ class GenerateEvent(Mapping[str, Any]):
             )
         value = self._fields[name]
         values = value if isinstance(value, list) else [value]
-        if not all(isinstance(each, str | int | float) for each in values):
+        if not all(isinstance(item, str | int | float) for item in values):
             raise ResponseDecodingError(
                 f'output "{name}": must be a value or a flat list, got {value!r:.80}; '
                 "check that the endpoint runs Triton"

@@ -72,18 +72,18 @@ def check_call(
     The parameters of InvokeEndpoint begin with a capital letter, so others are misspelled
     arguments.
     """
-    for name in (option for option in options if option[:1].islower()):
-        what = f"TritonClient.{method.__name__}()"
+    what = f"TritonClient.{method.__name__}()"
+    for name in options:
+        if not name[:1].islower():
+            continue
         if name in _FIXES:
             raise TypeError(f"{what} got an unexpected keyword argument '{name}'; {_FIXES[name]}")
-        passed = [keywords_of(callee) for callee in callees]
-        others = [
-            each
-            for keywords in passed
-            for each in keywords.names
-            if each not in keywords.positional
-        ]
-        check_known([name], [*keywords_of(method).names, *others], what)
+
+        known = list(keywords_of(method).names)
+        for callee in callees:
+            keywords = keywords_of(callee)
+            known += (keyword for keyword in keywords.names if keyword not in keywords.positional)
+        check_known([name], known, what)
 
 
 def check_inputs(

@@ -196,8 +196,8 @@ class RecordedRequests:
         arrays = ArrayFolder(path.parent)
         return cls(
             [
-                _request(f"{path}: request", number, each, arrays)
-                for number, each in enumerate(requests)
+                _request(f"{path}: request", number, request, arrays)
+                for number, request in enumerate(requests)
             ]
         )
 
@@ -284,8 +284,8 @@ def _expected(where: str, value: Mapping[str, Any], arrays: ArrayFolder) -> Expe
 
 def _document(path: Path, request: RecordedRequest) -> dict[str, Any]:
     inputs = [
-        write_tensor(path, f"{request.name}.{name}", name, each)
-        for name, each in request.inputs.items()
+        write_tensor(path, f"{request.name}.{name}", name, tensor)
+        for name, tensor in request.inputs.items()
     ]
     outputs = [
         {

@@ -112,7 +112,7 @@ def known_datatype(datatype: str, where: str) -> Datatype:
     """Return a datatype by its name."""
     found = by_datatype(read_string(datatype))
     if found is None:
-        names = ", ".join(each.datatype for each in DATATYPES)
+        names = ", ".join(known.datatype for known in DATATYPES)
         raise InvalidValueError(
             f"{where}: there is no datatype {datatype!r:.40}; use one of {names}"
         )
