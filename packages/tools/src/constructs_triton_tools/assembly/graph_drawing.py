@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain
 
 from constructs_triton_core.visible_text import visible
 from constructs_triton_tools.assembly.service_graph import Edge, Kind, Node, ServiceGraph
@@ -66,7 +67,7 @@ def draw_graphs(graphs: Sequence[ServiceGraph]) -> str:
         width = max(width, drawing.width)
         y = drawing.bottom + _BETWEEN
     width += _PADDING
-    names = escape(visible(", ".join(each.stack for each in graphs)))
+    names = escape(visible(", ".join(drawn.stack for drawn in graphs)))
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {y:g}" '
@@ -89,10 +90,9 @@ class _Drawing:
 
     def __init__(self, graph: ServiceGraph, top: float) -> None:
         self._graph = graph
-        self._nodes = {each.key: each for each in graph.nodes}
+        self._nodes = {node.key: node for node in graph.nodes}
         self._lines = {
-            each.key: [part for line in each.lines for part in _wrapped(line)]
-            for each in graph.nodes
+            node.key: list(chain.from_iterable(map(_wrapped, node.lines))) for node in graph.nodes
         }
         self._left: dict[Kind, float] = {}
         self._widths: dict[Kind, float] = {}
@@ -156,11 +156,8 @@ class _Drawing:
 
     def lines(self) -> Iterator[str]:
         """Yield the elements: arrows first, so that boxes are over them, then their labels."""
-        placed = [
-            each
-            for each in self._graph.edges
-            if each.start in self._boxes and each.end in self._boxes
-        ]
+        keys = self._boxes.keys()
+        placed = [edge for edge in self._graph.edges if {edge.start, edge.end} <= keys]
         for edge in placed:
             yield f'<path class="edge" d="{self._path(edge)}"/>'
         for key, box in self._boxes.items():
@@ -209,6 +206,13 @@ def _wrapped(text: str) -> Iterator[str]:
     yield text
 
 
+def _moved(edge: Edge, others: set[str], more: Node) -> Edge:
+    """Return an edge from or to the node that stands for the others."""
+    if edge.start in others:
+        return Edge(more.key, edge.end)
+    return Edge(edge.start, more.key)
+
+
 def _shortened(graph: ServiceGraph) -> ServiceGraph:
     """Return a graph with the first callers and components,
     and one node for the others of each kind.
@@ -217,18 +221,25 @@ def _shortened(graph: ServiceGraph) -> ServiceGraph:
     nodes = list(graph.nodes)
     edges = [edge for edge in graph.edges if {edge.start, edge.end} <= keys]
     for kind in ("caller", "component"):
-        others = {each.key for each in [each for each in graph.nodes if each.kind == kind][_MOST:]}
+        of_kind = [node.key for node in graph.nodes if node.kind == kind]
+        others = set(of_kind[_MOST:])
         if not others:
             continue
+
         more = Node(f"more {kind}", kind, (f"and {len(others):,} more",))
-        moved = dict.fromkeys(
-            Edge(more.key, edge.end) if edge.start in others else Edge(edge.start, more.key)
-            for edge in edges
-            if (edge.start if kind == "caller" else edge.end) in others and edge.text != "scales"
-        )
-        nodes = [node for node in nodes if node.key not in others] + [more]
-        edges = [edge for edge in edges if not {edge.start, edge.end} & others] + list(moved)
+        kept = [edge for edge in edges if not {edge.start, edge.end} & others]
+        moved = []
+        for edge in edges:
+            key = edge.start if kind == "caller" else edge.end
+            if key in others and edge.text != "scales":
+                moved.append(_moved(edge, others, more))
+        edges = [*kept, *dict.fromkeys(moved)]
+
         # What only those others use is not drawn either.
-        used = {key for edge in edges for key in (edge.start, edge.end)}
-        nodes = [node for node in nodes if node.kind == "endpoint" or node.key in used]
+        used = {edge.start for edge in edges} | {edge.end for edge in edges}
+        nodes = [
+            node
+            for node in (*nodes, more)
+            if node.key not in others and (node.kind == "endpoint" or node.key in used)
+        ]
     return ServiceGraph(graph.stack, nodes, edges)
