@@ -87,7 +87,7 @@ class _Reader:
         for name in invokers_of(self._stack, endpoint.name, endpoint.logical_id):
             yield Node(f"caller {name}", "caller", (name,))
             yield Edge(f"caller {name}", key, "may call")
-        declared = {str(each["VariantName"]): each for each in _variants(endpoint.config)}
+        declared = {str(entry["VariantName"]): entry for entry in _variants(endpoint.config)}
         shares = _shares(endpoint.variants)
         for variant in endpoint.variants:
             yield from self._variant(endpoint, variant, declared, shares.get(variant.name, ""))

@@ -213,7 +213,7 @@ def command_line(options: LocalRunOptions) -> Iterator[str]:
     for name, value in options.items():
         flag = declared_values(LocalRunOptions)[name].option
         if isinstance(value, Mapping):
-            yield from (f"{flag}={key}={each}" for key, each in value.items())
+            yield from (f"{flag}={key}={item}" for key, item in value.items())
         elif isinstance(value, bool):
             yield from [flag] if value is not flag.startswith("--no-") else []
         elif value is not None:

@@ -253,9 +253,9 @@ def _runnable(
                 f"{spec.name}/{name}: its container is not Triton, "
                 "so it does not run on your machine"
             )
-    found = [each for each in specs if each.variants or each.components]
+    found = [endpoint for endpoint in specs if endpoint.variants or endpoint.components]
     if not found:
-        names = ", ".join(each.name for each in specs)
+        names = ", ".join(endpoint.name for endpoint in specs)
         raise LocalEndpointError(
             f"{names}: no container of Triton runs on these endpoints; deploy them to call them, "
             "or select other endpoints with --endpoint"

@@ -127,10 +127,9 @@ class CheckRun:
         count = 1 if has_gpu() else min(_SERVERS, len(self.models))
         with ThreadPoolExecutor(count) as pool:
             try:
-                for each in [
-                    pool.submit(self._ask_waiting, waiting, answers) for _ in range(count)
-                ]:
-                    each.result()
+                asked = [pool.submit(self._ask_waiting, waiting, answers) for _ in range(count)]
+                for future in asked:
+                    future.result()
             except BaseException:  # Ctrl-C: the threads end with their servers
                 _empty(waiting)
                 for server in self._running:

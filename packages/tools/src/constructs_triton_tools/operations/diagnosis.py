@@ -164,7 +164,7 @@ def _by_text(texts: Sequence[SourceText], message: Message) -> Diagnosis | None:
     first = message.text.partition("\n")[0]
     if not texts:
         return None
-    applying = {each.id: each for each in _applying(message.is_log, is_informational(first))}
+    applying = {known.id: known for known in _applying(message.is_log, is_informational(first))}
     for text in texts:
         failure = applying.get(text.id)
         if failure is not None and failure.rank is Rank.CAUSE:

@@ -307,7 +307,7 @@ def _idle_components(
     below: int,
 ) -> Iterator[IdleComponent]:
     """Yield the idle components whose variant other components keep in use."""
-    leaving = {(each.endpoint, each.name) for each in idle}
+    leaving = {(unused.endpoint, unused.name) for unused in idle}
     for variant in variants:
         for name in variant.components:
             calls = counts[_calls_of_component(name)]

@@ -121,7 +121,7 @@ class ModelPrefix:
         """
         known = {model.name: model for model in self.models()}
         if name not in known:
-            names = {each: model.target_model for each, model in known.items()}
+            names = {model_name: model.target_model for model_name, model in known.items()}
             raise ModelIndex(names, self.url + INDEX_FILE).unknown_name(name)
         index = self._update(lambda before: before.without_model(name, time.time()))
         target_model = known[name].target_model

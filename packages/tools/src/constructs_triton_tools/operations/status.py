@@ -187,7 +187,7 @@ def _variant(
     reader: NotingReader, running: Mapping[str, Any], declared: Mapping[str, Any], is_shadow: bool
 ) -> VariantState:
     container = container_of_model(reader, declared.get("ModelName"))
-    images = [each.get("SpecifiedImage") for each in running.get("DeployedImages", [])]
+    images = [deployed.get("SpecifiedImage") for deployed in running.get("DeployedImages", [])]
     image = container.get("Image") or next(filter(None, images), None)
     statuses = [status["Status"] for status in running.get("VariantStatus", [])]
     return VariantState(

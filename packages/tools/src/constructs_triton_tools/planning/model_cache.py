@@ -112,8 +112,10 @@ def read_models(path: str | PathLike[str], *, zipf: float | None = None) -> list
     if zipf is None:
         return models
     return [
-        CachedModel(each.name, each.memory_mib, each.load_seconds, 1 / rank**zipf, each.latency_ms)
-        for rank, each in enumerate(models, 1)
+        CachedModel(
+            model.name, model.memory_mib, model.load_seconds, 1 / rank**zipf, model.latency_ms
+        )
+        for rank, model in enumerate(models, 1)
     ]
 
 

@@ -88,7 +88,7 @@ def scaling_of_resources(
         InvalidValueError: a value is known only at deployment, or a policy cannot be simulated.
     """
     stack = SynthesizedStack(target_id, Template({"Resources": resources}))
-    (target,) = (each for each in scalable_targets(stack) if each.logical_id == target_id)
+    (target,) = (scaled for scaled in scalable_targets(stack) if scaled.logical_id == target_id)
     return _scaling(stack, target, instance_type)
 
 
@@ -162,7 +162,11 @@ def _endpoint_names(stack: SynthesizedStack, target: DeclaredTarget) -> list[str
     name = _endpoint_of(target)
     return [
         name,
-        *(logical_id for logical_id, each in endpoint_names(stack).items() if each == name),
+        *(
+            logical_id
+            for logical_id, endpoint_name in endpoint_names(stack).items()
+            if endpoint_name == name
+        ),
     ]
 
 

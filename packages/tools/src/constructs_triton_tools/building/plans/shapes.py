@@ -173,7 +173,7 @@ class _InputShapes:
             return Range(declared, declared, declared)
         shape = self.tensor.shape or ()
         shown = _shown(shape)
-        example = ",".join("1..8..16" if each < 0 else str(each) for each in shape)
+        example = ",".join("1..8..16" if dim < 0 else str(dim) for dim in shape)
         raise self._error(
             f"dim {index} has no fixed size in the file or the configuration, got {shown}",
             f"set --input {self.tensor.name}={example} with the smallest, usual and largest size",

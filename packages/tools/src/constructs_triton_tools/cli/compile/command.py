@@ -260,7 +260,7 @@ def _next_commands(arguments: argparse.Namespace, compilation: Compilation) -> I
     first = compilation.requests[0].build.instance_types[0]
     of = f'InstanceType.of("{first}")'
     yield f'Use it:    ModelSource.from_compiled("{arguments.output}", instance_type={of})'
-    if len({each.build.gpu.compute_capability for each in compilation.requests}) > 1:
+    if len({job.build.gpu.compute_capability for job in compilation.requests}) > 1:
         yield (
             "           Give instance_type a list of types "
             "for one archive with the plans of several GPUs"

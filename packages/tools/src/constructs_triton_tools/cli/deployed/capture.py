@@ -172,9 +172,9 @@ def _record(path: Path, requests: Iterable[_Read], target_model: str | None) -> 
 
     all_requests = list(requests)
     complete = [
-        _recorded(each, number, target_model)
-        for number, each in enumerate(all_requests)
-        if each.inputs is not None and each.inputs.inputs and each.result is not None
+        _recorded(item, number, target_model)
+        for number, item in enumerate(all_requests)
+        if item.inputs is not None and item.inputs.inputs and item.result is not None
     ]
     RecordedRequests(complete).save(path)
     print_note(

@@ -180,7 +180,7 @@ def _in_message(text: str) -> list[Diagnosis]:
     lines = diagnose_log(text, source, is_log=False)
     if whole is None or (lines and lines[0].rank < whole.rank):
         return lines
-    return [whole, *(each for each in lines if each.id != whole.id)]
+    return [whole, *(diagnosis for diagnosis in lines if diagnosis.id != whole.id)]
 
 
 def _unknown(reading: Reading) -> str:

@@ -101,8 +101,8 @@ def with_archives(
         given = transport.read_index(index)
     names = ModelNames(transport, given)
     return [
-        (weight, replace(each, options=names.resolved(each.options)))
-        for weight, each in invocations
+        (weight, replace(invocation, options=names.resolved(invocation.options)))
+        for weight, invocation in invocations
     ]
 
 

@@ -109,8 +109,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(traffic, _Pattern)
     add_options(parser.add_argument_group("instances"), Fleet)
     scaling = parser.add_argument_group("scaling, by options or from a template")
-    for each in (_Template, _Bounds, _Policy, TargetTracking):
-        add_options(scaling, each)
+    for kind in (_Template, _Bounds, _Policy, TargetTracking):
+        add_options(scaling, kind)
     assumptions = parser.add_argument_group("assumptions that AWS does not document")
     add_options(assumptions, Assumptions)
     assumptions.add_argument(

@@ -154,9 +154,9 @@ class BucketFolder:
         delete the parts.
         """
         whole = self.partial_file()
-        numbered = (each for each in upload.iterdir() if each.name.isdecimal())
-        parts = sorted(numbered, key=lambda each: int(each.name))
-        self.expect_room(sum(each.stat().st_size for each in parts))
+        numbered = (path for path in upload.iterdir() if path.name.isdecimal())
+        parts = sorted(numbered, key=lambda path: int(path.name))
+        self.expect_room(sum(path.stat().st_size for path in parts))
         with whole.open("wb") as file:
             for part in parts:
                 with part.open("rb") as source:
@@ -279,8 +279,8 @@ def _entries(folder: str | Path, name: str) -> list[tuple[str, os.DirEntry[str]]
                 found.append((f"{name}{entry.name}/", entry))
             elif entry.is_file(follow_symlinks=False):
                 found.append((f"{name}{entry.name}", entry))
-    known = (each for each in found if not _SURROGATES.search(each[0]))
-    return sorted(known, key=lambda each: _bytes(each[0]), reverse=True)
+    named = [(key, entry) for key, entry in found if not _SURROGATES.search(key)]
+    return sorted(named, key=lambda pair: _bytes(pair[0]), reverse=True)
 
 
 def _bytes(key: str) -> bytes:

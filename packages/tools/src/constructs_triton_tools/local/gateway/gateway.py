@@ -104,10 +104,10 @@ class _Gateway:
     def _make_queues(self, folder: BucketFolder) -> dict[str, AsyncInvocations]:
         return {
             name: AsyncInvocations(
-                each.spec.asynchronous, folder, partial(self._send, name), each.report
+                endpoint.spec.asynchronous, folder, partial(self._send, name), endpoint.report
             )
-            for name, each in self._endpoints.items()
-            if each.spec.asynchronous is not None
+            for name, endpoint in self._endpoints.items()
+            if endpoint.spec.asynchronous is not None
         }
 
     async def invoke(self, request: web.Request) -> web.StreamResponse:
@@ -167,7 +167,7 @@ class _Gateway:
 
     async def statistics(self, _: web.Request) -> web.Response:
         """Answer with the statistics of each server's models. SageMaker has no such path."""
-        found = {name: await each.statistics() for name, each in self._endpoints.items()}
+        found = {name: await endpoint.statistics() for name, endpoint in self._endpoints.items()}
         return web.json_response(found)
 
     async def stand_ins(self, _: web.Request) -> web.Response:

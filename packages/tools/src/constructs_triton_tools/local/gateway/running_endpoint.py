@@ -33,15 +33,17 @@ class RunningEndpoint:
         self.spec = spec
         production = {variant.name for variant in spec.variants}
         shadows = {variant.name for variant in spec.shadow_variants}
-        self.variants = {each.spec.name: each for each in running if each.spec.name in production}
+        self.variants = {
+            served.spec.name: served for served in running if served.spec.name in production
+        }
         self.components = {
-            each.spec.name: each for each in running if isinstance(each, LocalComponent)
+            served.spec.name: served for served in running if isinstance(served, LocalComponent)
         }
         self._traffic = TrafficShare(spec.variants)
         self._shadows = [
-            (each, ShadowShare(spec.variants[0], each.spec))
-            for each in running
-            if each.spec.name in shadows
+            (served, ShadowShare(spec.variants[0], served.spec))
+            for served in running
+            if served.spec.name in shadows
         ]
 
     def all_servers(self) -> list[LocalVariant]:

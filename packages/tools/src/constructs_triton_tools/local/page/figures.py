@@ -101,8 +101,8 @@ class Figures:
         begin = self._clock() - last_seconds
         seconds = self._seconds.get(endpoint, {})
         return [
-            [at, each.calls, each.errors, *_milliseconds(each.latencies)]
-            for at, each in sorted(seconds.items())
+            [at, second.calls, second.errors, *_milliseconds(second.latencies)]
+            for at, second in sorted(seconds.items())
             if at >= begin
         ]
 
@@ -126,7 +126,7 @@ class Figures:
         """Return the sums of all calls of an endpoint,
         also of those whose target does not exist.
         """
-        return _sums([each for (name, _), each in self._targets.items() if name == endpoint])
+        return _sums([target for (name, _), target in self._targets.items() if name == endpoint])
 
     def errors(self) -> list[dict[str, object]]:
         """Return the last errors, newest first."""

@@ -380,4 +380,4 @@ def _explain(running: LocalVariant, known: _Server, failed: Sequence[str]) -> No
         "the server's log",
         triton_version=version_of_image(running.server.container.image),
     )
-    known.diagnoses = [each.to_dict() for each in found]
+    known.diagnoses = [diagnosis.to_dict() for diagnosis in found]

@@ -204,7 +204,9 @@ def _single_model(
 ) -> EndpointSpec:
     environment = {_DEFAULT_MODEL: model}
     if called:  # as the constructs set it
-        environment[_ADDITIONAL_ARGS] = " ".join(f"--load-model={each}" for each in called)
+        environment[_ADDITIONAL_ARGS] = " ".join(
+            f"--load-model={called_model}" for called_model in called
+        )
     if is_streamed:  # there is no template that says otherwise, and infer cannot answer
         environment[INFERENCE_TYPE] = "generate_stream"
     container = ContainerSpec(

@@ -76,8 +76,13 @@ def format_locustfile(
 ) -> str:
     """Return the text of a locustfile that sends these invocations, each with its weight."""
     rows = (
-        (weight, each.content_type, dict(each.options), base64.b64encode(each.body).decode())
-        for weight, each in invocations
+        (
+            weight,
+            invocation.content_type,
+            dict(invocation.options),
+            base64.b64encode(invocation.body).decode(),
+        )
+        for weight, invocation in invocations
     )
     requests = "\n".join(f"    {row!r}," for row in rows)
     return _TEMPLATE.format(

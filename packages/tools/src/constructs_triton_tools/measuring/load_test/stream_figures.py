@@ -129,7 +129,7 @@ def compute_figures(
     second = sorted(_present(_second_token(stream) for stream in times))
     arrived = sum(recording.tokens if in_tokens else recording.events for recording in recordings)
     good = sum(limits.are_met(sample, in_tokens=in_tokens) for sample in samples)
-    speeds = [1 / each for each in between if each]
+    speeds = [1 / pause for pause in between if pause]
     open_streams = sum(sample.latency for sample in samples) / seconds
     return StreamFigures(
         unit=TOKENS if in_tokens else EVENTS,

@@ -103,8 +103,8 @@ def compare_repositories(
         first_placed, name, _FIRST, TunedRepository(second_placed, name, _SECOND)
     )
     with temporary_folder() as folder:
-        for each in (repository, repository.second):
-            check_backends(each, local, accept_stand_in=chosen["accept_stand_in"])
+        for placed in (repository, repository.second):
+            check_backends(placed, local, accept_stand_in=chosen["accept_stand_in"])
         drawn = requests or draw_requests(found, name, chosen["seed"], {})
         invocations = [encode_inputs(request) for request in drawn]
         servers = CandidateServers(
@@ -128,8 +128,8 @@ def compare_repositories(
 def _compare(bench: Bench, rounds: int, step_seconds: float) -> Comparison:
     rate = bench.measure_alone() / 2
     estimates = {}
-    for each in (_FIRST, _SECOND):
-        estimates[each] = rate = _estimate(bench, each, rate, step_seconds / 2)
+    for candidate in (_FIRST, _SECOND):
+        estimates[candidate] = rate = _estimate(bench, candidate, rate, step_seconds / 2)
     found = list(
         measure_rounds(
             bench.measure,

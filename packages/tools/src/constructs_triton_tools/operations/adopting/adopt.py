@@ -127,8 +127,8 @@ def _json(value: object) -> str:
 
 def add_stack(code: StackCode, models: ModelReader, switch: Switch) -> None:
     """Add all statements. Without an app, there are none, and the reason is a final problem."""
-    for each, message in obstacles(code.running, switch):
-        code.adoption.refuse(each, message, is_final=True)
+    for problem, message in obstacles(code.running, switch):
+        code.adoption.refuse(problem, message, is_final=True)
     if code.adoption.is_impossible:
         return
     refuse_unknown_members(code.running, code.adoption)

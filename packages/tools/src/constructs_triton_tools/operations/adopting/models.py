@@ -243,11 +243,11 @@ class ModelReader:
     def _note(self, errors: Iterable[tuple[str, Finding]]) -> None:
         """Note errors with the archive or the folder that has each."""
         by_code: dict[str, list[str]] = {}
-        for where, each in errors:
-            text = each.one_line
+        for where, finding in errors:
+            text = finding.one_line
             for folder in (self.directory, self.downloads.directory):
                 text = text.replace(f"{folder}/", "")
-            by_code.setdefault(each.code, []).append(f"{where}: {text}")
+            by_code.setdefault(finding.code, []).append(f"{where}: {text}")
         for code, messages in by_code.items():
             for message in messages[:_MOST_NOTED]:
                 self.adoption.refuse(code, message)

@@ -59,7 +59,7 @@ def literal(value: Any) -> Expression:
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, Mapping):
-        return Items({quoted(str(name)): literal(each) for name, each in value.items()})
+        return Items({quoted(str(key)): literal(member) for key, member in value.items()})
     if isinstance(value, list | tuple):
         return Items([literal(item) for item in value])
     if isinstance(value, float) and value == int(value):
@@ -82,7 +82,7 @@ def render(expression: Expression, indent: str, *, used: int = 0) -> str:
     if not parts:
         return line
     inner = indent + _INDENT
-    arguments = ", ".join(name + _line(each) for name, each in parts)
+    arguments = ", ".join(name + _line(value) for name, value in parts)
     if (
         isinstance(expression, Call)
         and not expression.keywords
@@ -103,16 +103,17 @@ def _line(expression: Expression) -> str:
     if isinstance(expression, str):
         return expression
     opening, parts, closing = _parts(expression)
-    return f"{opening}{', '.join(name + _line(each) for name, each in parts)}{closing}"
+    return f"{opening}{', '.join(name + _line(value) for name, value in parts)}{closing}"
 
 
 def _parts(expression: Call | Items) -> tuple[str, list[tuple[str, Expression]], str]:
     if isinstance(expression, Call):
-        given = [("", value) for value in expression.positional]
-        named = [(f"{name}=", each) for name, each in expression.keywords.items()]
-        return f"{expression.function}(", [*given, *named], ")"
+        arguments = [("", value) for value in expression.positional]
+        arguments += [(f"{name}=", value) for name, value in expression.keywords.items()]
+        return f"{expression.function}(", arguments, ")"
     if isinstance(expression.members, Mapping):
-        return "{", [(f"{name}: ", each) for name, each in expression.members.items()], "}"
+        entries = [(f"{key}: ", member) for key, member in expression.members.items()]
+        return "{", entries, "}"
     return "[", [("", member) for member in expression.members], "]"
 
 

@@ -86,16 +86,17 @@ class RecordingReader(NotingReader):
 
     def keep_only(self, operation: str, member: str, found: Sequence[Answer]) -> None:
         """Replace the answers of an operation that lists resources of others too."""
-        for each in [name for name in self.answers if name.partition("-")[0] == operation]:
-            del self.answers[each]
+        for name in list(self.answers):
+            if name.partition("-")[0] == operation:
+                del self.answers[name]
         self.answers[operation] = masked({member: found})
 
     def _name(self, operation: str, request: Mapping[str, Any]) -> str:
         """Return a file name of the operation and what it was asked about, which is new."""
         values = [
-            each
-            for name, each in request.items()
-            if isinstance(each, str) and name not in _NOT_SUBJECTS
+            value
+            for name, value in request.items()
+            if isinstance(value, str) and name not in _NOT_SUBJECTS
         ]
         about = "-".join(re.findall(r"[A-Za-z0-9]+", "".join(values[:1])))[-80:]
         return free_name(f"{operation}-{about}".strip("-"), self.answers, separator="-")

@@ -181,15 +181,15 @@ def _actions(saved: SavedEndpoint, path: Path, now: datetime) -> tuple[list[Requ
     """Return the scheduled actions that have time left, and a sentence about each other one."""
     actions = []
     over = []
-    for index, each in enumerate(saved.scheduled_actions):
+    for index, action in enumerate(saved.scheduled_actions):
         try:
-            if _is_over(each, now):
+            if _is_over(action, now):
                 over.append(
-                    f"scheduled action {each['ScheduledActionName']}: "
+                    f"scheduled action {action['ScheduledActionName']}: "
                     "its time is over, so it was not created"
                 )
             else:
-                actions.append(_without_past_start(each, now))
+                actions.append(_without_past_start(action, now))
         except (KeyError, ValueError) as error:  # a time or time zone that does not exist
             raise InvalidValueError(
                 f"{path}: scheduled_actions[{index}]: {error}; restore the file that "

@@ -26,7 +26,7 @@ def check_inputs(
             f"unable to load model '{model}', configuration expects {expected} inputs, "
             f"model provides {len(required)}"
         )
-    known = {each.name: each for each in (*required, *optional)}
+    known = {given.name: given for given in (*required, *optional)}
     _check_controls(config, known)
     for tensor in config["input"]:
         if tensor.get("optional") and config["max_batch_size"]:

@@ -67,12 +67,12 @@ def app_text(code: StackCode) -> str:
     environment = call("cdk.Environment", account="ACCOUNT", region="REGION")
     name = literal(stack_name(endpoint_name))
     modules = [
-        f"from aws_cdk import {MODULES[each]} as {each}\n"
-        for each in code.imports() & MODULES.keys()
+        f"from aws_cdk import {MODULES[module]} as {module}\n"
+        for module in code.imports() & MODULES.keys()
     ]
     return APP.format(
         modules="".join(sorted(modules)),
-        names=_import_of(sorted(each for each in code.imports() if each[0].isupper())),
+        names=_import_of(sorted(imported for imported in code.imports() if imported[0].isupper())),
         account=code.running.account,
         region=code.running.region,
         endpoint_name=assignment("ENDPOINT_NAME", literal(endpoint_name)),

@@ -156,9 +156,11 @@ def add_component_endpoint(code: StackCode, repositories: Repositories, naming: 
     running = code.running
     (variant,) = running.config["ProductionVariants"]
     name = variant["VariantName"]
-    versions = {version_of_image(running.container(each).get("Image")) for each in running.models}
+    versions = {
+        version_of_image(running.container(served).get("Image")) for served in running.models
+    }
     # The components share the network of the configuration, or have that of their models.
-    model: Answer = next((each for each in running.models.values() if each), {})
+    model: Answer = next((answer for answer in running.models.values() if answer), {})
     own = {member: running.config.get(member) for member in ("VpcConfig", "EnableNetworkIsolation")}
     network = {**model, **{name: value for name, value in own.items() if value}}
     options: Options = {
