@@ -83,7 +83,7 @@ def _switches(aws: AwsCalls, stack: str) -> list[str]:
     switches = []
     for described in answer.get("Stacks", []):
         for parameter in described.get("Parameters", []):
-            # The construct OffSwitch names its parameter so.
+            # The parameter of an OffSwitch ends in "Running".
             is_switch = parameter["ParameterKey"].endswith("Running")
             if is_switch and parameter["ParameterValue"] == "true":
                 switches.append(parameter["ParameterKey"])
