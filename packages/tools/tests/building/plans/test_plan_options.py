@@ -7,7 +7,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import botocore.session
@@ -136,13 +137,30 @@ def gpu_types() -> Iterator[InstanceType]:
 @cache
 def published(kind: str) -> dict[str, list[str]]:
     """Return the types of a kind of job in each Region, by cfn-lint."""
-    folder = resources.files("cfnlint.data.schemas.extensions") / f"aws_sagemaker_{kind}"
+    # Found and not imported: importing cfn-lint takes seconds.
+    found = find_spec("cfnlint")
+    assert found is not None
+    assert found.origin is not None
+    schemas = Path(found.origin).parent / "data" / "schemas" / "extensions"
+    folder = schemas / f"aws_sagemaker_{kind}"
     content = json.loads((folder / "instancetype_enum.json").read_text())
-    return {region: each["enum"] for region, each in content.items() if isinstance(each, dict)}
+    return {
+        region: schema["enum"] for region, schema in content.items() if isinstance(schema, dict)
+    }
 
 
 def families(types: Iterable[str]) -> set[str]:
-    return {each.split(".")[1] for each in types}
+    return {name.split(".")[1] for name in types}
+
+
+@cache
+def hosted_only() -> dict[str, set[str]]:
+    """Return the families that a Region has for endpoints and not for processing jobs."""
+    processing = published("processing")
+    return {
+        region: families(types) - families(processing.get(region, ()))
+        for region, types in published("hosting").items()
+    }
 
 
 def test_jobs_have_the_types_that_build() -> None:
@@ -158,13 +176,8 @@ def test_jobs_have_the_types_that_build() -> None:
         builder = smallest_with_gpu(instance.gpu_model)
         assert builder.name in allowed[job_kind(builder)]
     for instance in gpu_types():
-        absent = {
-            region
-            for region, types in published("hosting").items()
-            if instance.family
-            in families(types) - families(published("processing").get(region, ()))
-        }
         if job_kind(instance) == "processing":
+            absent = {region for region, only in hosted_only().items() if instance.family in only}
             assert set(regions_without_processing(instance)) == absent
     assert smallest_with_gpu("H100").name == "ml.p5.4xlarge"
     with pytest.raises(
