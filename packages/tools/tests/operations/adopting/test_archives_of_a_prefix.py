@@ -16,7 +16,9 @@ from constructs_triton_tools.operations.adopting.models import ModelReader
 from constructs_triton_tools.operations.adopting.reading import Downloads, RecordingReader
 
 _CONFIG = b'name: "net"\nbackend: "onnxruntime"\n'
-_ZEROS = 100 << 20
+#: Small in place of the gibibytes of --max-download, so that the test is fast.
+_BUDGET_BYTES = 204 << 20
+_ZEROS = 20 << 20
 
 
 def archive(config: bytes = _CONFIG, zeros: int = 0) -> bytes:
@@ -52,8 +54,7 @@ def read_all(bucket: Bucket, folder: Path) -> Adoption:
     """Adopt all archives of the bucket."""
     adoption = Adoption("many")
     downloads = Downloads(cast(RecordingReader, bucket), folder, 1 << 30)
-    # What the least --max-download allows, so that the test is fast.
-    downloads.budget.bytes_left = 1 << 30
+    downloads.budget.bytes_left = _BUDGET_BYTES
     container = {"ModelDataUrl": "s3://models/many/", "Mode": "MultiModel"}
     ModelReader(downloads, folder, adoption).read("many", container, None, "models")
     return adoption
@@ -63,7 +64,7 @@ def read_all(bucket: Bucket, folder: Path) -> Adoption:
 def test_archives_together_are_bounded_and_leave_nothing(
     tmp_path: Path, cut: int | None, damaged: int
 ) -> None:
-    """Twelve archives of 0.1 GiB unpack to more than 1 GiB, damaged ones up to their error:
+    """Twelve archives of 20 MiB unpack to more than 204 MiB, damaged ones up to their error:
     two are left.
     """
     body = archive(zeros=_ZEROS)[:cut]
