@@ -16,8 +16,8 @@ from constructs_triton_client import InMemoryTransport
 from constructs_triton_core.errors import InvalidValueError, InvocationError
 from constructs_triton_tools.cli import load_test
 from constructs_triton_tools.cli.load_test import requests as load_requests
+from constructs_triton_tools.cli.load_test import tested_endpoint
 from constructs_triton_tools.cli.load_test.requests import BodyForm
-from constructs_triton_tools.cli.load_test.tested_endpoint import describe_test
 from constructs_triton_tools.measuring.load_test.target import Target
 from constructs_triton_tools.planning import read_measurements
 
@@ -181,10 +181,7 @@ def test_interrupted_test_writes_what_it_has(
 def described(monkeypatch: pytest.MonkeyPatch) -> list[Target]:
     """What AWS says about the endpoint; tests put it in."""
     targets: list[Target] = []
-    monkeypatch.setattr(
-        "constructs_triton_tools.cli.load_test.tested_endpoint.describe_target",
-        lambda *_, **__: targets[0],
-    )
+    monkeypatch.setattr(tested_endpoint, "describe_target", lambda *_, **__: targets[0])
     return targets
 
 
@@ -192,7 +189,7 @@ def label(*words: str) -> Any:
     parser = argparse.ArgumentParser()
     load_test.add_arguments(parser)
     arguments = parser.parse_args(["pets", *INPUT, *words])
-    return describe_test(arguments, None)
+    return tested_endpoint.describe_test(arguments, None)
 
 
 def test_endpoint_in_aws_needs_yes_and_no_scaling(
@@ -205,7 +202,7 @@ def test_endpoint_in_aws_needs_yes_and_no_scaling(
     ):
         label("--yes")
     monkeypatch.setattr(
-        load_test, "cost_per_hour", lambda _session, instances: f"2 USD for {instances}"
+        tested_endpoint, "cost_per_hour", lambda _session, instances: f"2 USD for {instances}"
     )
     with pytest.raises(InvalidValueError, match=r"no terminal can answer; add --yes"):
         label("--allow-scaling")
