@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 
 # A candidate must hold this many times the best rate.
 _GAIN = 1.08
+# While a rate is held, the next one is this many times higher.
 _RISE = 1.4
+# The rate is bisected until the lowest that is missed is at most this many times the highest held.
 _PRECISION = 1.2
+# After a longer step that misses, the next one is this many times lower.
 _BACK = 1.07
+# After a missed rate that a second look finds held, the next one is this many times higher.
 _AGAIN = 1.12
 _CONFIRMATIONS = 4
 # Queues do not hold 1.2 times a rate that they miss: one of the two steps was disturbed.
