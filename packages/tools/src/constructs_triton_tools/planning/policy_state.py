@@ -71,12 +71,15 @@ class PolicyState:
         """Return the instance count that the policy wants to scale out to, if any."""
         # In a cooldown, what was added counts as part of the next scale-out, which must be larger.
         # So values from before the scale-out do not add the same instances again.
-        count = self._out(self._before if t < self._out_until else desired)
+        base = self._before if t < self._out_until else desired
+        count = self._out(base)
         return count if count is not None and count > desired else None
 
     def removes(self, t: int, desired: int) -> int | None:
         """Return the instance count that the policy wants to scale in to, if any."""
-        count = self._in(desired) if t >= self._in_until else None
+        if t < self._in_until:
+            return None
+        count = self._in(desired)
         return count if count is not None and count < desired else None
 
     def _see(self, value: float | None) -> None:
@@ -151,10 +154,11 @@ class _StepScalingState(PolicyState):
         periods = self._periods()
         threshold = float(self._policy.threshold)
         differences = [value - threshold for value in periods if value is not None]
-        if len(differences) < self._policy.evaluation_periods or not all(
-            map(self._breaches, differences)
-        ):
+        if len(differences) < self._policy.evaluation_periods:
             return None
+        if not all(self._breaches(difference) for difference in differences):
+            return None
+
         for lower, upper, adjustment in self._policy.steps:
             if self._contains(differences[-1], lower, upper):
                 return self._adjust(count, adjustment)
@@ -219,9 +223,9 @@ def detection_minutes(policy: TargetTracking | StepScaling, assumptions: Assumpt
 def _delay(policy: TargetTracking | StepScaling, assumptions: Assumptions) -> int:
     if policy.metric == _HIGH_RESOLUTION:
         return 0
-    return assumptions.metric_delay_minutes + (
-        _PUBLISHER_MINUTES if policy.metric == _QUEUE_TIME else 0
-    )
+    if policy.metric == _QUEUE_TIME:
+        return assumptions.metric_delay_minutes + _PUBLISHER_MINUTES
+    return assumptions.metric_delay_minutes
 
 
 def _out_points(policy: TargetTracking, assumptions: Assumptions) -> int:
