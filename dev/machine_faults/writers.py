@@ -190,6 +190,7 @@ def _capture_record(request: object, answer: object, number: int) -> str:
 # --- the commands ---------------------------------------------------------------------------------
 
 _RATES = ("--rates", "5", "--step-seconds", "1", "--warm-up-seconds", "0", "--step-requests", "5")
+_ANY_LATENCY = ("--latency-ms", "100000")
 _AT_ENDPOINT = ("--endpoint-url", "URL", "--input", "image=@seven.png", "--batch")
 
 _TYPES = ("ml.g4dn.xlarge", "ml.g4dn.2xlarge", "ml.g4dn.12xlarge")
@@ -293,7 +294,17 @@ WRITERS = (
     ),
     Writer(
         "load-test",
-        ("load-test", "digits", *_AT_ENDPOINT, *_RATES, "-o", "rates.csv", "--plot", "ramp.svg"),
+        (
+            "load-test",
+            "digits",
+            *_AT_ENDPOINT,
+            *_RATES,
+            *_ANY_LATENCY,
+            "-o",
+            "rates.csv",
+            "--plot",
+            "ramp.svg",
+        ),
         _picture,
         needs="endpoint",
         varying=("rates.csv", "ramp.svg"),
