@@ -241,11 +241,36 @@ def test_other_words_for_full_memory_are_known(message: str, expected: str) -> N
             "ensemble steps can be made",
             "ensemble-no-output",
         ),
+        # A library that is there, but of other versions, is not missing.
+        (
+            "unable to load shared library: /o/libtorch_cuda.so: undefined symbol: cublasLtCreate",
+            "library-undefined-symbol",
+        ),
+        ("unable to load shared library: libc10.so: cannot open shared object", "shared-library"),
+        # The repository's path, and the file of a model.
+        ("error: creating server: Internal - failed to stat file /m", "repository-path-absent"),
+        ("Internal: failed to stat file /m/a/1/model.onnx", "file-absent"),
+        # The caller's Python, and that of a model.
+        ("ModuleNotFoundError: No module named 'boto3'", "client-module-missing"),
+        ("Internal: ModuleNotFoundError: No module named 'boto3'", "py-module-missing"),
+        # Calls of a deployment, and invocations.
+        ('"Rate exceeded (Service: Lambda, Status Code: 429)"', "service-throttled"),
+        (
+            "An error occurred (InternalServerException) when calling the CreateModel operation: x",
+            "aws-internal-error",
+        ),
+        ("ConnectionResetError: [Errno 104] Connection reset by peer", "connection-reset"),
+        ("OSError: [Errno 28] No space left on device", "disk-full"),
     ],
 )
 def test_similar_messages_have_different_causes(message: str, expected: str) -> None:
     """A text of Triton has its own cause, also where a more general entry would match."""
     assert ids(message, is_log=False)[0] == expected
+
+
+def test_a_limit_of_watched_files_is_not_a_full_disk() -> None:
+    """Both have the name ENOSPC."""
+    assert not ids("ENOSPC: System limit for number of file watchers reached", is_log=False)
 
 
 def test_text_of_the_sources_is_found_inside_a_line_that_wraps_it() -> None:
