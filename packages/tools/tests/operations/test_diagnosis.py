@@ -261,6 +261,12 @@ def test_other_words_for_full_memory_are_known(message: str, expected: str) -> N
         ),
         ("ConnectionResetError: [Errno 104] Connection reset by peer", "connection-reset"),
         ("OSError: [Errno 28] No space left on device", "disk-full"),
+        # An answer that is not Triton's, and Triton's own about a body that is not JSON.
+        (
+            "failed to get model metadata: failed to parse the request JSON buffer: at 0",
+            "client-foreign-answer",
+        ),
+        ("failed to parse the request JSON buffer: Invalid value. at 0", "json-body"),
     ],
 )
 def test_similar_messages_have_different_causes(message: str, expected: str) -> None:
