@@ -25,11 +25,14 @@ from ..services.resource_schemas import resource_schema
 from ..services.service_api import ServiceApi
 
 _FACTS: Mapping[str, Any] = json.loads(Path(__file__).with_name("rules.json").read_text())
-_IDENTIFYING = dict(each for facts in _FACTS["identifying"].values() for each in facts.items())
+_IDENTIFYING: dict[str, list[str]] = {}
 """The identifying properties where the schema does not give them;
 the first one must have a value. Source: the API reference of each service, which refuses to create
 a second one.
 """
+for _names_by_type in _FACTS["identifying"].values():
+    _IDENTIFYING |= _names_by_type
+
 _WITHOUT_CASE = re.compile(r"AWS::(IAM|RDS)::|AWS::SageMaker::Endpoint$")
 """Names that differ in case only are equal (API references: CreateRole, CreateDBInstance,
 CreateEndpoint).
@@ -40,11 +43,11 @@ def _values(request: Request) -> list[str]:
     """The values that identify a resource; empty if the template leaves one to the service."""
     paths, required = resource_schema(request.type).identifying
     if request.type in _IDENTIFYING:
-        paths, required = [tuple(name.split(".")) for name in _IDENTIFYING[request.type]], 1
+        paths = [tuple(name.split(".")) for name in _IDENTIFYING[request.type]]
+        required = 1
     if _shares_its_names(request):
         return []
-    found = [value_at(request.properties, path) for path in paths]
-    values = [str(each) if isinstance(each, str | int) else "" for each in found]
+    values = [_as_name(value_at(request.properties, path)) for path in paths]
     return values if all(values[:required]) else []
 
 
@@ -60,6 +63,11 @@ def _shares_its_names(request: Request) -> bool:
     return str(request.properties.get("PrivateDnsEnabled")).lower() != "true"
 
 
+def _as_name(value: Any) -> str:
+    """A value that can be part of an identifier, such as a name or a port; else ""."""
+    return str(value) if isinstance(value, str | int) else ""
+
+
 def _place(kind: str, values: list[str]) -> list[str]:
     """What identifies a resource: its values, but for what its service does not tell apart.
 
@@ -73,9 +81,12 @@ def _place(kind: str, values: list[str]) -> list[str]:
 
 def _identifier(request: Request) -> tuple[str, ...]:
     """The type and the values that identify a resource."""
-    fold = str.casefold if _WITHOUT_CASE.match(request.type) else str
+    # Types that share their names, such as both types of DynamoDB tables, count as one.
+    shared_type = _FACTS["same_names"].get(request.type, request.type)
     values = _place(request.type, _values(request))
-    return _FACTS["same_names"].get(request.type, request.type), *map(fold, values)
+    if _WITHOUT_CASE.match(request.type):
+        values = [value.casefold() for value in values]
+    return shared_type, *values
 
 
 class Identifiers(dict[tuple[str, ...], tuple[str, str]]):
@@ -89,16 +100,16 @@ class Identifiers(dict[tuple[str, ...], tuple[str, str]]):
         name = "|".join(filter(None, _values(request)))
         held, stack_id = self.get(_identifier(request), (None, ""))
         if current is not None and held == current.physical.id:
-            what = (
-                "CloudFormation cannot update a stack when a "
-                "custom-named resource requires replacing."
-            )
-            raise StackError(f"{what} Rename {name} and update the stack again.")
-        groups = api.backend("logs").groups
-        if held is not None or (request.type == "AWS::Logs::LogGroup" and name in groups):
             raise StackError(
-                f"{name} already exists" + (f" in stack {stack_id}" if stack_id else "")
+                "CloudFormation cannot update a stack when a custom-named resource requires "
+                f"replacing. Rename {name} and update the stack again."
             )
+
+        # A service may have created a log group, which no stack has.
+        is_group = request.type == "AWS::Logs::LogGroup" and name in api.backend("logs").groups
+        if held is not None or is_group:
+            place = f" in stack {stack_id}" if stack_id else ""
+            raise StackError(f"{name} already exists{place}")
 
     def add(self, deployed: Deployed, stack_id: str) -> None:
         """Note that a resource exists, in a stack or without one."""
@@ -121,10 +132,26 @@ class Identifiers(dict[tuple[str, ...], tuple[str, str]]):
 
 def refusals(template: Template, present: Mapping[str, Deployed]) -> Iterator[str]:
     """Yield the quotas that a template exceeds, and the resources whose types it changes."""
+    yield from _exceeded_quotas(template)
+
+    changed = [
+        name
+        for name, resource in template.resources.items()
+        if name in present and present[name].request.type != resource.type
+    ]
+    if changed:
+        yield (
+            "Update of resource type is not permitted. The new template modifies resource type of "
+            f"the following resources: [{', '.join(changed)}]"
+        )
+
+
+def _exceeded_quotas(template: Template) -> Iterator[str]:
     if len((template.text or json.dumps(template.body)).encode()) > 1_000_000:
         yield "Template may not exceed 1000000 bytes in size."
     if len(str(template.body.get("Description")).encode()) > 1024:
         yield "Template format error: 'Description' length is greater than 1024."
+
     for section, most in _FACTS["most"].items():
         names = template.body.get(section) or {}
         if len(names) > most:
@@ -135,10 +162,3 @@ def refusals(template: Template, present: Mapping[str, Deployed]) -> Iterator[st
                 yield (
                     f"Template format error: {section} name {name} is non alphanumeric or too long."
                 )
-    types = {name: each.request.type for name, each in present.items()}
-    changed = [
-        name for name, each in template.resources.items() if types.get(name, each.type) != each.type
-    ]
-    if changed:
-        what = "The new template modifies resource type of the following resources"
-        yield f"Update of resource type is not permitted. {what}: [{', '.join(changed)}]"
