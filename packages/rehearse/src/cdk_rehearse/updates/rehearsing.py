@@ -6,7 +6,7 @@ import os
 import pickle
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from constructs_triton_core.cloud_assembly.template import Template
@@ -28,7 +28,8 @@ from .template_errors import template_errors
 from .versions import NONE, Failures, Request, Version, construct_paths, read_version
 
 _PROCESS = BoundedProcess("cdk_rehearse.updates.worker:answer", has_parts=True)
-_MOST_SECONDS, _MOST_BYTES = 3600.0, 8 * 2**30
+_MOST_SECONDS = 3600.0
+_MOST_BYTES = 8 * 2**30
 _MOST_SILENT_SECONDS = 1300.0
 """More than a copy of the process may be silent, since its error names the step."""
 
@@ -80,70 +81,91 @@ def rehearse(
         raise InvalidValueError(f"failures: must be 'each' or 'none', got {failures!r}")
     if orders not in (1, 2):
         raise InvalidValueError(f"orders: must be 1 or 2, got {orders!r}")
-    known = tuple(acknowledge)
-    expect_codes(known)
+    codes = tuple(acknowledge)
+    expect_codes(codes)
+
     before, after = _chosen(read_version(old), read_version(new), tuple(stacks))
     before, after = _with_parameters(before, after, dict(parameters or {}))
     events = tuple(meanwhile)
-    scaled = [counted(subject) for kind, subject in map(parsed, events) if kind == "fleet"]
-    request = Request(before, after, {**(fleets or {}), **dict(scaled)}, failures, orders, events)
-
-    warnings = added_warnings(before, after)
-
-    def reported(found: Rehearsal) -> Rehearsal:
-        found = replace(found, synthesis_warnings=warnings)
-        return acknowledged(with_places(found, before, after), known)
-
-    def notify(each: Progress) -> None:
-        if isinstance(each, Calm):
-            expect_looked_up(each.rehearsal.reason, after)
-            each = replace(each, rehearsal=reported(each.rehearsal))
-        progress(each)
+    sizes = {**(fleets or {}), **_sizes_meanwhile(events)}
+    request = Request(before, after, sizes, failures, orders, events)
+    reporting = _Reporting(before, after, added_warnings(before, after), codes, progress)
 
     try:
         with template_errors(old, new) as errors:
-            found = _looked_up(request, notify)
+            found = _looked_up(request, reporting.notify)
     except TemplateError as error:
         raise _with_lost_data(error, before, after) from None
-    return reported(replace(found, problems=(*found.problems, *errors.found)))
+    return reporting.complete(replace(found, problems=(*found.problems, *errors.found)))
+
+
+def _sizes_meanwhile(events: Iterable[str]) -> dict[str, int]:
+    """The sizes to which fleets are scaled between OLD and NEW."""
+    return dict(counted(subject) for kind, subject in map(parsed, events) if kind == "fleet")
+
+
+@dataclass(frozen=True)
+class _Reporting:
+    """Completes a rehearsal of the other process before the caller sees it."""
+
+    old: Version
+    new: Version
+    warnings: tuple[str, ...]
+    codes: tuple[str, ...]
+    """The problems that are acknowledged."""
+    progress: Notify
+
+    def complete(self, found: Rehearsal) -> Rehearsal:
+        """Add construct paths and warnings of the synthesis, and leave out what is acknowledged."""
+        found = replace(found, synthesis_warnings=self.warnings)
+        return acknowledged(with_places(found, self.old, self.new), self.codes)
+
+    def notify(self, reported: Progress) -> None:
+        """Hand progress on to the caller."""
+        if isinstance(reported, Calm):
+            expect_looked_up(reported.rehearsal.reason, self.new)
+            reported = replace(reported, rehearsal=self.complete(reported.rehearsal))
+        self.progress(reported)
 
 
 def _with_lost_data(error: TemplateError, old: Version, new: Version) -> TemplateError:
     """Add what the two versions alone show, so that the error does not hide lost data."""
     problems = tuple(lost_data_problems(data_changes(old, new)))
     known = Rehearsal({}, problems=problems, construct_paths=construct_paths(old, new))
-    lines = [known.named(str(each)) for each in problems]
-    return TemplateError("\n".join([str(error), *lines])) if lines else error
+    lines = [known.named(str(problem)) for problem in problems]
+    if not lines:
+        return error
+    return TemplateError("\n".join([str(error), *lines]))
 
 
 def _with_parameters(
     old: Version, new: Version, given: Mapping[str, str]
 ) -> tuple[Version, Version]:
     """Give each stack the values of its parameters; an update keeps those that are deployed."""
-    declared = {name for each in (*old.stacks, *new.stacks) for name in each.template.parameters}
+    declared: set[str] = set()
+    for stack in (*old.stacks, *new.stacks):
+        declared.update(stack.template.parameters)
     for name in given:
         if name not in declared:
             raise InvalidValueError(f"parameter {name!r}: neither version has it; remove it")
-    deployed = {each.name: each.parameters for each in old.stacks}
-    before, after = (
-        Version(
-            tuple(
-                each.with_parameters({**deployed.get(each.name, {}), **given})
-                for each in version.stacks
-            )
+
+    deployed = {stack.name: stack.parameters for stack in old.stacks}
+
+    def valued(version: Version) -> Version:
+        stacks = (
+            stack.with_parameters({**deployed.get(stack.name, {}), **given})
+            for stack in version.stacks
         )
-        for version in (old, new)
-    )
-    return before, after
+        return Version(tuple(stacks))
+
+    return valued(old), valued(new)
 
 
 def _expect_stacks(names: tuple[str, ...], *versions: Version) -> None:
-    known = {
-        name
-        for version in versions
-        for stack in version.stacks
-        for name in (stack.name, *stack.names)
-    }
+    known: set[str] = set()
+    for version in versions:
+        for stack in version.stacks:
+            known.update((stack.name, *stack.names))
     for name in names:
         if name not in known:
             fix = f"pass one of {', '.join(sorted(known))}"
@@ -172,12 +194,14 @@ def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Ve
     named = other.only(stacks or alone.stacks[0].names)
     chosen = named if named.stacks or stacks else other
     if len(chosen.stacks) != 1:
-        known = [{each.name, *each.names} for each in other.stacks]
-        several = Counter(chain.from_iterable(known))
-        names = ", ".join(min(sorted(each), key=lambda name: several[name]) for each in known)
+        # A stack has several names. The one that the fewest stacks have says best which one it is.
+        known = [{stack.name, *stack.names} for stack in other.stacks]
+        stacks_with = Counter(chain.from_iterable(known))
+        best = [min(sorted(names), key=stacks_with.__getitem__) for names in known]
+        wanted = ", ".join(best)
         raise InvalidValueError(
             f"template {alone.stacks[0].name}: is compared with one stack; "
-            f"pass --stack with one of {names}"
+            f"pass --stack with one of {wanted}"
         )
     return alone.named(chosen.stacks[0].name), chosen
 
@@ -200,12 +224,12 @@ def _asked(request: Request, notify: Notify) -> Rehearsal:
 
     def receive(part: bytes) -> None:
         nonlocal where
-        each = pickle.loads(part)
-        if isinstance(each, Stepping):
-            where = f"{each.work}, at {each.place}, "
-        if isinstance(each, Calm):
+        reported = pickle.loads(part)
+        if isinstance(reported, Stepping):
+            where = f"{reported.work}, at {reported.place}, "
+        if isinstance(reported, Calm):
             where = ""
-        notify(each)
+        notify(reported)
 
     try:
         data = _PROCESS.call(
