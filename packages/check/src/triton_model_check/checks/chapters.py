@@ -39,15 +39,19 @@ class Chapter(NamedTuple):
         """Return whether the chapter can have a rule for a model of these
         scopes with these fields.
         """
-        return target.platform in self.platforms and any(
-            scope in scopes and (not when or not set(when).isdisjoint(fields))
-            for scope, when in self.scopes.items()
-        )
+        if target.platform not in self.platforms:
+            return False
+        return any(scope in scopes and _is_set(when, fields) for scope, when in self.scopes.items())
+
+
+def _is_set(when: Sequence[str], fields: Collection[str]) -> bool:
+    """Whether one of the fields ``when`` is set, if there are any."""
+    return not when or not set(when).isdisjoint(fields)
 
 
 CHAPTERS = tuple(
-    Chapter(each["module"], each["scopes"], tuple(each.get("platforms", PLATFORMS)))
-    for each in facts_of(__package__)("chapters")["chapters"]
+    Chapter(chapter["module"], chapter["scopes"], tuple(chapter.get("platforms", PLATFORMS)))
+    for chapter in facts_of(__package__)("chapters")["chapters"]
 )
 
 
@@ -76,12 +80,11 @@ def rules_for(scopes: tuple[str, ...], fields: frozenset[str], target: Target) -
     """Return the rules for a model of these scopes with these fields;
     a repository has few combinations.
     """
-    return tuple(
-        rule
-        for chapter in CHAPTERS
-        if chapter.applies(scopes, fields, target)
-        for rule in chapter.rules
-        if rule.scope in scopes
-        and (not rule.when or not fields.isdisjoint(rule.when))
-        and rule.holds_for(target)
-    )
+    found: list[Rule] = []
+    for chapter in CHAPTERS:
+        if not chapter.applies(scopes, fields, target):
+            continue  # its module is not imported
+        for rule in chapter.rules:
+            if rule.scope in scopes and _is_set(rule.when, fields) and rule.holds_for(target):
+                found.append(rule)
+    return tuple(found)
