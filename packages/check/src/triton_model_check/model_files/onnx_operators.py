@@ -30,7 +30,7 @@ def invalid_operator(model: Any) -> str | None:
     """Return why an operator of the model is not valid, or ``None``."""
     context = checker.CheckerContext()
     context.ir_version = model.ir_version or proto.IR_VERSION_2017_11_3
-    context.opset_imports = {each.domain: each.version for each in model.opset_import}
+    context.opset_imports = _imported(model)
     scope = checker.LexicalScopeContext()
     for node in _nodes_to_check(model):
         try:
@@ -45,15 +45,23 @@ def _missing_attribute(model: Any) -> str | None:
     """Return which attribute an operator with graphs lacks;
     the check of one operator covers the others.
     """
-    opset = next((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), 0)
+    versions = [own.version for own in model.opset_import if own.domain in ("", "ai.onnx")]
+    opset = versions[0] if versions else 0
+    if not opset:
+        return None
     for node in model.graph.node:
-        if node.op_type in _WITH_GRAPHS and not node.domain and opset:
-            given = {each.name for each in node.attribute}
+        if node.op_type in _WITH_GRAPHS and not node.domain:
+            given = {attribute.name for attribute in node.attribute}
             schema = defs.get_schema(node.op_type, opset)
             for name, attribute in schema.attributes.items():
                 if attribute.required and name not in given:
                     return f"Required attribute '{name}' is missing in operator {node.op_type}"
     return None
+
+
+def _imported(model: Any) -> dict[str, int]:
+    """Return the operator sets of a model: the version of each domain."""
+    return {imported.domain: imported.version for imported in model.opset_import}
 
 
 def _nodes_to_check(model: Any) -> Iterator[Any]:
@@ -62,18 +70,22 @@ def _nodes_to_check(model: Any) -> Iterator[Any]:
     It does not check a Constant, but turns it into an initializer, which the check of a sparse one
     resembles.
     """
-    functions = {(each.domain, each.name) for each in model.functions}
-    imported = {each.domain: each.version for each in model.opset_import}
+    functions = {(function.domain, function.name) for function in model.functions}
+    imported = _imported(model)
+    domains = _STANDARD_DOMAINS & imported.keys()
     for node in model.graph.node:
-        is_checked = node.op_type not in _NOT_CHECKED or any(
-            each.type == proto.AttributeProto.SPARSE_TENSOR for each in node.attribute
-        )
-        is_known = node.domain in _STANDARD_DOMAINS & imported.keys() and is_checked
-        is_function = (node.domain, node.op_type) in functions
-        if not is_known or is_function:
+        if node.domain not in domains or (node.domain, node.op_type) in functions:
+            continue
+        if node.op_type in _NOT_CHECKED and not _is_sparse(node):
             continue
         if defs.has_schema(node.op_type, imported[node.domain], node.domain):
             yield node
+
+
+def _is_sparse(node: Any) -> bool:
+    """Whether an operator has a sparse tensor as an attribute."""
+    sparse = proto.AttributeProto.SPARSE_TENSOR
+    return any(attribute.type == sparse for attribute in node.attribute)
 
 
 def _with_elements(node: Any) -> Any:
@@ -82,7 +94,7 @@ def _with_elements(node: Any) -> Any:
 
     The check looks at them, and at the shape that they must fit.
     """
-    if not any(_is_elsewhere(each) for each in node.attribute):
+    if not any(map(_is_elsewhere, node.attribute)):
         return node
     filled = proto.NodeProto()
     filled.CopyFrom(node)
@@ -91,19 +103,26 @@ def _with_elements(node: Any) -> Any:
             _fill(tensor)
         for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
             if is_external(sparse.values) or is_external(sparse.indices):
-                _fill(sparse.values)
-                dims, data_type = sparse.values.dims, sparse.indices.data_type
-                first = proto.TensorProto(
-                    data_type=data_type, dims=dims[:1], int64_data=[0][: dims[0]]
-                )
-                sparse.indices.CopyFrom(first)
+                _fill_sparse(sparse)
     return filled
 
 
 def _is_elsewhere(attribute: Any) -> bool:
-    sparse = (attribute.sparse_tensor, *attribute.sparse_tensors)
-    parts = (part for each in sparse for part in (each.values, each.indices))
-    return any(map(is_external, (attribute.t, *attribute.tensors, *parts)))
+    """Whether the elements of a tensor of an attribute are in another file, or were not read."""
+    tensors = [attribute.t, *attribute.tensors]
+    for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+        tensors += [sparse.values, sparse.indices]
+    return any(map(is_external, tensors))
+
+
+def _fill_sparse(sparse: Any) -> None:
+    """Give a sparse tensor one element, and the index of it, if it has any, else none."""
+    _fill(sparse.values)
+    count = sparse.values.dims[0]
+    index = proto.TensorProto(
+        data_type=sparse.indices.data_type, dims=[count], int64_data=[0] * count
+    )
+    sparse.indices.CopyFrom(index)
 
 
 def _fill(tensor: Any) -> None:
