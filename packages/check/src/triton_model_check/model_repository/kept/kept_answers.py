@@ -27,18 +27,18 @@ from triton_model_check.untrusted.rare_collections import rare_collections
 
 _BYTECODE = "__pycache__"
 # What answers depend on besides the folder. `onnx` and `ruff` are optional.
-_OWN, _OTHERS = (
-    ("triton_model_check", "constructs_triton_core"),
-    ("google.protobuf", "onnx", "pathspec", "ruff"),
-)
+_OWN = ("triton_model_check", "constructs_triton_core")
+_OTHERS = ("google.protobuf", "onnx", "pathspec", "ruff")
 
 
 class KeptAnswers:
     """The answers about the files that a folder has now."""
 
     def __init__(self, directory: str | os.PathLike[str], *, without: Collection[str] = ()) -> None:
-        self._directory, self._without = os.fspath(directory), without
-        self._begun_ns, self._limits = time.time_ns(), limits_exceeded()
+        self._directory = os.fspath(directory)
+        self._without = without
+        self._begun_ns = time.time_ns()
+        self._limits = limits_exceeded()
         self._before = folder_state(self._directory, without=without)
         self._cache = ReportCache(cache_directory())
         self._new: dict[str, Any] = {}
@@ -58,8 +58,8 @@ class KeptAnswers:
             with rare_collections():
                 known = self._new[question] = compute()
         if is_last and self._new and self._can_be_kept():
-            for each, value in self._new.items():
-                self._cache.add(self._key(each), value)
+            for new_question, value in self._new.items():
+                self._cache.add(self._key(new_question), value)
             self._new = {}
         return known
 
