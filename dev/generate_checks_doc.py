@@ -383,10 +383,14 @@ def _target(target: Target) -> str:
 
 def main() -> None:
     """Write the pages."""
+    # A check without an example ends the program here, before the old pages are deleted.
+    found = examples()
+    pages = render()
+
     shutil.rmtree(REFERENCE / "checks", ignore_errors=True)
     (REFERENCE / "checks").mkdir()
-    DATA.write_text(json.dumps(examples(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    for path, text in render().items():
+    DATA.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for path, text in pages.items():
         (REFERENCE / path).write_text(text, encoding="utf-8")
     print(f"checks.md: {len(RULES)} checks")
 
