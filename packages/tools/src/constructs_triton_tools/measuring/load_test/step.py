@@ -17,7 +17,7 @@ from constructs_triton_tools.measuring.load_test.confidence import (
     held_confidence,
     missed_confidence,
 )
-from constructs_triton_tools.measuring.load_test.samples import Recording, percentile_ms
+from constructs_triton_tools.measuring.load_test.samples import Recording, Sample, percentile_ms
 from constructs_triton_tools.measuring.load_test.stream_figures import (
     StreamFigures,
     StreamLimits,
@@ -214,7 +214,9 @@ def evaluate(
     rate: float, settings: StepSettings, limits: Limits, recordings: Sequence[Recording]
 ) -> StepResult:
     """Merge what the processes recorded, and decide what it means."""
-    samples = [sample for recording in recordings for sample in recording.samples]
+    samples: list[Sample] = []
+    for recording in recordings:
+        samples += recording.samples
     good = [sample for sample in samples if sample.is_good]
     failed = [sample for sample in samples if not sample.is_good and not sample.is_closed]
     latencies = sorted(sample.latency for sample in good)

@@ -102,6 +102,16 @@ class StreamFigures:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
+def _are_counted(streams: Sequence[StreamTimes]) -> bool:
+    """Return whether every stream has its number of tokens.
+
+    One that was closed before the number arrived says nothing about the model.
+    """
+    known = [stream for stream in streams if stream.events]
+    counted = [stream.is_counted for stream in known if stream.is_counted or not stream.is_closed]
+    return bool(counted) and all(counted)
+
+
 def compute_figures(
     recordings: Sequence[Recording],
     seconds: float,
@@ -115,15 +125,13 @@ def compute_figures(
 
     ``concurrency`` is the planned number of streams at a time; ``None`` computes it.
     """
-    samples = [sample for recording in recordings for sample in recording.samples if sample.stream]
+    samples: list[Sample] = []
+    for recording in recordings:
+        samples += (sample for sample in recording.samples if sample.stream)
     seen = [sample for sample in samples if sample.is_good or sample.is_closed]
     times = [sample.stream for sample in seen if sample.stream]
-    counted = [
-        stream.is_counted
-        for stream in times
-        if stream.events and (stream.is_counted or not stream.is_closed)
-    ]
-    in_tokens = bool(counted) and all(counted)
+    in_tokens = _are_counted(times)
+
     between = sorted(_present(stream.between(in_tokens=in_tokens) for stream in times))
     first = sorted(_first_tokens(seen, limits))
     second = sorted(_present(_second_token(stream) for stream in times))
