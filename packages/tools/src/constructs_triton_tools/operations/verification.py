@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count, islice
+from itertools import chain, count, islice
 from random import Random
 from typing import Any
 
@@ -152,5 +152,5 @@ def _verify_together(
 
 def _random_orders(requests: int, total: int) -> Iterator[int]:
     random = Random(0)
-    orders = (number for _ in count() for number in random.sample(range(requests), requests))
-    return islice(orders, total)
+    orders = (random.sample(range(requests), requests) for _ in count())
+    return islice(chain.from_iterable(orders), total)

@@ -82,7 +82,10 @@ class StackCode:
 
     def imports(self) -> set[str]:
         """Return the names that the called functions begin with: modules, classes and variables."""
-        return {name.partition(".")[0] for _, value in self.statements for name in called(value)}
+        names: set[str] = set()
+        for _, value in self.statements:
+            names.update(name.partition(".")[0] for name in called(value))
+        return names
 
     def reference(
         self, variable: str, function: str, /, *given: Expression, **keywords: Expression
