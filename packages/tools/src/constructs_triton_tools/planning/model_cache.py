@@ -177,11 +177,11 @@ def models_of_repository(
 
 
 def _refuse_unknown(path: Path, estimates: Sequence[MemoryEstimate]) -> None:
-    reasons = [reason for estimate in estimates for reason in estimate.not_counted]
-    if reasons:
-        name = reasons[0].partition(":")[0]
+    reason = next(chain.from_iterable(estimate.not_counted for estimate in estimates), None)
+    if reason is not None:
+        name = reason.partition(":")[0]
         raise InvalidValueError(
-            f"{path}: the memory of {reasons[0]}; declare it: write {name} = {{ gpu_mib = 300, "
+            f"{path}: the memory of {reason}; declare it: write {name} = {{ gpu_mib = 300, "
             "host_mib = 200 } below [memory] in triton-models.toml there"
         )
 

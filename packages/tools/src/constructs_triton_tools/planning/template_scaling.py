@@ -122,7 +122,9 @@ def _find_target(
     stacks: Sequence[SynthesizedStack], endpoint: str | None, variant: str | None
 ) -> tuple[SynthesizedStack, DeclaredTarget]:
     """Return the only target that matches, and its stack: the first or one that is nested in it."""
-    targets = [(stack, target) for stack in stacks for target in scalable_targets(stack)]
+    targets: list[tuple[SynthesizedStack, DeclaredTarget]] = []
+    for stack in stacks:
+        targets += ((stack, target) for target in scalable_targets(stack))
     matching = [
         (stack, target)
         for stack, target in targets
