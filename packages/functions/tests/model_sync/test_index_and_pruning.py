@@ -124,6 +124,20 @@ def test_pruning_keeps_archives_that_may_be_in_use(
     assert "aaaa.tar.gz" not in index(s3)["retired"]
 
 
+def test_archive_that_is_deleted_already_is_forgotten(
+    s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that ends after it has deleted an archive leaves it in the index until the next one."""
+    old, new = put_archive(s3, "aaaa1", b"first"), put_archive(s3, "bbbb1", b"second")
+    deploy(s3, cloudformation, named(old, "resnet"))
+    deploy(s3, cloudformation, named(new, "resnet"))
+    s3.delete_object(Bucket=DESTINATION, Key="models/aaaa.tar.gz")
+    later = time.time() + 86_401
+    monkeypatch.setattr(time, "time", lambda: later)
+    deploy(s3, cloudformation, named(new, "resnet"), PruneAfterSeconds="86400")
+    assert index(s3)["retired"] == {}
+
+
 def test_parallel_writers_lose_nothing(s3: Any, aws_url: str) -> None:
     """Eight writers that each add a name leave all eight names."""
 

@@ -23,19 +23,21 @@ def prune(placement: Placement, target_models: Iterable[str]) -> list[str]:
     """
     client, bucket, prefix = placement.client, placement.bucket, placement.prefix
     named = set(read_index(client, bucket, prefix).target_models.values())
-    pruned = []
+    pruned, missing = [], set()
     for target_model in set(target_models) - named:
         found = head(client, bucket, prefix + target_model)
-        if found is not None and found["Metadata"].get(OWNER_METADATA) == placement.owner:
+        if found is None:
+            missing.add(target_model)  # a run that ended before it wrote the index has deleted it
+        elif found["Metadata"].get(OWNER_METADATA) == placement.owner:
             client.delete_object(Bucket=bucket, Key=prefix + target_model)
             LOGGER.info("%s%s pruned", prefix, target_model)
             pruned.append(target_model)
-    if pruned:
+    if pruned or missing:
         update_index(
             client,
             bucket,
             prefix,
-            lambda index: index.without_retired(set(pruned)),
+            lambda index: index.without_retired(missing.union(pruned)),
             placement.encryption,
         )
     return sorted(pruned)
