@@ -6,8 +6,9 @@ DependsOn). So the other one does not exist yet, unless it was created before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from constructs_triton_core.cloud_assembly.intrinsics import Evaluator
 from constructs_triton_core.cloud_assembly.template import Template
@@ -25,22 +26,42 @@ _CREATIONS = {
 """The operation that creates a resource of a type, and its member for the name."""
 
 
+Name = tuple[str, str, str]
+"""An operation, its member for a name, and the name."""
+
+
+@dataclass
+class Awaited:
+    """The names that an operation on a stack has not created yet."""
+
+    api: ServiceApi
+    names: Mapping[str, Name]
+    """By logical ID."""
+
+    def arrived(self, logical_id: str) -> None:
+        """Note that a resource was created, perhaps without being simulated."""
+        name = self.names.get(logical_id)
+        if name is not None:
+            self.api.awaited.discard(name)
+
+
 @contextmanager
 def awaiting(
     api: ServiceApi, template: Template, wanted: Iterable[str], evaluator: Evaluator
-) -> Iterator[None]:
+) -> Iterator[Awaited]:
     """Know the names of the wanted resources of a template while they are created."""
     before = set(api.awaited)
-    api.awaited.update(_awaited(template, wanted, evaluator))
+    awaited = Awaited(api, dict(_names(template, wanted, evaluator)))
+    api.awaited.update(awaited.names.values())
     try:
-        yield
+        yield awaited
     finally:
         api.awaited = before
 
 
-def _awaited(
+def _names(
     template: Template, wanted: Iterable[str], evaluator: Evaluator
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[tuple[str, Name]]:
     for logical_id in wanted:
         resource = template.resources[logical_id]
         if resource.type not in _CREATIONS:
@@ -51,4 +72,4 @@ def _awaited(
         except FAILURES:
             continue  # it contains what another resource returns, so what names it waits for both
         if isinstance(name, str):
-            yield operation, member, name
+            yield logical_id, (operation, member, name)

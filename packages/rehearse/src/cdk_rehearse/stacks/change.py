@@ -75,9 +75,10 @@ class Change:
         wanted = wanted_resources(order(self.template, behaviour, "change"), evaluator)
         for condition in sorted(evaluator.assumed):
             self.engine.stacks.api.note_not_simulated("condition", self.stack.name, condition)
-        with awaiting(self.engine.stacks.api, self.template, wanted, evaluator):
+        with awaiting(self.engine.stacks.api, self.template, wanted, evaluator) as awaited:
             for logical_id in wanted:
                 self._put(self.template.resources[logical_id])
+                awaited.arrived(logical_id)
         for logical_id in self.stack.resources.keys() - set(wanted):
             deployed = self.stack.resources.pop(logical_id)
             self.superseded.append((deployed, deployed.deletion_policy in RETAINING))
