@@ -37,7 +37,7 @@ LINES = {
     "cost pri": "ces ",
     "cost prices --out": "put ",
     "cost templ": "ate.json ",
-    "plan recommender req": "uest ",
+    "plan recommender imp": "ort ",
     "completion fi": "sh ",
     "check --output-format sa": "rif ",
     "check --output-format=sa": "rif ",
