@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from failure_texts import table
-from failure_texts.judged_messages import judged_messages
 from failure_texts.public_messages import public_messages
+from failure_texts.reviewed_messages import reviewed_messages
 
 from constructs_triton_core.facts.failures import known_failures
 from figures.table import Row, at_least, at_most
@@ -40,19 +40,19 @@ def failures() -> Iterator[Row]:
     yield Row(what, verdicts["right"], at_least(round(posted * 2 / 3)), PLACE, is_goal=True)
     what = "public messages, with a wrong cause at the first try"
     yield Row(what, verdicts["wrong"], at_most(round(posted * 0.02)), PLACE, is_goal=True)
-    yield from _judged()
+    yield from _reviewed()
 
 
-def _judged() -> Iterator[Row]:
-    """How a reader who had not written the catalogue judged each round of public messages."""
-    rows = judged_messages()
+def _reviewed() -> Iterator[Row]:
+    """How a reader who had not written the catalogue reviewed each round of public messages."""
+    rows = reviewed_messages()
     for number in sorted({row.round for row in rows}):
         verdicts = Counter(row.first_verdict for row in rows if row.round == number)
-        judged = sum(verdicts.values())
-        what = f"judged messages of round {number}, {judged}"
-        right = at_least(round(judged * 2 / 3))
+        reviewed = sum(verdicts.values())
+        what = f"reviewed messages of round {number}, {reviewed}"
+        right = at_least(round(reviewed * 2 / 3))
         yield Row(f"{what}: right", verdicts["right"], right, PLACE, is_goal=True)
         yield Row(f"{what}: partly", verdicts["partly"], "", PLACE)
         yield Row(f"{what}: unknown", verdicts["unknown"], "", PLACE)
-        wrong = at_most(round(judged * 0.02))
+        wrong = at_most(round(reviewed * 0.02))
         yield Row(f"{what}: wrong", verdicts["wrong"], wrong, PLACE, is_goal=True)

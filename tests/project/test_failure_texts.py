@@ -10,8 +10,8 @@ import pytest
 from failure_texts import cpp_texts, python_texts
 from failure_texts.__main__ import print_difference
 from failure_texts.collecting import Text, collect
-from failure_texts.judged_messages import JudgedMessage, judged_messages
 from failure_texts.public_messages import PublicMessage, public_messages
+from failure_texts.reviewed_messages import ReviewedMessage, reviewed_messages
 from failure_texts.table import TABLE, entry_of, read_table
 from figures.failures import failures
 
@@ -107,17 +107,17 @@ def test_public_messages_have_the_entry_that_their_threads_found() -> None:
     """Each message that people posted has the cause of its thread; the few without an entry have
     none.
     """
-    rows: list[PublicMessage | JudgedMessage] = [*public_messages(), *judged_messages()]
+    rows: list[PublicMessage | ReviewedMessage] = [*public_messages(), *reviewed_messages()]
     assert len(rows) > 250
     for row in rows:
         found = recognize(Message(row.message, row.thread))
         assert (found.id if found else "") == row.entry, row.thread
 
 
-def test_judged_messages_are_no_repeats() -> None:
-    """A judged message is from a thread that the authors of the catalogue did not list."""
+def test_reviewed_messages_are_no_repeats() -> None:
+    """A reviewed message is from a thread that the authors of the catalogue did not list."""
     listed = {row.thread for row in public_messages()}
-    rows = judged_messages()
+    rows = reviewed_messages()
     assert not listed & {row.thread for row in rows}
     assert {row.first_verdict for row in rows} == {"right", "partly", "unknown", "wrong"}
 

@@ -1,4 +1,4 @@
-"""Decodes pictures, fits each into the input of the network, and says where it lies there.
+"""Decodes pictures, fits each into the input of the network, and says where it is there.
 
 ``model new --task`` has written this file. It needs the package pillow. All settings are the
 parameters in config.pbtxt:
@@ -93,7 +93,7 @@ class TritonPythonModel:
         """Return the picture in the network's size, and its placement.
 
         The placement has the horizontal and the vertical scale, the left and the top margin, and
-        the width and the height of the picture: a point (x, y) of the picture lies at
+        the width and the height of the picture: a point (x, y) of the picture is at
         (x * scale + left, y * scale + top) of the network's input.
         """
         if self.fit == "stretch":

@@ -1,11 +1,11 @@
-"""Messages that people posted, judged by a reader who had not written or read the catalogue.
+"""Messages that people posted, reviewed by a reader who had not written or read the catalogue.
 
 Round 1: 150 messages, 78 of Triton and 72 of AWS, none in another list of this project. Their
 causes were written down from the threads first; `constructs-triton diagnose` was run afterwards.
 ``first_verdict`` and ``first_entry`` are the record of that run and do not change; ``entry`` is
 the entry of today.
 
-Round 2: 50 more, 23 of Triton and 27 of AWS, from other threads, judged by the same reader after
+Round 2: 50 more, 23 of Triton and 27 of AWS, from other threads, reviewed by the same reader after
 the kinds of round 1 had been added, and before any change for round 2. Many are far from our
 subject (other services, other tools of deployment), where the catalogue says that it does not
 know. The verdicts:
@@ -25,10 +25,10 @@ import csv
 from pathlib import Path
 from typing import NamedTuple
 
-TABLE = Path(__file__).parent / "judged_messages.csv"
+TABLE = Path(__file__).parent / "reviewed_messages.csv"
 
 
-class JudgedMessage(NamedTuple):
+class ReviewedMessage(NamedTuple):
     """A message, its public thread and cause there, the first answer to it, and its entry today."""
 
     round: str
@@ -40,7 +40,7 @@ class JudgedMessage(NamedTuple):
     entry: str
 
 
-def judged_messages() -> list[JudgedMessage]:
-    """Return the messages in the order in which they were judged."""
+def reviewed_messages() -> list[ReviewedMessage]:
+    """Return the messages in the order in which they were reviewed."""
     with TABLE.open(encoding="utf-8", newline="") as file:
-        return [JudgedMessage(**row) for row in csv.DictReader(file)]
+        return [ReviewedMessage(**row) for row in csv.DictReader(file)]
