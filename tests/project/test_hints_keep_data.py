@@ -45,6 +45,8 @@ HARMLESS = {
     "delete one index in each deployment": "an index of a table, which has no data of its own",
     "delete the old one in the next deployment": "an index of a table",
     "delete the stack again": "the stack is being deleted",
+    "delete the stack (`npx cdk destroy`": "its first deployment was rolled back: it has nothing",
+    "delete the parameter": "the version of the bootstrap stack, which cdk bootstrap writes again",
     "delete or deploy again": "the component that is being deleted",
     "delete the component before you change it": "what happens if",
     "remove the log group": "from the app, not from the account",
@@ -59,6 +61,7 @@ HARMLESS = {
     "delete endpoint {saved": "the question of the command stop",
     # Not advice.
     "delete canceled": "a message of CloudFormation",
+    "delete is not empty": "a message of S3",
     "delete stack fails": "the title of a page",
     "delete a bucket that contains models": "what CloudFormation could not do",
     "delete files": "the title of a permission",

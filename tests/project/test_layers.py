@@ -61,6 +61,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "choosing",
         "builder",
         "model_repository",
+        "vision",
         "artifacts",
         "reporting",
         "cli",

@@ -68,7 +68,7 @@ def test_package_imports_only_what_it_requires(name: str) -> None:
     known = {*PACKAGES, *package.others, *sys.stdlib_module_names}
     # Code of models, which runs in the server's Python, and what runs in the environment of an ONNX
     # Runtime.
-    skipped = ("_metrics", "served", "loading_process.py")
+    skipped = ("_metrics", "served", "code", "loading_process.py")
     found = {
         str(path): _roots(path) - known
         for path in package.modules

@@ -61,6 +61,14 @@ class LoraAdapter(InferenceComponentBase):
 
     It has a name, grants and metrics of its own, and uses the copies of its base: it reserves
     nothing and does not scale. New files update it in place.
+
+    Args:
+        base: The component that has the base model.
+        id: Id of the construct below the base.
+        source: Where the files of the adapter are.
+        environment: Environment variables of the adapter.
+        inference_component_name: Name of the component. ``None``: one is generated.
+        asset_encryption_key: Key of the bucket of assets, if the files are uploaded by the CDK.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from typing import Any
 from constructs_triton_core.spelling import closest
 from triton_model_check.model.folder import ModelFolder
 
-__all__ = ["EnsembleGraph"]
+__all__ = ["EnsembleGraph", "Step"]
 
 
 @dataclass(frozen=True)
