@@ -18,7 +18,8 @@ from constructs_triton_core.errors import InvocationError
 from constructs_triton_tools.local import LocalEndpoint
 from triton_model_check.model_repository import ModelRepository
 
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
+BUDGET_MINUTES = 2
+pytestmark = needs_server
 
 # The network's input has 64 x 64 pixels. A picture of 128 x 96 is shown at half the size, with 8
 # rows of grey above: these squares are whole cells of 8 and 16 pixels there, and of stretched ones.
