@@ -43,7 +43,8 @@ and so has the key of the asset bucket, which an adapter is given.
 
 def constructs() -> list[type]:
     """The public constructs and the other public classes of which something may be under a key."""
-    public = [getattr(library, name) for name in library.__all__]
+    # Users make an adapter with ``add_adapter``.
+    public = [getattr(library, name) for name in library.__all__ if name != "LoraAdapter"]
     classes = [each for each in public if inspect.isclass(each) and issubclass(each, Construct)]
     return [each for each in (*classes, DeployTimeFunctions) if methods(each)]
 

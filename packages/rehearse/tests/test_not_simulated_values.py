@@ -254,7 +254,7 @@ def test_transform_may_add_what_others_refer_to(aws: SimulatedAccount) -> None:
         ),
         (
             {"VpcEndpointType": "Interface", "PrivateDnsEnabled": True},
-            "already a conflicting DNS domain",
+            "already exists in stack",
         ),
     ],
 )

@@ -120,7 +120,9 @@ RIGHT = {("IRole", THERE, ACCOUNT): "roles belong to no Region"}
 
 def places() -> Iterator[tuple[Any, str, str, str]]:
     """Owner, function, parameter and interface of each property that takes such a thing."""
-    for owner in (*(getattr(library, name) for name in library.__all__), DeployTimeFunctions):
+    # Users make an adapter with ``add_adapter``, which is asked.
+    names = [name for name in library.__all__ if name != "LoraAdapter"]
+    for owner in (*(getattr(library, name) for name in names), DeployTimeFunctions):
         public = [each for each in dir(owner) if not each.startswith("_")]
         for function in ["__init__", *public]:
             if not isinstance(owner, type) or issubclass(owner, dict | str | Exception):

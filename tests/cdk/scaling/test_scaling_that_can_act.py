@@ -155,7 +155,8 @@ def test_every_construct_that_scales_is_asked() -> None:
         if inspect.isclass(each) and any(name.startswith("auto_scale") for name in dir(each))
     }
     interfaces = {"EndpointVariant", "IInferenceComponent", "ITritonEndpoint"}
-    assert scaling - interfaces == {
+    refusing = {"LoraAdapter"}
+    assert scaling - interfaces - refusing == {
         "ContainerInferenceComponent",
         "TritonEndpoint",
         "TritonEnsembleEndpoint",

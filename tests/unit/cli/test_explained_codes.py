@@ -44,7 +44,10 @@ def test_every_program_explains_every_code(code: str, capsys: pytest.CaptureFixt
     ("code", "title"),
     [
         ("py-execute", "execute() of model.py raised: ValueError: bad row."),
-        ("throttled", "There are more concurrent requests than the instances accept."),
+        (
+            "throttled",
+            "An invocation: there are more concurrent requests than the instances accept.",
+        ),
     ],
 )
 def test_title_keeps_the_case_of_code(
