@@ -118,11 +118,11 @@ PROVOCATIONS = [
     _code("py-syntax", "invalid Python", "class TritonPythonModel(:\n"),
     _code("py-no-class", "another class", "class Model:\n    pass\n"),
     _code(
-        "py-exception",
+        "py-initialize",
         "initialize raises",
         _MODEL + "    def initialize(self, args):\n        raise ValueError('nope')\n",
     ),
-    _code("py-exception", "importing raises", "raise RuntimeError('at import')\n" + _MODEL),
+    _code("py-autocomplete", "importing raises", "raise RuntimeError('at import')\n" + _MODEL),
     _code("py-stub-unhealthy", "process exits", "import os\n" + _AT_START.format("os._exit(3)")),
     _code("host-memory-error", "memory", _AT_START.format("raise MemoryError('no memory')")),
     _config("text-proto", "unknown field", PYTHON_CONFIG + "max_batchsize: 4\n"),
