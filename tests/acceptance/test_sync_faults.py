@@ -30,6 +30,10 @@ from sync_scenarios import SCENARIOS, Scenario
 __all__ = ["cloudformation", "s3", "small_parts"]  # fixtures
 
 BUDGET_MINUTES = 8
+# A connection that the fault breaks leaves its socket to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
 
 SURVIVED: dict[str, Effect] = {
     "throttled": throttled,
