@@ -126,3 +126,14 @@ def test_included_requirements_stay_in_the_folder(models: Path) -> None:
     with pytest.raises(InvalidValueError, match=r"secret\.txt: must be in the folder") as caught:
         with_environments(ModelRepository.from_directory(models))
     assert "SECRET" not in str(caught.value)
+
+
+def test_next_command_names_the_folder_of_the_user(
+    models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A copy with the environment is checked, and the command is for the folder without it."""
+    build(models)
+    capsys.readouterr()
+    assert main(["check", str(models)]) == 0
+    note = capsys.readouterr().err.splitlines()[-1]
+    assert note == f"next: constructs-triton local up {models} --multi-model"

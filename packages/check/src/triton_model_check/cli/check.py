@@ -112,7 +112,8 @@ def check_and_print(
     results: list[Result] = []
     for repository in found:
         answers = repository.fix_and_ask(ask_server)
-        checked.append(repository.check(repository.path, tuple((answers or {}).values())))
+        found_here = repository.check(repository.path, tuple((answers or {}).values()))
+        checked.append(found_here._replace(path=repository.path))
         results.append(_result(checked[-1], answers, is_counted=arguments.statistics))
     print_results(results, arguments.output_format, arguments.output_file)
 

@@ -37,13 +37,15 @@ class Checked(NamedTuple):
     """A report, the target that it is for, and the default model of each single-model endpoint.
 
     ``target`` is ``None`` if the layout of the folder fits none. ``models`` are those that the user
-    named; none means the whole repository, for which an endpoint or a server is started.
+    named; none means the whole repository, for which an endpoint or a server is started. ``path``
+    is the folder that the user named; the report may be of a copy with Python environments.
     """
 
     report: Report
     target: Target | None
     default_models: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    path: Path | None = None
 
     @property
     def thing(self) -> str:

@@ -67,7 +67,7 @@ def classifier(parts: Parts) -> TaskModels:
     else:
         assumptions.append(f'"{output}" has logits, so that {parts.name}_top takes the softmax')
     models = folders(parts, decode, top, "name_classes.py", ensemble)
-    return TaskModels(models, tuple(facts), tuple(assumptions), decode.name)
+    return TaskModels(models, tuple(facts), tuple(assumptions), decode.name, parts.batch > 0)
 
 
 def _output_of_classes(parts: Parts) -> tuple[str, int]:

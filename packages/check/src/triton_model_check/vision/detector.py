@@ -63,7 +63,7 @@ def detector(parts: Parts, form: Form) -> TaskModels:
         about_labels(parts.labels, form.classes),
     )
     models = folders(parts, decode, select, "select_boxes.py", ensemble)
-    return TaskModels(models, facts, tuple(assumptions), decode.name)
+    return TaskModels(models, facts, tuple(assumptions), decode.name, parts.batch > 0)
 
 
 def _compare_labels(parts: Parts, form: Form) -> None:

@@ -51,12 +51,14 @@ class TaskModels:
         facts: What was recognized, a sentence each.
         assumptions: What was assumed, a sentence each; the user compares them with the training.
         python_model: Name of the model that needs the package pillow.
+        is_batched: Whether a request has a batch of pictures, and not exactly one.
     """
 
     models: tuple[NewModel, ...]
     facts: tuple[str, ...]
     assumptions: tuple[str, ...]
     python_model: str
+    is_batched: bool
 
 
 @dataclass(frozen=True, slots=True)

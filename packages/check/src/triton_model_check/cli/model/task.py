@@ -12,7 +12,7 @@ from constructs_triton_core.untrusted.terminal import print_json, print_lines
 from triton_model_check.builder.derived_config import checked_name
 from triton_model_check.cli.config import described_folder, print_tensors
 from triton_model_check.cli.model.arguments import SYNTAX, config_fields
-from triton_model_check.facts.releases import newest_known_release
+from triton_model_check.facts.images import DEFAULT_VERSION
 from triton_model_check.model_repository.new_model import write_together
 from triton_model_check.vision.picture_models import TaskModels
 from triton_model_check.vision.task_models import task_models
@@ -114,9 +114,11 @@ def _next_commands(planned: TaskModels, folder: Path, program: str) -> Iterator[
     yield f"Check it:  {program} check {repository}"
     yield f"Run it:    constructs-triton local up {repository} --model {name} --endpoint {name}"
     where = "" if folder.parent == Path("models") else f" --repository {repository}"
+    # A picture alone has no batch dimension.
+    batch = "--batch " if planned.is_batched else ""
     yield (
-        f"Call it:   constructs-triton invoke {name} --input image=@picture.jpg{where} "
-        "--endpoint-url http://127.0.0.1:8080"
+        f"Call it:   constructs-triton invoke {name} --input image=@picture.jpg {batch}"
+        f"--endpoint-url http://127.0.0.1:8080{where}"
     )
 
 
@@ -125,5 +127,5 @@ def _environment_commands(planned: TaskModels, repository: Path) -> Iterator[str
     yield f"The image has no pillow, which {planned.python_model} needs. Write two files:"
     yield f"  {repository / _REQUIREMENTS}:   pillow"
     yield f"  {repository / _DESCRIPTION}: [python_environments]"
-    entry = f'requirements = "{_REQUIREMENTS}", image_version = "{newest_known_release().version}"'
+    entry = f'requirements = "{_REQUIREMENTS}", image_version = "{DEFAULT_VERSION}"'
     yield f"    {planned.python_model} = {{ {entry} }}"
