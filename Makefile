@@ -111,6 +111,7 @@ $(MEASURED): $(MEASURED_FILES) $(INSTALLED) $(NODE_INSTALLED)
 
 # Each file of tests/acceptance has a budget in minutes. The files with the largest budgets run first: xdist's own
 # order begins with those that have most tests. Three workers on two cores, because most tests wait for servers.
+# The longest tables run one in three of their cases, the third that PART says (0, 1 or 2), or all with EVERYTHING=1.
 acceptance: coverage ## the slow tests that `make test` leaves out, in under 30 minutes after `make test COVERAGE=1`
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=10 tests/acceptance
 

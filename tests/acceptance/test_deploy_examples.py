@@ -8,20 +8,17 @@ from pathlib import Path
 
 import pytest
 from deploy_twice import (
-    NOT_DEPLOYED,
     deployable_stacks,
     live_through_deployments,
-    project_apps,
     put_what_exists_before,
 )
-from programs import PROJECT
+from parts import APPS
 
 from cdk_rehearse import SimulatedAccount
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 
 BUDGET_MINUTES = 3
 
-APPS = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
 ANYWHERE = "aws://unknown-account/unknown-region"
 STAGING, PRODUCTION = "aws://111111111111/eu-west-1", "aws://222222222222/eu-west-1"
 #: Where an app's stacks belong, if they are bound to an environment.

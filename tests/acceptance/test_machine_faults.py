@@ -11,6 +11,7 @@ import pytest
 from machine_faults.broken_places import FAULTS, Fault, answer_in
 from machine_faults.killing import kill
 from machine_faults.writers import WRITERS, Writer
+from parts import part
 
 BUDGET_MINUTES = 4
 SEED = 79
@@ -26,7 +27,7 @@ def _can_mount() -> bool:
     return os.geteuid() == 0 and subprocess.run(command, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("name", KILLED)
+@pytest.mark.parametrize("name", part(KILLED))
 def test_killed_command_leaves_whole_files_and_can_be_repeated(name: str, tmp_path: Path) -> None:
     """After SIGKILL each file is as before or as after, and the next run succeeds and cleans up."""
     outcome = kill(_BY_NAME[name], tmp_path, {}, count=KILLS, seed=SEED, repeated_each=2)
@@ -36,7 +37,7 @@ def test_killed_command_leaves_whole_files_and_can_be_repeated(name: str, tmp_pa
 
 @pytest.mark.skipif(not _can_mount(), reason="a small disk needs the right to mount")
 @pytest.mark.parametrize("fault", FAULTS[:4], ids=lambda fault: fault.name)
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", part(REFUSED))
 def test_full_or_read_only_disk_is_one_sentence(name: str, fault: Fault, tmp_path: Path) -> None:
     """Without room or the right to write, a command says which file, and leaves none of its own."""
     answer = answer_in(fault, _BY_NAME[name], tmp_path, {})

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import pytest
 from example_updates import OTHERS, UPDATES, grants_lost_by, title
+from parts import part
 
 #: The plans of this example fit one version of TensorRT, so one image.
 ONE_IMAGE = "compiled_plans"
 CASES = [
     (name, update)
-    for name in OTHERS
+    for name in part(OTHERS)
     for update in UPDATES
     if name != ONE_IMAGE or "image version" not in update
 ]

@@ -1,15 +1,16 @@
-"""Every example, the scaling guard and a change of KMS keys in an unfriendly AWS, with 50 seeds."""
+"""The examples, the scaling guard and a change of KMS keys in an unfriendly AWS."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from parts import PART, PARTS
 from seeded_runs import assemblies, case_of, replay_command, run_in_processes, run_seeds
 
 BUDGET_MINUTES = 4
 
-#: Each example once, the guard and the keys half of the others; `seeded_runs.py` takes more.
-SEEDS = range(50)
+#: Of 50, in which each example is once, and the guard and the keys are the other half.
+SEEDS = range(PART, 50, PARTS)
 
 
 def test_stacks_survive_an_unfriendly_aws(example_apps: Path) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from app_changes import changed
-from deploy_twice import NOT_DEPLOYED, deployable_stacks, project_apps, synthesize_apps
+from deploy_twice import deployable_stacks, project_apps, synthesize_apps
 from mutations.harmless import EDITS, Edit
+from parts import APPS, part
 from programs import PROJECT, synthesize_app
 from record_release import RECORD, record_of, unexplained
 
@@ -36,7 +37,6 @@ UNCHANGED = ("bert_benchmark", "resnet_autoscaling")
 OWN_IMAGE = ("generate", "generate_vllm", "shadow")
 #: Examples whose models fit one image only, because a TensorRT plan does.
 ONE_IMAGE = ("compiled_plans",)
-APPS = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
 SCALED = "must be deregistered as scalable targets"
 WITH_COMPONENTS = "InstanceType cannot change while inference components use the endpoint"
 #: Why another instance type is refused. The page of the problems explains both reasons.
@@ -60,6 +60,11 @@ CHANGELOG = (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8")
 _CHANGE = re.compile(r"^\[[-+~]\] \S+::\S+ (.*)$", re.MULTILINE)
 
 
+def removed_apps() -> list[str]:
+    """The apps of the last release that the project has no longer, or this run's part of them."""
+    return part(sorted({*RELEASE["apps"]} - {*project_apps(PROJECT)}))
+
+
 @pytest.fixture(scope="module")
 def versions(example_apps: Path) -> tuple[Path, Path]:
     """The folders of all apps, before and after a change of every model."""
@@ -71,7 +76,8 @@ def other_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folders of all apps with an older version of the image."""
     folder = tmp_path_factory.mktemp("images")
     with changed("image version", folder):
-        return synthesize_apps(folder, [name for name in APPS if name not in ONE_IMAGE])
+        names = {*APPS, "demo"} - {*ONE_IMAGE}
+        return synthesize_apps(folder, sorted(names))
 
 
 def larger_instances(text: str) -> str:
@@ -85,7 +91,7 @@ def higher_maximum(text: str) -> str:
     return re.sub(rf"{name}(\d+)", lambda found: f"{found[1]}{int(found[2]) + 2}", text)
 
 
-@pytest.mark.parametrize("name", sorted({*APPS, *RELEASE["apps"]}))
+@pytest.mark.parametrize("name", sorted({*APPS, *removed_apps()}))
 def test_every_change_since_the_last_release_is_explained(
     name: str, versions: tuple[Path, Path]
 ) -> None:

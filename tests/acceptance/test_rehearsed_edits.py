@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from aws_cdk import RemovalPolicy
 from edits_app import Version, synthesize
+from parts import part
 
 from cdk_rehearse import rehearse
 from constructs_triton import CompressionType, InstanceType
@@ -173,7 +174,7 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("name", EDITS)
+@pytest.mark.parametrize("name", part(EDITS))
 def test_edit_replaces_and_updates(name: str, tmp_path: Path) -> None:
     """The steps are those of the table, no reader loses access,
     and a success can be undone and deleted.

@@ -5,6 +5,7 @@ the answers must be the recorded ones.
 from __future__ import annotations
 
 import pytest
+from parts import part
 from server_of_targets import Machine, Verdict, why_not
 from target_cases import CASES, VERDICTS
 
@@ -18,7 +19,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
     """The answers of all servers."""
     if reason := why_not():
         pytest.skip(reason)
-    return Machine.prepare(tmp_path_factory.mktemp("targets")).answers(CASES)
+    return Machine.prepare(tmp_path_factory.mktemp("targets")).answers(part(sorted(CASES)))
 
 
 def _words(verdict: Verdict) -> set[str]:
@@ -29,7 +30,7 @@ def _words(verdict: Verdict) -> set[str]:
     return {more or text for text, more in said if text != _WORDLESS}
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("name", part(sorted(CASES)))
 def test_server_answers_as_recorded(name: str, answers: dict[str, Verdict]) -> None:
     """A server starts or ends as it did, with the same models and for the same reason."""
     found, recorded = answers[name], VERDICTS[name]
