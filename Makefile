@@ -14,9 +14,6 @@ QUIETLY := --quiet --disable-pip-version-check -c constraints.txt
 UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt
 EDITABLE := -e ./packages/core -e ./packages/check -e ./packages/client -e ./packages/rehearse -e '.[dev]'
 NODE_INSTALLED := node_modules/.package-lock.json
-MEASURED := build/coverage.measured
-MEASURED_FILES = $(shell find constructs_triton packages tests conftest.py pyproject.toml Makefile \
-	-name '*.py' -o -name '*.pyi' -o -name '*.json' -o -name '*.toml' -o -name Makefile)
 
 # jsii and the AWS SDK print long warnings about old versions of Node.js.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20
@@ -60,16 +57,10 @@ demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machi
 	@$(BIN)/python dev/demo.py
 
 # The checks of types and NumPy 2 use the time in which the tests wait for servers. The tests of the client run once,
-# with NumPy 2; `make pytest`, `make acceptance` and COVERAGE=1 run them with NumPy 1. COVERAGE=1 measures the tests,
-# which makes them half as slow again, so that `make acceptance` after it has no need to.
-test: ## lint, types and all tests but the slowest, in about seven minutes; with COVERAGE=1 as `make coverage`
+# with NumPy 2; `make pytest` and `make coverage` run them with NumPy 1.
+test: ## lint, types and all tests but the slowest, in about seven minutes
 	@$(MAKE) --no-print-directory --jobs=2 lint javascript
-ifdef COVERAGE
-	@rm -f $(MEASURED)
-	@$(MAKE) --no-print-directory --jobs=2 coverage types numpy2
-else
 	@$(MAKE) --no-print-directory --jobs=2 pytest types numpy2 PYTEST="$(PYTEST) $(addprefix --ignore=,$(CLIENT_TESTS))"
-endif
 
 SPELLED := constructs_triton packages tests dev examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
 	README.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md SECURITY.md mkdocs.yml .github
@@ -98,21 +89,18 @@ $(PACKAGE_TESTS): test-%: $(INSTALLED)
 test-constructs: $(INSTALLED) $(NODE_INSTALLED) ## the tests of the constructs alone; test-core, test-check, ... those of a package
 	$(PYTEST) tests/cdk
 
-# Measures every process that the tests start, and fails below the limit in pyproject.toml. What was measured counts
-# until a file that matters to it changes.
-coverage: $(MEASURED) ## the tests, with branch coverage
-
-$(MEASURED): $(MEASURED_FILES) $(INSTALLED) $(NODE_INSTALLED)
+# Measures every process that the tests start, which makes them half as slow again, and fails below the limit in
+# pyproject.toml.
+coverage: $(INSTALLED) $(NODE_INSTALLED) ## the tests, with branch coverage
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
-	@mkdir -p $(@D) && touch $@
 
 # Each file of tests/acceptance has a budget in minutes. The files with the largest budgets run first: xdist's own
 # order begins with those that have most tests. Three workers on two cores, because most tests wait for servers.
 # The longest tables run one in three of their cases, the third that PART says (0, 1 or 2), or all with EVERYTHING=1.
-acceptance: coverage ## the slow tests that `make test` leaves out, in under 30 minutes after `make test COVERAGE=1`
+acceptance: $(INSTALLED) $(NODE_INSTALLED) ## the slow tests that `make test` leaves out, in under 30 minutes
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=10 tests/acceptance
 
 docs: $(INSTALLED) ## build the documentation site in build/site; a warning or a dead link is an error
