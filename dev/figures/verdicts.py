@@ -36,8 +36,8 @@ LISTED = {
     ),
 }
 MUTATION = "dev/mutation_baseline.md"
-#: `make coverage` writes it when all tests were measured.
-MEASURED = PROJECT / "build" / "coverage.measured"
+#: `make coverage` writes it.
+MEASURED = PROJECT / ".coverage"
 
 
 def agreement() -> Iterator[Row]:
