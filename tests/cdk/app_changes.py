@@ -94,7 +94,7 @@ def repository_key(scope: Construct, properties: Properties) -> None:
 
 
 def files_under_key(scope: Construct, properties: Properties) -> None:
-    """Place the models of a component in the bucket of the repository, which has the key."""
+    """Place the models in the bucket of the repository, which has the key, as files."""
     properties["compression_type"] = CompressionType.NONE
 
 
@@ -165,7 +165,8 @@ def changed(change: str | None, directory: Path) -> Iterator[None]:
         if "image" in change:
             patches.enter_context(_edited(TritonInferenceComponent, endpoint))
         if change == "key":
-            patches.enter_context(_edited(TritonInferenceComponent, files_under_key))
+            for each in (TritonEndpoint, TritonEnsembleEndpoint, TritonInferenceComponent):
+                patches.enter_context(_edited(each, files_under_key))
         if change == "model content":
             source = other_content(directory / "models")
             patches.enter_context(mock.patch.object(ModelSource, "from_directory", source))
