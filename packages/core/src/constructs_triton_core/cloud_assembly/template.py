@@ -90,17 +90,21 @@ class Template:
     def __init__(
         self, body: Mapping[str, Any], text: str = "", unknown_parts: tuple[str, ...] = ()
     ) -> None:
-        self.body, self.text, self.unknown_parts = body, text, unknown_parts
+        self.body = body
+        self.text = text
+        self.unknown_parts = unknown_parts
         self._declared: Mapping[str, Any] | None = None
         """The body with its loops, if it has any."""
+
         self.parameters: Mapping[str, Mapping[str, Any]] = body.get("Parameters") or {}
         self.rules: Mapping[str, Any] = body.get("Rules") or {}
         self.mappings: Mapping[str, Any] = body.get("Mappings") or {}
         self.conditions: Mapping[str, Any] = body.get("Conditions") or {}
         self.outputs: Mapping[str, Any] = body.get("Outputs") or {}
-        resources = body.get("Resources") or {}
+        declarations = body.get("Resources") or {}
         self.resources = {
-            name: Resource.from_declaration(name, each) for name, each in resources.items()
+            logical_id: Resource.from_declaration(logical_id, declaration)
+            for logical_id, declaration in declarations.items()
         }
 
     @classmethod
@@ -133,7 +137,8 @@ class Template:
         expanded, unknown_loops = expand_loops(body, parameters)
         transforms: list[str] = []
         known = {
-            name: _without_transforms(name, part, transforms) for name, part in expanded.items()
+            name: _without_transforms(name, section, transforms)
+            for name, section in expanded.items()
         }
         check_shape(known, TEMPLATE, where, hint)
         template = cls(known, text, (*unknown_loops, *transforms))
@@ -155,12 +160,13 @@ class Template:
         """
         given = self.body.get("Transform") or []
         transforms = given if isinstance(given, list) else [given]
-        return tuple(str(each) for each in transforms if each != EXTENSIONS)
+        return tuple(str(transform) for transform in transforms if transform != EXTENSIONS)
 
     @property
     def macros(self) -> tuple[str, ...]:
         """The transforms that are none of AWS: each may change every property of the template."""
-        return tuple(each for each in self.unknown_transforms if not each.startswith("AWS::"))
+        transforms = self.unknown_transforms
+        return tuple(name for name in transforms if not name.startswith("AWS::"))
 
     @property
     def is_complete(self) -> bool:
@@ -169,7 +175,11 @@ class Template:
 
     def resources_of_type(self, *types: str) -> dict[str, Resource]:
         """Return the resources of these CloudFormation types by logical ID."""
-        return {name: each for name, each in self.resources.items() if each.type in types}
+        return {
+            logical_id: resource
+            for logical_id, resource in self.resources.items()
+            if resource.type in types
+        }
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -191,8 +201,9 @@ class Template:
             ) from None
 
 
-def _has_transform(section: Any) -> bool:
-    return isinstance(section, Mapping) and TRANSFORM in section
+def _has_transform(declared: Any) -> bool:
+    """Whether a macro changes a part of a template."""
+    return isinstance(declared, Mapping) and TRANSFORM in declared
 
 
 def _without_transforms(name: str, section: Any, found: list[str]) -> Any:
@@ -202,17 +213,22 @@ def _without_transforms(name: str, section: Any, found: list[str]) -> Any:
     """
     if not isinstance(section, Mapping):
         return section
-    needed = _NEEDED.get(name)
+
+    needed_key = _NEEDED.get(name)
     known = {}
     for member, declared in section.items():
         if member == TRANSFORM:
             found.append(f"{name}.{TRANSFORM}")
-        elif needed is None or not _has_transform(declared):
+            continue
+
+        if needed_key is None or not _has_transform(declared):
             known[member] = declared
-        else:
-            found.append(f"{name}.{member}.{TRANSFORM}")
-            rest = {key: value for key, value in declared.items() if key != TRANSFORM}
-            known |= {member: rest} if needed in rest else {}
+            continue
+
+        found.append(f"{name}.{member}.{TRANSFORM}")
+        rest = {key: value for key, value in declared.items() if key != TRANSFORM}
+        if needed_key in rest:
+            known[member] = rest
     return known
 
 
@@ -238,6 +254,7 @@ def references(value: Any) -> set[str]:
 
 
 def _references(value: Any) -> Iterator[str]:
+    """Yield the names that a value refers to, with pseudo parameters such as ``AWS::Region``."""
     match value:
         case {"Ref": str(name)} if len(value) == 1:
             yield name
@@ -251,11 +268,11 @@ def _references(value: Any) -> Iterator[str]:
             yield from _references(variables)
             yield from _substituted(text, variables)
         case dict():
-            for each in value.values():
-                yield from _references(each)
+            for member in value.values():
+                yield from _references(member)
         case list():
-            for each in value:
-                yield from _references(each)
+            for element in value:
+                yield from _references(element)
 
 
 def substitutions(text: str) -> Iterator[re.Match[str]]:
@@ -268,8 +285,9 @@ def substitutions(text: str) -> Iterator[re.Match[str]]:
 
 def _substituted(text: str, variables: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names in the text of ``Fn::Sub`` that are not variables of its own."""
-    for literal, name in (each.groups() for each in substitutions(text)):
-        if not literal and name not in variables:
+    for substitution in substitutions(text):
+        literal_mark, name = substitution.groups()
+        if not literal_mark and name not in variables:
             yield name.split(".")[0]
 
 
@@ -277,10 +295,17 @@ def value_at(value: Any, path: Sequence[str]) -> Any:
     """Return what is at a path of properties; ``*`` is each element of a list."""
     if not path or value is None:
         return value
-    if path[0] == "*":
+
+    first, rest = path[0], path[1:]
+    if first == "*":
         # In place of a list, there may be a function whose value only a deployment decides.
-        return [value_at(each, path[1:]) for each in value] if isinstance(value, list) else None
-    return value_at(value.get(path[0]), path[1:]) if isinstance(value, Mapping) else None
+        if not isinstance(value, list):
+            return None
+        return [value_at(element, rest) for element in value]
+
+    if not isinstance(value, Mapping):
+        return None
+    return value_at(value.get(first), rest)
 
 
 def check_shape(value: Any, shape: Any, where: str, hint: str) -> None:
@@ -289,43 +314,67 @@ def check_shape(value: Any, shape: Any, where: str, hint: str) -> None:
     Raises:
         TemplateError: it has another form; the message has the place, the form and ``hint``.
     """
-    for place, expected, got in _problems(value, shape, ""):
-        where = f"{where}: {place.removeprefix('.')}" if place else where
-        raise TemplateError(f"{where}: must be {expected}, got {got!r:.100}; {hint}")
+    problem = next(_shape_problems(value, shape, ""), None)
+    if problem is None:
+        return
+    if problem.place:
+        where = f"{where}: {problem.place.removeprefix('.')}"
+    raise TemplateError(f"{where}: must be {problem.expected}, got {problem.got!r:.100}; {hint}")
 
 
-def _problems(value: Any, shape: Any, place: str) -> Iterator[tuple[str, str, Any]]:
+@dataclass(frozen=True, slots=True)
+class _ShapeProblem:
+    """A value of another form than expected; ``place`` is its path, such as ``.Outputs.Url``."""
+
+    place: str
+    expected: str
+    got: Any
+
+
+def _shape_problems(value: Any, shape: Any, place: str) -> Iterator[_ShapeProblem]:
+    """Yield each part of a value at ``place`` that has not the form of its part of ``shape``.
+
+    A shape is a mapping of members, a list with the shape of its elements, or the name of a
+    scalar; ``shapes.py`` has those of templates.
+    """
     if isinstance(shape, Mapping):
         if isinstance(value, Mapping):
             yield from _member_problems(value, shape, place)
         else:
-            yield place, "an object", value
+            yield _ShapeProblem(place, "an object", value)
     elif isinstance(shape, list):
         if isinstance(value, list):
-            for index, each in enumerate(value):
-                yield from _problems(each, shape[0], f"{place}[{index}]")
+            for index, element in enumerate(value):
+                yield from _shape_problems(element, shape[0], f"{place}[{index}]")
         else:
-            yield place, "a list", value
+            yield _ShapeProblem(place, "a list", value)
     elif not _is_scalar(value, shape):
-        yield place, shape, value
+        yield _ShapeProblem(place, shape, value)
 
 
 def _member_problems(
-    value: Mapping[str, Any], shape: Mapping[str, Any], place: str
-) -> Iterator[tuple[str, str, Any]]:
+    members: Mapping[str, Any], shape: Mapping[str, Any], place: str
+) -> Iterator[_ShapeProblem]:
+    """Yield the problems of an object: those of its members, and required members without value.
+
+    In a shape, ``*`` is every member, and a name that ends in ``!`` is required.
+    """
     if "*" in shape:
-        for name, each in value.items():
-            yield from _problems(each, shape["*"], f"{place}.{name}")
+        for name, member in members.items():
+            yield from _shape_problems(member, shape["*"], f"{place}.{name}")
         return
-    for name, expected in shape.items():
-        each = value.get(name.removesuffix("!"))
-        if each is not None:
-            yield from _problems(each, expected, f"{place}.{name.removesuffix('!')}")
-        elif name.endswith("!"):
-            yield f"{place}.{name[:-1]}", "given", each
+
+    for marked_name, member_shape in shape.items():
+        name = marked_name.removesuffix("!")
+        member = members.get(name)
+        if member is not None:
+            yield from _shape_problems(member, member_shape, f"{place}.{name}")
+        elif marked_name.endswith("!"):
+            yield _ShapeProblem(f"{place}.{name}", "given", member)
 
 
 def _is_scalar(value: Any, shape: str) -> bool:
+    """Whether a value is a scalar of the kind ``shape``, or a function that may return one."""
     if isinstance(value, str):
         return shape != NUMBER or _is_number(value)
     if isinstance(value, Mapping):  # an intrinsic function whose value only a deployment decides
@@ -336,6 +385,7 @@ def _is_scalar(value: Any, shape: str) -> bool:
 
 
 def _is_number(text: str) -> bool:
+    """Whether a string is a finite number, which CloudFormation accepts in place of one."""
     try:
         return abs(float(text)) < float("inf")
     except ValueError:
