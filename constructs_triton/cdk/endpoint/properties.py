@@ -221,14 +221,17 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
             f'got "{given["variant_name"]}"; set variant_name on each TritonVariant'
         )
     options = with_defaults(given, EndpointOptions)
+
     if options["adopt_existing"]:
-        options = _adopting(options)
-    _check_pooled_variants(options)
+        _check_adoption(options)
+        options = _with_adoption_defaults(options)
+    _refuse_pools_with_variants(options)
     _check_instance_types(options)
     check_removal_policy(options["removal_policy"], "endpoints")
     check_subnets_need_vpc(options)
     check_log_retention("endpoint_name", options["endpoint_name"], options["log_retention"])
     _check_variants(options)
+
     return {
         "fleet": part_of(options, FleetOptions),
         "host": part_of(options, HostOptions),
@@ -240,18 +243,29 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
     }
 
 
-def _adopting(options: EndpointOptions) -> EndpointOptions:
-    _check_adoption(options)
-    policy, guard = options["removal_policy"], options["scaling_guard"]
-    return {
-        **options,
-        "removal_policy": policy or RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
-        "scaling_guard": True if guard is None else guard,
-    }
+def _with_adoption_defaults(options: EndpointOptions) -> EndpointOptions:
+    """Return the properties with the defaults that an adopted endpoint has instead of the usual.
+
+    The endpoint belonged to no stack before, so its stack never deletes it.
+    """
+    removal_policy = options["removal_policy"]
+    if removal_policy is None:
+        removal_policy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
+
+    scaling_guard = options["scaling_guard"]
+    if scaling_guard is None:
+        scaling_guard = True
+
+    return {**options, "removal_policy": removal_policy, "scaling_guard": scaling_guard}
 
 
 def _check_adoption(options: EndpointOptions) -> None:
-    name, deployment = options["endpoint_name"], options["deployment"]
+    """Check the properties that ``adopt_existing`` requires, and those that it does not support.
+
+    Raises:
+        InvalidValueError: one is missing or not supported.
+    """
+    name = options["endpoint_name"]
     if name is None:
         raise InvalidValueError(
             "endpoint_name: is required with adopt_existing; "
@@ -268,23 +282,39 @@ def _check_adoption(options: EndpointOptions) -> None:
             "removal_policy: RETAIN would leave the endpoint on the new model if the first "
             "deployment fails; use RETAIN_ON_UPDATE_OR_DELETE"
         )
-    wait = None if deployment is None else total_wait_seconds(deployment)
-    if wait is not None and wait > _LONGEST_WAIT_SECONDS:
+    deployment = options["deployment"]
+    if deployment is None:
+        return
+    wait_seconds = total_wait_seconds(deployment)
+    if wait_seconds is not None and wait_seconds > _LONGEST_WAIT_SECONDS:
         raise InvalidValueError(
             f"deployment: the waits must take at most {_LONGEST_WAIT_SECONDS} seconds together "
             "with adopt_existing, because CloudFormation waits an hour for the update, got "
-            f"{wait:g}; shorten wait_interval or termination_wait"
+            f"{wait_seconds:g}; shorten wait_interval or termination_wait"
         )
 
 
-def _check_pooled_variants(options: EndpointOptions) -> None:
-    # AWS documents pools for the only variant; what they do beside others is not known.
+def _refuse_pools_with_variants(options: EndpointOptions) -> None:
+    """Refuse several instance types together with several variants.
+
+    AWS documents pools for the only variant; what they do beside others is not known.
+    """
+    if options["instance_pools"] is None:
+        return
     for name in ("variants", "shadow_variant"):
-        if options["instance_pools"] is not None and options[name] is not None:
+        if options[name] is not None:
             raise InvalidValueError(
                 f"{name}: not supported together with instance_pools; remove one of them, or "
                 "replace instance_pools with instance_type"
             )
+
+
+def _given_variants(options: EndpointOptions) -> list[TritonVariant]:
+    """Return the variants that are declared as such: the production variants, then the shadow."""
+    variants = list(options["variants"] or ())
+    if options["shadow_variant"] is not None:
+        variants.append(options["shadow_variant"])
+    return variants
 
 
 def _check_instance_types(options: EndpointOptions) -> None:
@@ -292,39 +322,49 @@ def _check_instance_types(options: EndpointOptions) -> None:
     if options["variants"] is None or options["instance_type"] is not None:
         check_instances(options)
         return
-    shadow = options["shadow_variant"]
-    for each in (*options["variants"], *([] if shadow is None else [shadow])):
-        if each.instance_type is None:
+    for variant in _given_variants(options):
+        if variant.instance_type is None:
             raise InvalidValueError(
-                f'variant "{each.variant_name}" instance_type: is required, since the endpoint has '
-                f"none; write instance_type={INSTANCE_TYPE_EXAMPLE} "
+                f'variant "{variant.variant_name}" instance_type: is required, since the endpoint '
+                f"has none; write instance_type={INSTANCE_TYPE_EXAMPLE} "
                 "on the variant or on the endpoint"
             )
 
 
 def _check_variants(options: EndpointOptions) -> None:
-    _check_names(options)
-    variants, deployment = options["variants"], options["deployment"]
+    """Check the names of the variants, and how many a shadow and a rolling deployment allow.
+
+    Raises:
+        InvalidValueError: two have the same name, or there are too many.
+    """
+    _check_names_are_unique(options)
+
+    variants = options["variants"]
     count = 1 if variants is None else len(variants)
     if options["shadow_variant"] is not None and count != 1:
         raise InvalidValueError(
             "shadow_variant: needs exactly one production variant, "
             f"got {count}; leave one in variants"
         )
+
+    # AWS documentation: deployment guardrails, exclusions.
+    deployment = options["deployment"]
     if deployment is not None and deployment.strategy == "ROLLING" and count > 1:
-        # AWS documentation: deployment guardrails, exclusions.
         raise InvalidValueError(
             f"deployment: rolling deployments support one variant only, got {count}; "
             "use a blue/green deployment"
         )
 
 
-def _check_names(options: EndpointOptions) -> None:
-    variants, shadow = options["variants"], options["shadow_variant"]
-    names = [cast(str, options["variant_name"])]
-    if variants is not None:
-        names = [each.variant_name for each in variants]
-    names += [] if shadow is None else [shadow.variant_name]
+def _check_names_are_unique(options: EndpointOptions) -> None:
+    """Check that no two variants have the same name.
+
+    Raises:
+        InvalidValueError: two have.
+    """
+    names = [variant.variant_name for variant in _given_variants(options)]
+    if options["variants"] is None:
+        names.append(cast(str, options["variant_name"]))
     for name in names:
         if names.count(name) > 1:
             raise InvalidValueError(
