@@ -48,16 +48,15 @@ class PlacedComponent:
     @property
     def at_maximum(self) -> ComponentCopies:
         """The component with the copies that scaling may reach."""
-        scalable = self.construct.scalable_copy_count
-        return (
-            self.initial
-            if scalable is None
-            else replace(self.initial, copies=scalable.max_capacity)
-        )
+        scaling = self.construct.scalable_copy_count
+        if scaling is None:
+            return self.initial
+        return replace(self.initial, copies=scaling.max_capacity)
 
-    def during_update(self, copies: ComponentCopies) -> ComponentCopies:
+    def during_update(self, before: ComponentCopies) -> ComponentCopies:
         """The copies while an update has started the first new ones beside them."""
-        return replace(copies, copies=copies.copies + batch_size(self.deployment, copies.copies))
+        new_copies = batch_size(self.deployment, before.copies)
+        return replace(before, copies=before.copies + new_copies)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -160,19 +159,25 @@ class CreatedHost(ComponentHost):
 
         Any of the types may be that of all instances.
         """
-        found = (
-            HostInstances(each, self.max_instance_count).shortage(components) for each in self.types
-        )
-        return next(filter(None, found), None)
+        for instance_type in self.types:
+            instances = HostInstances(instance_type, self.max_instance_count)
+            shortage = instances.shortage(components)
+            if shortage is not None:
+                return shortage
+        return None
 
     def can_hold(self, component: ComponentCopies) -> bool:
         """Return whether an instance of each type has the memory that one copy takes."""
-        memories = [memory_mib_of(each) for each in self.types]
-        return all(each is None or component.used_memory_mib <= each for each in memories)
+        for instance_type in self.types:
+            memory_mib = memory_mib_of(instance_type)
+            if memory_mib is not None and memory_mib < component.used_memory_mib:
+                return False
+        return True
 
     def check(self, component: ComponentCopies) -> None:
         """Check that the copies of a further component fit beside those of the others."""
-        shortage = self.shortage([*(each.initial for each in self.components), component])
+        others = [placed.initial for placed in self.components]
+        shortage = self.shortage([*others, component])
         if shortage is not None:
             raise InvalidValueError(
                 f"{self.path}: the first copies of its components {shortage.reason}; raise "
@@ -209,67 +214,90 @@ class CreatedHost(ComponentHost):
 
     def inference_ami_version(self) -> str | None:
         """Return the AMI that was given, or the one that the newest image needs."""
-        return self._versions(self.images)[self.known_type]
+        return self._ami_versions(self.images)[self.known_type]
 
     def check_image(self, image: TritonImage) -> None:
         """Check that one AMI supports the image, and those of the other components,
         on all types.
         """
-        for _ in ami_findings(self.given_ami, self._versions([*self.images, image])):
-            pass  # a warning is one of the endpoint
+        # The endpoint itself has the warnings; here, only the errors count.
+        for _warning in ami_findings(self.given_ami, self._ami_versions([*self.images, image])):
+            pass
 
-    def _versions(self, images: list[TritonImage]) -> dict[InstanceType, str | None]:
-        """The AMI that each type needs, or the one that was given."""
+    def _ami_versions(self, images: list[TritonImage]) -> dict[InstanceType, str | None]:
+        """The AMI that each type needs for the images, or the one that was given."""
         if self.given_ami is not FOR_THE_IMAGE:
             return dict.fromkeys(self.types, given_ami_version(self.given_ami))
-        return {each: self._version(images, each) for each in self.types}
+        return {
+            instance_type: self._needed_ami_version(images, instance_type)
+            for instance_type in self.types
+        }
 
-    def _version(self, images: list[TritonImage], instance_type: InstanceType) -> str | None:
-        """The newest AMI that an image needs on a type."""
+    def _needed_ami_version(
+        self, images: list[TritonImage], instance_type: InstanceType
+    ) -> str | None:
+        """The newest AMI that an image needs on a type; ``None`` if SageMaker chooses it."""
         needed = list(self.amis)
         if images or not needed:
-            choice = default_inference_ami(_newest(images or [self.image]), instance_type)
-            needed += [] if choice.ami is None else [choice.ami]
+            newest_release = _newest_release(images or [self.image])
+            choice = default_inference_ami(newest_release, instance_type)
+            if choice.ami is not None:
+                needed.append(choice.ami)
         return newest_ami(needed).version if needed else None
 
     def ami_findings(self) -> Iterator[Finding]:
         """Yield a warning for each image that may not start on the AMI that all components have."""
         if len(self.types) > 1:
-            yield from ami_findings(self.given_ami, self._versions(self.images))
+            yield from ami_findings(self.given_ami, self._ami_versions(self.images))
+
         chosen = self.inference_ami_version()
+        releases = sorted({image.triton_version or "" for image in self.images})
         if self.given_ami is not FOR_THE_IMAGE:
-            versions = sorted({image.triton_version or "" for image in self.images})
-            mismatches = [cuda_mismatch(chosen, each or None, self.known_type) for each in versions]
-            yield from (each for each in mismatches if each is not None)
+            for release in releases:
+                mismatch = cuda_mismatch(chosen, release or None, self.known_type)
+                if mismatch is not None:
+                    yield mismatch
             return
-        for version in sorted({image.triton_version or "" for image in self.images}):
-            yield from self._triton_findings(version, chosen)
-        for ami in {each.version: each for each in self.amis}.values():
-            # The driver of another CUDA major version may not run the container; see cuda_mismatch.
+
+        for release in releases:
+            yield from self._release_findings(release or None, chosen)
+
+        # The driver of another CUDA major version may not run the container; see cuda_mismatch.
+        different_amis = {ami.version: ami for ami in self.amis}
+        for ami in different_amis.values():
             if ami.version != chosen and not is_same_cuda(ami, chosen):
                 yield _different_amis(f"an image needs the inference AMI {ami}", chosen)
 
-    def _triton_findings(self, version: str, chosen: str | None) -> Iterator[Finding]:
-        choice = default_inference_ami(version or None, self.known_type)
-        if choice.finding is None and choice.version != chosen:
-            needed = choice.version or "that SageMaker chooses"
-            yield _different_amis(f"image {version} needs the inference AMI {needed}", chosen)
-        elif choice.finding is not None and chosen is None:
+    def _release_findings(self, release: str | None, chosen: str | None) -> Iterator[Finding]:
+        """Yield a warning if images of a Triton release may not start on the chosen AMI.
+
+        ``release`` is ``None`` for images whose release is not known, and ``chosen`` if SageMaker
+        chooses the AMI.
+        """
+        image = "an image" if release is None else f"image {release}"
+        choice = default_inference_ami(release, self.known_type)
+        if choice.finding is None:
+            if choice.version != chosen:
+                needed = choice.version or "that SageMaker chooses"
+                yield _different_amis(f"{image} needs the inference AMI {needed}", chosen)
+            return
+
+        if chosen is None:
             yield choice.finding
-        elif choice.finding is not None:
-            yield Finding(
-                choice.finding.code,
-                choice.finding.severity,
-                "image",
-                "it is not known which inference AMI "
-                f"{f'image {version}' if version else 'an image'} needs; it runs on {chosen}, "
-                "which another component needs",
-                "set triton_version of the image, or inference_ami_version of the endpoint",
-                source=choice.finding.source,
-            )
+            return
+        yield Finding(
+            choice.finding.code,
+            choice.finding.severity,
+            "image",
+            f"it is not known which inference AMI {image} needs; it runs on {chosen}, "
+            "which another component needs",
+            "set triton_version of the image, or inference_ami_version of the endpoint",
+            source=choice.finding.source,
+        )
 
 
 def _different_amis(needed: str, chosen: str | None) -> Finding:
+    """Return the warning about an image that needs another AMI than the chosen one."""
     return Finding(
         "component-images-need-different-amis",
         Severity.WARNING,
@@ -283,9 +311,14 @@ def _different_amis(needed: str, chosen: str | None) -> Finding:
     )
 
 
-def _newest(images: list[TritonImage]) -> str | None:
-    """The newest known Triton release of the images;
-    drivers are newer than what older releases need.
+def _newest_release(images: list[TritonImage]) -> str | None:
+    """The newest known Triton release of the images, or ``None``.
+
+    The driver for it also runs older releases.
     """
-    versions = [image.triton_version for image in images]
-    return max((each for each in versions if each is not None and not is_token(each)), default=None)
+    known = []
+    for image in images:
+        release = image.triton_version
+        if release is not None and not is_token(release):
+            known.append(release)
+    return max(known, default=None)
