@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from triton_model_check.model_repository.packing import PackedArchive
 
 # The beginnings of the names that the CDK shows of an asset.
-ARCHIVE_LABEL, FILE_LABEL = "Model archive ", "Model file "
-LIST_LABEL, FILE_LIST_LABEL = "List of model archives of ", "List of model files of "
+ARCHIVE_LABEL = "Model archive "
+FILE_LABEL = "Model file "
+LIST_LABEL = "List of model archives of "
+FILE_LIST_LABEL = "List of model files of "
 SMALL_FILES_LABEL = "Small model files of "
 REQUESTS_LABEL = "Recorded requests of "
 # Raised inside the CDK's JavaScript, so that the message is all that jsii passes on of it.
@@ -116,12 +118,13 @@ class StackAssets:
             display_name=display_name,
         )
         try:
-            return _added(self._synthesizer, source)
+            return _add_file_asset(self._synthesizer, source)
         except RuntimeError as error:
             if _NOT_BOUND not in str(error):
                 raise
+
         self._synthesizer = _bound_synthesizer(self._stack)
-        return _added(self._synthesizer, source)
+        return _add_file_asset(self._synthesizer, source)
 
     def add_json(self, text: str, digest: str, display_name: str) -> AssetLocation:
         """Add the string ``text``, which the CDK uploads as ``<digest>.json``."""
@@ -130,19 +133,16 @@ class StackAssets:
         return self.add_file(path, digest, display_name)
 
 
-def _added(synthesizer: IStackSynthesizer, source: FileAssetSource) -> AssetLocation:
+def _add_file_asset(synthesizer: IStackSynthesizer, source: FileAssetSource) -> AssetLocation:
     """Add an asset, and read only the two properties of its location that are needed.
 
     ``add_file_asset`` reads all six, with a call to the CDK each: for a thousand archives, more
     than half of all calls. The undecorated ``jsii.invoke`` returns the location without reading it.
     """
-    kernel, invoke = (
-        getattr(jsii.invoke, "__self__", None),
-        getattr(jsii.invoke, "__wrapped__", None),
-    )
-    if invoke is None or not type(synthesizer).__module__.startswith(
-        "aws_cdk"
-    ):  # or a class of the user
+    kernel = getattr(jsii.invoke, "__self__", None)
+    undecorated_invoke = getattr(jsii.invoke, "__wrapped__", None)
+    is_class_of_cdk = type(synthesizer).__module__.startswith("aws_cdk")
+    if undecorated_invoke is None or not is_class_of_cdk:
         location = synthesizer.add_file_asset(
             source_hash=source.source_hash,
             packaging=source.packaging,
@@ -150,16 +150,22 @@ def _added(synthesizer: IStackSynthesizer, source: FileAssetSource) -> AssetLoca
             display_name=source.display_name,
         )
         return AssetLocation(location.bucket_name, location.object_key)
-    reference = invoke(kernel, synthesizer, "addFileAsset", [source])
-    unread = SimpleNamespace(__jsii_ref__=reference)
-    return AssetLocation(jsii.get(unread, "bucketName"), jsii.get(unread, "objectKey"))
+
+    reference = undecorated_invoke(kernel, synthesizer, "addFileAsset", [source])
+    unread_location = SimpleNamespace(__jsii_ref__=reference)
+    return AssetLocation(
+        bucket_name=jsii.get(unread_location, "bucketName"),
+        object_key=jsii.get(unread_location, "objectKey"),
+    )
 
 
 def label_of(label: str, construct: Construct) -> str:
     """Return the name that the CDK shows of an asset:
     ``label`` and the construct's path in its stack.
     """
-    return f"{label}{construct.node.path.removeprefix(f'{Stack.of(construct).node.path}/')}"
+    stack_path = Stack.of(construct).node.path
+    path_in_stack = construct.node.path.removeprefix(f"{stack_path}/")
+    return f"{label}{path_in_stack}"
 
 
 def _bound_synthesizer(stack: Stack) -> IStackSynthesizer:
@@ -178,6 +184,16 @@ def _bound_synthesizer(stack: Stack) -> IStackSynthesizer:
 
 
 def _refuse_without_keys(synthesizer: IStackSynthesizer) -> None:
+    """Refuse a synthesizer that does not let its caller decide the object key of an asset.
+
+    Raises:
+        InvalidValueError: the synthesizer is one of these.
+    """
+    """Refuse a synthesizer that does not let its caller decide the object key of an asset.
+
+    Raises:
+        InvalidValueError: the synthesizer is one of these.
+    """
     if isinstance(synthesizer, BootstraplessSynthesizer | LegacyStackSynthesizer):
         raise InvalidValueError(
             "synthesizer: cannot upload archives with keys that end in .tar.gz, got "
@@ -192,9 +208,8 @@ def asset_directory(scope: Construct) -> Path:
 
 
 def _stage(scope: Construct) -> Stage:
+    """Return the ``App`` or ``Stage`` of a construct, without which the CDK fails later."""
     stage = Stage.of(scope)
     if stage is None:
-        raise RuntimeError(
-            f"{scope.node.path} is in no App or Stage"
-        )  # CDK itself would fail later
+        raise RuntimeError(f"{scope.node.path} is in no App or Stage")
     return stage
