@@ -107,7 +107,9 @@ class ModelFiles:
     @property
     def paths(self) -> list[str]:
         """All paths below ``/opt/ml/model``, in alphabetical order."""
-        return sorted([*(file.name for file in self.files), *map(_keep_path, self.empty_folders)])
+        files = [file.name for file in self.files]
+        keepers = [_keep_path(folder) for folder in self.empty_folders]
+        return sorted(files + keepers)
 
     @property
     def executables(self) -> list[str]:
@@ -116,6 +118,8 @@ class ModelFiles:
 
 
 def _keep_path(folder: str) -> str:
+    """Return the path of the file that keeps an empty folder, since S3 has no folders."""
+    """Return the path of the file that keeps an empty folder, since S3 has no folders."""
     return f"{folder}/{KEEP_FILE}"
 
 
@@ -127,11 +131,12 @@ def list_files(repository: ModelRepository, model_names: Collection[str]) -> Mod
         InvalidValueError: there is no such model.
     """
     members = members_of(repository, model_names)
-    parents = {member.name.rpartition("/")[0] for member in members}
-    return ModelFiles(
-        tuple(member for member in members if not member.is_directory),
-        tuple(each.name for each in members if each.is_directory and each.name not in parents),
-    )
+    files = [member for member in members if not member.is_directory]
+    folders = [member.name for member in members if member.is_directory]
+
+    full_folders = {member.name.rpartition("/")[0] for member in members}
+    empty_folders = [folder for folder in folders if folder not in full_folders]
+    return ModelFiles(tuple(files), tuple(empty_folders))
 
 
 def stage(
@@ -153,36 +158,50 @@ def stage(
 
 @dataclass(frozen=True, slots=True)
 class _Staging:
+    """One copy of listed files into ``directory``; ``cache`` has the digests of earlier runs."""
+
     listed: ModelFiles
     directory: Path
     cache: DigestCache
 
     def run(self) -> StagedModel:
-        large = [file for file in self.listed.files if file.size > LARGE_FILE_BYTES]
-        small = [file for file in self.listed.files if file.size <= LARGE_FILE_BYTES]
-        begun = time.time_ns()
+        """Copy the files that are not in the directory yet, and return all of them."""
+        large_files = [file for file in self.listed.files if file.size > LARGE_FILE_BYTES]
+        small_files = [file for file in self.listed.files if file.size <= LARGE_FILE_BYTES]
+
+        begun_ns = time.time_ns()
         known = self.cache.find(self.listed.files)
-        contents = {
-            **known,
-            **hash_files([file for file in small if file.name not in known], count_workers()),
-        }
-        contents |= self._stage_large(large, known)
-        new = {name: digest for name, digest in contents.items() if name not in known}
-        self.cache.add([file for file in self.listed.files if file.name in new], new, begun)
-        packed, slices = self._stage_small(small, contents)
+        unknown_small = [file for file in small_files if file.name not in known]
+        hashed = hash_files(unknown_small, count_workers())
+        copied = self._stage_large(large_files, known)
+        digests = known | hashed | copied
+        self._remember(digests, known, begun_ns)
+
+        zip_path, slices = self._stage_small(small_files, digests)
+        large_size_bytes = sum(file.size for file in large_files)
+        small_size_bytes = sum(small.size_bytes for small in slices)
         return StagedModel(
-            digest=_digest(
-                contents | {_keep_path(each): _KEEP_DIGEST for each in self.listed.empty_folders}
-            ),
-            large=tuple(
-                LargeFile(file.name, digest.hex(), file.size, self._copy_of(digest))
-                for file in large
-                for digest in [contents[file.name]]
-            ),
+            digest=_digest_of_all(digests | self._keepers()),
+            large=tuple(self._large_file(file, digests[file.name]) for file in large_files),
             small=slices,
-            zip=packed,
-            size_bytes=sum(file.size for file in large) + sum(each.size_bytes for each in slices),
+            zip=zip_path,
+            size_bytes=large_size_bytes + small_size_bytes,
         )
+
+    def _remember(
+        self,
+        digests: Mapping[str, ContentDigest],
+        known: Mapping[str, ContentDigest],
+        begun_ns: int,
+    ) -> None:
+        """Add the new digests to the cache. ``begun_ns`` is a time before the files were read."""
+        new = {name: digest for name, digest in digests.items() if name not in known}
+        new_files = [file for file in self.listed.files if file.name in new]
+        self.cache.add(new_files, new, begun_ns)
+
+    def _keepers(self) -> dict[str, ContentDigest]:
+        """Return the files that keep empty folders, with the digest of their equal contents."""
+        return {_keep_path(folder): _KEEP_DIGEST for folder in self.listed.empty_folders}
 
     # Large files.
 
@@ -190,42 +209,47 @@ class _Staging:
         self, files: Sequence[Member], known: Mapping[str, ContentDigest]
     ) -> dict[str, ContentDigest]:
         """Copy the files whose copies are missing; return the digests of those."""
-        missing = [
-            file
-            for file in files
-            if file.name not in known or not self._is_staged(self._copy_of(known[file.name]))
-        ]
+        missing = [file for file in files if not self._has_copy(known.get(file.name))]
         if not missing:
             return {}
+        names = [file.name for file in missing]
         with ThreadPoolExecutor(count_workers()) as pool:
-            return dict(
-                zip(
-                    (file.name for file in missing),
-                    pool.map(self._stage_file, missing),
-                    strict=True,
-                )
-            )
+            digests = pool.map(self._stage_file, missing)
+            return dict(zip(names, digests, strict=True))
 
     def _stage_file(self, file: Member) -> ContentDigest:
+        """Copy a large file to the path that its digest gives, and return the digest."""
         with partial_folder(self.directory) as folder:
             digest = _copy(file, folder / "copy")
-            self._finish(folder / "copy", self._copy_of(digest))
+            self._finish(folder / "copy", self._path_of_copy(digest))
         return digest
 
-    def _copy_of(self, digest: ContentDigest) -> Path:
+    def _has_copy(self, digest: ContentDigest | None) -> bool:
+        """Whether the copy of a large file is there; a file without known digest has none."""
+        return digest is not None and self._is_staged(self._path_of_copy(digest))
+
+    def _path_of_copy(self, digest: ContentDigest) -> Path:
+        """Return the path of the copy of a large file with this digest."""
         return self.directory / f"{digest.hex()}{LARGE_SUFFIX}"
+
+    def _large_file(self, file: Member, digest: ContentDigest) -> LargeFile:
+        """Describe a large file that was copied."""
+        return LargeFile(file.name, digest.hex(), file.size, self._path_of_copy(digest))
 
     # Small files.
 
     def _stage_small(
-        self, files: Sequence[Member], contents: Mapping[str, ContentDigest]
+        self, files: Sequence[Member], digests: Mapping[str, ContentDigest]
     ) -> tuple[Path | None, tuple[SmallFile, ...]]:
         """Write the zip, unless it is there; return it, and where each file is in it."""
-        keepers = [Member(_keep_path(each), PLAIN_MODE) for each in self.listed.empty_folders]
+        keepers = [Member(path, PLAIN_MODE) for path in self._keepers()]
         members = sorted([*files, *keepers], key=lambda member: member.name)
         if not members:
             return None, ()
-        digest = _digest({each.name: contents.get(each.name, _KEEP_DIGEST) for each in members})
+
+        digest = _digest_of_all(
+            {member.name: digests.get(member.name, _KEEP_DIGEST) for member in members}
+        )
         place = self.directory / f"{digest}.zip"
         if not self._is_staged(place):
             with partial_folder(self.directory) as folder:
@@ -273,39 +297,51 @@ def _copy(member: Member, destination: Path) -> ContentDigest:
 
 
 def _copy_and_hash(original: io.FileIO, copy: io.FileIO) -> ContentDigest:
-    content, buffer = blake3(), memoryview(bytearray(_CHUNK_BYTES))
+    """Write the content of a file to its copy in chunks, and return its digest."""
+    content = blake3()
+    buffer = memoryview(bytearray(_CHUNK_BYTES))
     while count := original.readinto(buffer):
         content.update(buffer[:count])
-        rest = buffer[:count]
-        while rest:
-            rest = rest[copy.write(rest) :]
+
+        # An unbuffered file may write less than it was given.
+        unwritten = buffer[:count]
+        while unwritten:
+            written_bytes = copy.write(unwritten)
+            unwritten = unwritten[written_bytes:]
     return content.digest()
 
 
 def _hash(file: io.FileIO) -> ContentDigest:
-    content, buffer = blake3(max_threads=blake3.AUTO), memoryview(bytearray(_CHUNK_BYTES))
+    """Return the digest of a file, computed with all threads of the machine."""
+    content = blake3(max_threads=blake3.AUTO)
+    buffer = memoryview(bytearray(_CHUNK_BYTES))
     while count := file.readinto(buffer):
         content.update(buffer[:count])
     return content.digest()
 
 
 def _staged_member(place: Path) -> Member:
+    """Describe a copy by its name and state, as the cache of digests expects it."""
     return Member(place.name, PLAIN_MODE, os.path.realpath(place), FileState.of(place.stat()))
 
 
 def _name_digest(place: Path) -> ContentDigest:
+    """Return the digest that the name of a copy consists of."""
     return bytes.fromhex(place.stem)
 
 
-def _digest(contents: Mapping[str, ContentDigest]) -> str:
+def _digest_of_all(digests: Mapping[str, ContentDigest]) -> str:
+    """Return one digest of several files: of their paths and the digests of their contents."""
     identity = blake3(b"constructs_triton files 1\n")
-    for path, content in sorted(contents.items()):
-        encoded = path.encode()
-        identity.update(len(encoded).to_bytes(4, "big") + encoded + content)
+    for path, digest in sorted(digests.items()):
+        encoded_path = path.encode()
+        # The length comes first, so that the end of a path is not mistaken for a digest.
+        identity.update(len(encoded_path).to_bytes(4, "big") + encoded_path + digest)
     return identity.hexdigest()[:_DIGEST_CHARACTERS]
 
 
 def _write_zip(members: Sequence[Member], path: Path) -> None:
+    """Write small files into a zip without compression."""
     with zipfile.ZipFile(path, "x", zipfile.ZIP_STORED) as archive:
         for member in members:
             # Neither the time nor the mode of a file: equal contents give equal bytes.
@@ -315,6 +351,7 @@ def _write_zip(members: Sequence[Member], path: Path) -> None:
 
 
 def _read(member: Member) -> bytes:
+    """Return the content of a small file; one that keeps a folder is not on the disk."""
     if member.is_directory:
         return _KEEP_TEXT
     with open_member(member) as file:
@@ -322,7 +359,8 @@ def _read(member: Member) -> bytes:
 
 
 def _slices(path: Path) -> Iterator[SmallFile]:
+    """Yield where the content of each file is in a zip."""
     with zipfile.ZipFile(path) as archive:
-        for each in archive.infolist():
-            offset = each.header_offset + _ZIP_HEADER_BYTES + len(each.filename.encode())
-            yield SmallFile(each.filename, offset, each.file_size, each.CRC)
+        for entry in archive.infolist():
+            offset = entry.header_offset + _ZIP_HEADER_BYTES + len(entry.filename.encode())
+            yield SmallFile(entry.filename, offset, entry.file_size, entry.CRC)
