@@ -120,9 +120,13 @@ class TritonEnvironment:
         Args:
             other: Settings that replace those of the same name.
         """
-        own = {each.name: getattr(other, each.name) for each in fields(other)}
-        settings = {name: value for name, value in own.items() if value not in (None, (), {})}
-        return replace(self, **{**settings, "extra": {**self.extra, **other.extra}})
+        replaced = {}
+        for setting in fields(other):
+            value = getattr(other, setting.name)
+            if value not in (None, (), {}):
+                replaced[setting.name] = value
+        replaced["extra"] = {**self.extra, **other.extra}
+        return replace(self, **replaced)
 
     def check(
         self, *, image_version: str | None = None, multi_model: bool = False
@@ -134,12 +138,13 @@ class TritonEnvironment:
                 versions are not checked.
             multi_model: Whether the endpoint is a multi-model endpoint.
         """
-        known_version = None if image_version is None or is_token(image_version) else image_version
-        return [
-            *self._version_findings(known_version),
-            *(self._multi_model_findings() if multi_model else ()),
-            *_extra_findings(self.extra),
-        ]
+        found: list[Finding] = []
+        if image_version is not None and not is_token(image_version):
+            found += self._version_findings(image_version)
+        if multi_model:
+            found += self._multi_model_findings()
+        found += _extra_findings(self.extra)
+        return found
 
     def to_variables(
         self, *, image_version: str | None = None, multi_model: bool = False
@@ -158,23 +163,22 @@ class TritonEnvironment:
         errors = [finding for finding in found if finding.severity is Severity.ERROR]
         if errors:
             raise InvalidValueError("\n".join(finding.one_line for finding in errors))
-        result = {
-            **self._keyword_variables(image_version),
-            **self._ping_variables(multi_model),
-            **{
-                name: variable_text(f'environment.extra["{name}"]', value)
-                for name, value in self.extra.items()
-            },
-        }
+
+        result = self._keyword_variables(image_version)
+        result |= self._ping_variables(multi_model)
+        for name, value in self.extra.items():
+            result[name] = variable_text(f'environment.extra["{name}"]', value)
         check_limits(result)
         return dict(sorted(result.items()))
 
     def _keyword_variables(self, image_version: str | None) -> dict[str, str]:
-        rendered = {
-            row.name: _render(getattr(self, keyword))
-            for keyword, row in variables().items()
-            if keyword != "additional_args" and getattr(self, keyword) is not None
-        }
+        """Return the variables of the keywords, with the defaults that differ from the image's."""
+        rendered = {}
+        for keyword, facts in variables().items():
+            value = getattr(self, keyword)
+            if keyword != "additional_args" and value is not None:
+                rendered[facts.name] = _render(value)
+
         verbose = variables()["log_verbose"]
         if _reads(verbose, image_version):
             rendered.setdefault(verbose.name, _render(False))
@@ -183,8 +187,9 @@ class TritonEnvironment:
         return _append_arguments(rendered, self._arguments(), image_version)
 
     def _arguments(self) -> str:
-        loads = (f"--load-model={name}" for name in self.additional_models)
-        return " ".join((*loads, *self.additional_args))
+        """Return the further arguments of ``tritonserver``, separated by spaces."""
+        load_arguments = [f"--load-model={name}" for name in self.additional_models]
+        return " ".join([*load_arguments, *self.additional_args])
 
     def _ping_variables(self, multi_model: bool) -> dict[str, str]:
         """Return the variable that passes the ping mode to the server.
@@ -196,19 +201,19 @@ class TritonEnvironment:
         mode = self.ping_mode or ("live" if multi_model else None)
         return {_SERVER_PING_MODE: mode} if mode else {}
 
-    def _version_findings(self, image_version: str | None) -> Iterator[Finding]:
-        if image_version is None:
-            return
-        for keyword, row in variables().items():
+    def _version_findings(self, image_version: str) -> Iterator[Finding]:
+        """Yield a finding for each keyword that an image of the version does not read."""
+        for keyword, facts in variables().items():
             value = getattr(self, keyword)
             if not _is_set(keyword, value) or keyword == "additional_args":
                 continue
-            yield from _version_finding(row, f"environment.{keyword}", value, image_version)
+            yield from _version_finding(facts, f"environment.{keyword}", value, image_version)
 
     def _multi_model_findings(self) -> Iterator[Finding]:
-        for keyword, row in variables().items():
-            if row.mode == "single" and getattr(self, keyword) is not None:
-                yield single_model_only(row, f"environment.{keyword}")
+        """Yield a finding for each keyword that a multi-model endpoint does not support."""
+        for keyword, facts in variables().items():
+            if facts.mode == "single" and getattr(self, keyword) is not None:
+                yield single_model_only(facts, f"environment.{keyword}")
         if self.ping_mode == "ready":
             yield not_live("environment.ping_mode", self.ping_mode)
         if self.additional_models:
@@ -229,17 +234,21 @@ def check_variables(
     Of the values, only the ping mode of multi-model endpoints and sizes are checked.
     """
     known_version = None if image_version is None or is_token(image_version) else image_version
-    rows = [row for row in variables().values() if row.name in given]
     found: list[Finding] = []
-    for row in rows:
-        path = f'environment["{row.name}"]'
+    for facts in variables().values():
+        if facts.name not in given:
+            continue
+        path = f'environment["{facts.name}"]'
         if known_version is not None:
-            found += _version_finding(row, path, given[row.name], known_version)
-        if multi_model and row.mode == "single":
-            found.append(single_model_only(row, path))
-    for name in (variables()[keyword].name for keyword in SIZES):
+            found += _version_finding(facts, path, given[facts.name], known_version)
+        if multi_model and facts.mode == "single":
+            found.append(single_model_only(facts, path))
+
+    for keyword in SIZES:
+        name = variables()[keyword].name
         if name in given and is_no_number(given[name]):
             found.append(no_number(f'environment["{name}"]', given[name]))
+
     # The script of the image copies the first to the second.
     for name in (variables()["ping_mode"].name, _SERVER_PING_MODE):
         mode = given.get(name, "live")
@@ -258,45 +267,58 @@ def check_limits(environment: Mapping[str, str]) -> None:
     for name, value in environment.items():
         check_name(f'environment["{name}"]', name, limits.ENVIRONMENT_KEY)
         check_name(f'environment["{name}"]', value, limits.ENVIRONMENT_VALUE)
-    total = sum(len(text.encode()) for item in environment.items() for text in item)
-    if not any(is_token(text) for item in environment.items() for text in item):
-        check_range("environment, names and values together", total, limits.ENVIRONMENT_TOTAL_BYTES)
+
+    texts = [*environment.keys(), *environment.values()]
+    if any(is_token(text) for text in texts):
+        return
+    total = sum(len(text.encode()) for text in texts)
+    check_range("environment, names and values together", total, limits.ENVIRONMENT_TOTAL_BYTES)
 
 
 def _check_extra(extra: object) -> None:
+    """Check that ``extra`` is a mapping without variables that have a keyword.
+
+    Raises:
+        InvalidValueError: it is not.
+    """
     if not isinstance(extra, Mapping):
         raise InvalidValueError(
             f"environment.extra: must be a mapping of names to strings, got {shown(extra)}; "
             'write {"NAME": "value"}'
         )
-    keywords = {row.name: keyword for keyword, row in variables().items()} | {
-        _SERVER_PING_MODE: "ping_mode"
-    }
+
+    keyword_of = {facts.name: keyword for keyword, facts in variables().items()}
+    keyword_of[_SERVER_PING_MODE] = "ping_mode"
     for name, value in extra.items():
-        if name in keywords:
+        if name in keyword_of:
             raise InvalidValueError(
                 f'environment.extra["{name}"]: must be set by its keyword, got "{value}"; '
-                f"set {keywords[name]} instead"
+                f"set {keyword_of[name]} instead"
             )
 
 
 def _extra_findings(extra: Mapping[str, str | SecretValue]) -> Iterator[Finding]:
+    """Yield a warning for each variable that SageMaker sets, or that no Triton image reads."""
     facts = load("environment")
     for name in extra:
         path = f'environment.extra["{name}"]'
         if name in facts["set_by_sagemaker"]:
-            message, hint = "SageMaker sets this variable", "remove it"
-            yield Finding("environment-variable-reserved", Severity.WARNING, path, message, hint)
+            yield Finding(
+                "environment-variable-reserved",
+                Severity.WARNING,
+                path,
+                "SageMaker sets this variable",
+                "remove it",
+            )
         elif name.startswith(_PREFIX) and name not in facts["other_variables"]:
-            known = [*(row.name for row in variables().values()), *facts["other_variables"]]
-            hint = did_you_mean(name, known) or "remove it"
-            message = f'no Triton image reads this variable, got "{name}"'
+            names_of_keywords = [variable.name for variable in variables().values()]
+            known = [*names_of_keywords, *facts["other_variables"]]
             yield Finding(
                 "environment-variable-unknown",
                 Severity.WARNING,
                 path,
-                message,
-                hint,
+                f'no Triton image reads this variable, got "{name}"',
+                did_you_mean(name, known) or "remove it",
                 source=facts["sources"]["variables"],
             )
 
@@ -307,40 +329,47 @@ def _append_arguments(
     """Add ``arguments`` in the form that the script of the image understands."""
     if not arguments:
         return rendered
-    row = variables()["additional_args"]
-    if _reads(row, image_version):
-        return {**rendered, row.name: arguments}
+    facts = variables()["additional_args"]
+    if _reads(facts, image_version):
+        return {**rendered, facts.name: arguments}
+
     # Older scripts have no variable for arguments, but add this value, unquoted, to the command
     # line.
     log_info = variables()["log_info"].name
     return {**rendered, log_info: f"{rendered.get(log_info, 'true')} {arguments}"}
 
 
-def _reads(row: VariableFacts, image_version: str | None) -> bool:
-    return image_version is None or is_token(image_version) or is_at_least(image_version, row.since)
+def _reads(facts: VariableFacts, image_version: str | None) -> bool:
+    """Whether an image of a version reads a variable; assumed if the version is not known."""
+    if image_version is None or is_token(image_version):
+        return True
+    return is_at_least(image_version, facts.since)
 
 
 def _is_set(keyword: str, value: object) -> bool:
-    default = {each.name: each.default for each in fields(TritonEnvironment)}[keyword]
-    return value is not None and value != default
+    """Whether a keyword has another value than its default."""
+    default_of = {setting.name: setting.default for setting in fields(TritonEnvironment)}
+    return value is not None and value != default_of[keyword]
 
 
 def _render(value: bool | float | str) -> str:
+    """Return a value as the script of the image reads it, such as ``true``."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _version_finding(
-    row: VariableFacts, path: str, value: object, image_version: str
+    facts: VariableFacts, path: str, value: object, image_version: str
 ) -> Iterator[Finding]:
-    if not is_at_least(image_version, row.since):
+    """Yield an error if an image is too old for a variable, and a warning if it is too new."""
+    if not is_at_least(image_version, facts.since):
         # The endpoint of a decoupled model answers each request with an error without it.
-        is_needed = row.keyword == "inference_type" and value != "infer"
+        is_needed = facts.keyword == "inference_type" and value != "infer"
         condition = " if the model is not decoupled" if is_needed else ""
         yield error(
             "environment-variable-too-new",
             path,
-            f"image {image_version} does not read {row.name}, got {value!r}",
-            f"use image {first_published(row.since)} or later, or remove it{condition}",
+            f"image {image_version} does not read {facts.name}, got {value!r}",
+            f"use image {first_published(facts.since)} or later, or remove it{condition}",
         )
-    elif row.until is not None and is_at_least(image_version, row.until):
-        yield without_effect(path, f"image {image_version} no longer reads {row.name}")
+    elif facts.until is not None and is_at_least(image_version, facts.until):
+        yield without_effect(path, f"image {image_version} no longer reads {facts.name}")
