@@ -211,11 +211,10 @@ def _require_regions(version: str) -> None:
     image = images.image_version(version)
     if images.regions(version):
         return
-    reason = (
-        "AWS released it but does not list its Regions"
-        if image.is_published
-        else "AWS publishes no Triton image of this release"
-    )
+
+    reason = "AWS publishes no Triton image of this release"
+    if image.is_published:
+        reason = "AWS released it but does not list its Regions"
     raise FactNotFoundError(
         f'image_version: {reason}, got "{version}"; '
         f'use "{images.DEFAULT_VERSION}", or your own image'
@@ -264,16 +263,16 @@ class DlcImage(TritonImage):
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         region = environment_of(scope).region
-        if not is_token(region):
-            account, suffix = images.account(region, self.triton_version), images.dns_suffix(region)
+        if is_token(region):
+            account = _account_mapping(scope, self.triton_version)
+            suffix = Aws.URL_SUFFIX
         else:
-            account, suffix = _account_mapping(scope, self.triton_version), Aws.URL_SUFFIX
-        name, tag = (
-            images.repository_name(),
-            images.image_version(self.triton_version).tag(
-                cpu=is_cpu_image(self, instance_type) is True
-            ),
-        )
+            account = images.account(region, self.triton_version)
+            suffix = images.dns_suffix(region)
+
+        name = images.repository_name()
+        has_no_cuda = is_cpu_image(self, instance_type) is True
+        tag = images.image_version(self.triton_version).tag(cpu=has_no_cuda)
         return ContainerImage(
             uri=f"{account}.dkr.ecr.{region}.{suffix}/{name}:{tag}",
             ecr_repository_arn=f"arn:{Aws.PARTITION}:ecr:{region}:{account}:repository/{name}",
@@ -282,6 +281,8 @@ class DlcImage(TritonImage):
 
 @dataclass(frozen=True, slots=True)
 class _EcrImage(TritonImage):
+    """Your own image in a repository of ECR that the CDK knows."""
+
     triton_version: str | None
     repository: ecr.IRepository
     tag_or_digest: str
@@ -294,31 +295,41 @@ class _EcrImage(TritonImage):
         return self.repository.repository_arn
 
     def _given_tag(self) -> str | None:
-        return None if self.tag_or_digest.startswith("sha256:") else self.tag_or_digest
+        if self.tag_or_digest.startswith("sha256:"):
+            return None
+        return self.tag_or_digest
 
 
 @dataclass(frozen=True, slots=True)
 class _RegistryImage(TritonImage):
+    """Your own image by its URI, in ECR or another registry."""
+
     triton_version: str | None
     uri: str
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
-        found = ECR_URI.fullmatch(self.uri)
-        if found is None:
+        in_ecr = ECR_URI.fullmatch(self.uri)
+        if in_ecr is None:
             return ContainerImage(self.uri)
-        place = f"{found['region']}:{found['account']}:repository/{found['repository']}"
+        place = f"{in_ecr['region']}:{in_ecr['account']}:repository/{in_ecr['repository']}"
         return ContainerImage(self.uri, f"arn:{Aws.PARTITION}:ecr:{place}")
 
     def _given_place(self) -> str:
         return self.uri
 
     def _given_tag(self) -> str | None:
-        name = self.uri.rpartition("/")[2]
-        return None if is_token(self.uri) or "@" in name else name.partition(":")[2] or _LATEST
+        _, _, name_and_tag = self.uri.rpartition("/")
+        has_digest = "@" in name_and_tag
+        if has_digest or is_token(self.uri):
+            return None
+        _, _, tag = name_and_tag.partition(":")
+        return tag or _LATEST
 
 
 @dataclass(frozen=True, slots=True)
 class _AssetImage(TritonImage):
+    """An image that ``cdk deploy`` builds from a folder."""
+
     triton_version: str | None
     directory: str
 
@@ -362,4 +373,4 @@ def _account_mapping(scope: Construct, version: str) -> str:
             for region in images.regions(version)
         }
         mapping = CfnMapping(stack, mapping_id, mapping=rows)
-    return mapping.find_in_map(Aws.REGION, "account")
+    return mapping.find_in_map(Aws.REGION, "account")  # CloudFormation looks it up when it deploys
