@@ -48,17 +48,22 @@ def expand_loops(
     """
     if not has_loops(body):
         return body, ()
+
+    given = given or {}
     declared = body.get("Parameters") or {}
-    values = {name: _value_of(each, (given or {}).get(name)) for name, each in declared.items()}
+    values = {
+        name: _value_of(declaration, given.get(name)) for name, declaration in declared.items()
+    }
     expansion = _Expansion(values, body.get("Mappings") or {})
-    expanded = {name: expansion.value(part, {}) for name, part in body.items()}
+    expanded = {name: expansion.value(section, {}) for name, section in body.items()}
     return expanded, tuple(expansion.unknown)
 
 
 def has_loops(body: Mapping[str, Any]) -> bool:
     """Return whether CloudFormation expands the loops of a template."""
-    transforms = body.get("Transform")
-    return EXTENSIONS in (transforms if isinstance(transforms, list) else [transforms])
+    declared = body.get("Transform")
+    transforms = declared if isinstance(declared, list) else [declared]
+    return EXTENSIONS in transforms
 
 
 def _value_of(declaration: Any, given: str | None) -> Any:
@@ -68,18 +73,22 @@ def _value_of(declaration: Any, given: str | None) -> Any:
     """
     if not isinstance(declaration, Mapping) or isinstance(given, Unknown):
         return None
-    kind = str(declaration.get("Type"))
+    type_name = str(declaration.get("Type"))
     value = declaration.get("Default") if given is None else given
-    if kind.startswith(_STORED) or value is None:
+    if type_name.startswith(_STORED) or value is None:
         return None
-    if kind == "CommaDelimitedList" or kind.startswith("List<"):
+    if type_name == "CommaDelimitedList" or type_name.startswith("List<"):
         return str(value).split(",")
     return str(value)
 
 
 @dataclass
 class _Expansion:
-    """The expansion of one template."""
+    """The expansion of one template.
+
+    ``elements`` in its methods are the elements of the loops around a value, by identifier.
+    ``unknown`` collects the names of loops whose elements only a deployment knows.
+    """
 
     parameters: Mapping[str, str | list[str] | None]
     mappings: Mapping[str, Any]
@@ -92,15 +101,15 @@ class _Expansion:
         if isinstance(value, str):
             return self._text(value, elements)
         if isinstance(value, list):
-            return [self.value(each, elements) for each in value]
+            return [self.value(element, elements) for element in value]
         if not isinstance(value, dict):
             return value
         reference = value.get("Ref")
         if len(value) == 1 and isinstance(reference, str) and reference in elements:
             return elements[reference]
-        return self._named(dict(self._members(value, elements)))
+        return self._with_texts(dict(self._members(value, elements)))
 
-    def _named(self, value: dict[str, Any]) -> dict[str, Any]:
+    def _with_texts(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return a reference whose name a function makes, or a policy, with its text.
 
         The transform takes functions in ``Ref``, ``Fn::GetAtt`` and the policies of a resource
@@ -108,17 +117,19 @@ class _Expansion:
         """
         match value:
             case {"Ref": dict(name)} if len(value) == 1:
-                return {"Ref": self._made(name)}
+                return {"Ref": self._text_of_function(name)}
             case {"Fn::GetAtt": [name, attribute]} if len(value) == 1:
-                return {"Fn::GetAtt": [self._made(name), self._made(attribute)]}
+                target = [self._text_of_function(name), self._text_of_function(attribute)]
+                return {"Fn::GetAtt": target}
             case {"Type": str(), **_others}:
-                return {
-                    name: self._made(each) if name in _POLICIES else each
-                    for name, each in value.items()
-                }
+                with_policies = dict(value)
+                for name in _POLICIES:
+                    if name in value:
+                        with_policies[name] = self._text_of_function(value[name])
+                return with_policies
         return value
 
-    def _made(self, value: Any) -> Any:
+    def _text_of_function(self, value: Any) -> Any:
         """Return the text that a function makes of what is known; otherwise the function."""
         match value:
             case {"Ref": str(name)} if isinstance(self.parameters.get(name), str):
@@ -126,36 +137,42 @@ class _Expansion:
             case {"Fn::Sub": str(text)} if "${" not in text:
                 return text
             case {"Fn::Join": [str(separator), list(parts)]}:
-                made = [self._made(each) for each in parts]
-                known = all(isinstance(each, str) for each in made)
-                return separator.join(made) if known else value
+                texts = [self._text_of_function(part) for part in parts]
+                if all(isinstance(text, str) for text in texts):
+                    return separator.join(texts)
             case {"Fn::FindInMap": [str(name), *keys]} if len(keys) == 2:
-                first, second = map(self._made, keys)
+                first, second = map(self._text_of_function, keys)
                 if isinstance(first, str) and isinstance(second, str):
                     return self.mappings.get(name, {}).get(first, {}).get(second, value)
         return value
 
     def _members(
-        self, value: Mapping[str, Any], elements: Mapping[str, str]
+        self, members: Mapping[str, Any], elements: Mapping[str, str]
     ) -> Iterator[tuple[str, Any]]:
-        for name, each in value.items():
+        """Yield the members of an object, and in place of each loop those that it makes."""
+        for name, member in members.items():
             if name.startswith(_PREFIX):
-                yield from self._loop(name, each, elements)
+                yield from self._loop(name, member, elements)
             else:
-                yield self._text(name, elements), self.value(each, elements)
+                yield self._text(name, elements), self.value(member, elements)
 
     def _loop(self, name: str, loop: Any, elements: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+        """Yield the members that a loop makes, or note its name if its elements are not known.
+
+        Raises:
+            TemplateError: the loop has another form.
+        """
         match loop:
             case [str(identifier), collection, dict(members)]:
                 pass
             case _:
                 raise TemplateError(f"{name}: has the wrong form, got {loop!r:.100}; {_FORM}")
 
-        found = self._collection(collection, elements)
-        if found is None:
+        collected = self._collection(collection, elements)
+        if collected is None:
             self.unknown.append(name)
             return
-        for element in found:
+        for element in collected:
             yield from self._members(members, {**elements, identifier: element})
 
     def _collection(self, given: Any, elements: Mapping[str, str]) -> list[str] | None:
@@ -166,8 +183,9 @@ class _Expansion:
                 value = self.mappings.get(name, {}).get(first, {}).get(second)
         if not isinstance(value, Sequence) or isinstance(value, str):
             return None
-        texts = [each for each in value if isinstance(each, str | int)]
-        return [str(each).strip() for each in texts] if len(texts) == len(value) else None
+        if not all(isinstance(element, str | int) for element in value):
+            return None
+        return [str(element).strip() for element in value]
 
     def _known(self, value: Any) -> Any:
         """Return a value in which references to parameters are replaced by their values."""
@@ -175,12 +193,13 @@ class _Expansion:
             case {"Ref": str(name)}:
                 return self.parameters.get(name)
             case {"Fn::FindInMap": list(keys)}:
-                return {"Fn::FindInMap": [self._known(each) for each in keys]}
+                return {"Fn::FindInMap": [self._known(key) for key in keys]}
             case list():
-                return [self._known(each) for each in value]
+                return [self._known(element) for element in value]
         return value
 
     def _text(self, text: str, elements: Mapping[str, str]) -> str:
+        """Return a string in which identifiers are replaced by the elements of their loops."""
         for identifier, element in elements.items():
             text = text.replace(f"${{{identifier}}}", element)
             text = text.replace(f"&{{{identifier}}}", re.sub("[^A-Za-z0-9]", "", element))
