@@ -85,6 +85,7 @@ def _differing(name: str, candidate: str) -> int:
 
 
 def _may_suggest() -> bool:
+    """Take one of the suggestions that are left; whether there was one."""
     left = _suggestions_left.get()
     if left is not None:
         left[0] -= 1

@@ -40,11 +40,10 @@ def number(limit: RangeLimit = _ANY) -> Callable[[str], float]:
 
 
 def _in_range(type_: type[NumericT], limit: RangeLimit, place: str, text: str) -> NumericT:
+    """Return the number that an argument is, after checking its form and its range."""
     if _FORMS[type_].fullmatch(text) is None:
-        what, bounds = (
-            "whole number" if type_ is int else "number",
-            f", {limit}" if str(limit) else "",
-        )
+        what = "whole number" if type_ is int else "number"
+        bounds = f", {limit}" if str(limit) else ""
         raise InvalidValueError(f"{place}: must be a {what}{bounds}, got {text!r}")
     value = type_(text)
     check_range(place, value, limit)

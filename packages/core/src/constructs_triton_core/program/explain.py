@@ -45,28 +45,35 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         InvalidValueError: no code and no group has this name.
     """
-    name, known = arguments.code, [*_entries()]
-    found = [each for each in known if each[0] == name] or [
-        (code, entry)
-        for code, entry in known
-        if code.startswith(f"{name.rstrip('-')}-") or entry.get("group") == name.replace("-", "_")
-    ]
+    name = arguments.code
+    known = list(_entries())
+    of_code = [(code, entry) for code, entry in known if code == name]
+    of_group = [(code, entry) for code, entry in known if _is_in_group(code, entry, name)]
+    found = of_code or of_group
     if not found:
         near = closest(name, (code for code, _ in known))
         hint = f'did you mean "{near}"?' if near else "write a code that a finding has in brackets"
         raise InvalidValueError(
             f'CODE: no finding and no group has this code, got "{name}"; {hint}'
         )
+
     if arguments.json:
         print_json({"codes": [{"code": code, **entry} for code, entry in found]})
-    elif found[0][0] == name:
-        print_lines(*(line for code, entry in found for line in _lines(code, entry)))
+    elif of_code:
+        for code, entry in of_code:
+            print_lines(*_lines(code, entry))
     else:
-        print_table(("code", "meaning"), ((code, entry["title"]) for code, entry in found))
+        print_table(("code", "meaning"), ((code, entry["title"]) for code, entry in of_group))
     return EXIT_SUCCESS
 
 
+def _is_in_group(code: str, entry: Entry, name: str) -> bool:
+    """Whether a group has the name, or the code begins with the name and a hyphen."""
+    return code.startswith(f"{name.rstrip('-')}-") or entry.get("group") == name.replace("-", "_")
+
+
 def _lines(code: str, entry: Entry) -> Iterator[Line]:
+    """Yield the lines that are printed of a code."""
     yield [(f"{code}: ", "1"), entry["title"]]
     for word, text in entry.items():
         if "\n" in text:
@@ -76,18 +83,27 @@ def _lines(code: str, entry: Entry) -> Iterator[Line]:
             yield [(f"{word}: ", "1"), text]
 
 
+def _as_sentence_start(cause: str) -> str:
+    """Return a cause with a capital letter, unless it begins with a name such as ``x.py``."""
+    first_word = cause.split(maxsplit=1)[0]
+    if not first_word.isalpha():
+        return cause
+    return f"{cause[:1].upper()}{cause[1:]}"
+
+
 def _entries() -> Iterator[tuple[str, Entry]]:
-    for name in _CATALOGUES:
-        if find_spec(name.partition(".")[0]) is not None:
-            yield from import_module(name).entries()
+    """Yield the codes of all installed packages, then those of the catalogue of failures."""
+    for module in _CATALOGUES:
+        package = module.partition(".")[0]
+        if find_spec(package) is not None:
+            yield from import_module(module).entries()
+
     for failure in known_failures():
         (first, *others), fix = failure.filled()
         yield (
             failure.id,
             {
-                "title": (
-                    f"{first[:1].upper() if first.split()[0].isalpha() else first[:1]}{first[1:]}."
-                ),
+                "title": f"{_as_sentence_start(first)}.",
                 "message": failure.example,
                 "where": failure.where,
                 "other causes": "; or ".join(others),

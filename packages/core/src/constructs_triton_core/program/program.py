@@ -94,15 +94,23 @@ class Program(NamedTuple):
         """Return the words of a command: ``help WORDS`` is ``WORDS --help``, and other words are
         arguments of the default command.
         """
+        words = list(words)
         if words[:1] == ["help"]:
             words = [*words[1:], "--help"]
-        if not self.default or (words and words[0] in self._top):
-            return [*words]
-        own_options = OWN_OPTIONS if self.description else ("--version",)
-        is_for_program = words[0] in own_options if words else bool(self.description)
-        return [*words] if is_for_program else [self.default, *words]
+        if not self.default:
+            return words
+
+        # A program without a description consists of its default command, whose help it shows.
+        has_own_help = bool(self.description)
+        if not words:
+            return [] if has_own_help else [self.default]
+        own_options = OWN_OPTIONS if has_own_help else ("--version",)
+        if words[0] in self._top or words[0] in own_options:
+            return words
+        return [self.default, *words]
 
     def _main(self, words: Sequence[str]) -> int:
+        """Run one command, print its error if it fails, and return its exit code."""
         try:
             return self._run(words)
         except WrongArgumentsError as error:
@@ -114,15 +122,15 @@ class Program(NamedTuple):
         except BrokenPipeError:
             raise
         except OSError as error:
-            message = (
-                f"{_where(error, words)}: {(error.strerror or str(error)).lower()}; {_CHECK_PATH}"
-            )
+            reason = (error.strerror or str(error)).lower()
+            message = f"{_where(error, words)}: {reason}; {_CHECK_PATH}"
             _report(print_error, message)
             return _fail(error, words, message)
         except Exception as error:  # a bug of this project: a traceback helps its maintainers only
             return self._end_after_bug(error, words)
 
     def _run(self, words: Sequence[str]) -> int:
+        """Parse a command line, run its command and return the exit code."""
         with _no_collections():
             parser = self.parser(words)
         if not words:
@@ -140,7 +148,7 @@ class Program(NamedTuple):
         except ModuleNotFoundError as error:
             raise self._missing(command, error) from error
         except errors.InvalidValueError as error:
-            options = {each.dest: each.option_strings[-1] for each in _options(parser)}
+            options = {option.dest: option.option_strings[-1] for option in _options(parser)}
             _name_option(error, options, words)
             raise
         # here, because an error that Python meets when it exits cannot be caught
@@ -158,6 +166,7 @@ class Program(NamedTuple):
         )
 
     def _end_after_bug(self, error: Exception, words: Sequence[str]) -> int:
+        """Write a report about an error of the program itself, and return the exit code."""
         from constructs_triton_core.program.bug_report import write_bug_report
 
         try:
@@ -202,7 +211,9 @@ class Program(NamedTuple):
         """
         if words and words[0] in OWN_OPTIONS:
             return ()  # the description lists the commands
-        return words[:1] if words and words[0] in self._top else self._top
+        if words and words[0] in self._top:
+            return words[:1]
+        return self._top
 
     def _declare(
         self, command: Command, parser: argparse.ArgumentParser, words: Sequence[str]
@@ -225,6 +236,7 @@ class Program(NamedTuple):
                 check_second_word(parser, command, words[0])
 
     def _list_of_commands(self) -> str:
+        """Return the lines of the help that list the commands in groups."""
         width = max(map(len, self._top))
         lines = []
         for group, commands in self.groups.items():
@@ -253,10 +265,11 @@ def _no_collections() -> Iterator[None]:
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Yield the options of a parser and of the parsers of its commands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for each in action.choices.values():
-                yield from _options(each)
+            for subparser in action.choices.values():
+                yield from _options(subparser)
         elif action.option_strings:
             yield action
 
@@ -269,13 +282,14 @@ def _name_option(
     A word of the command line, such as a path, is no keyword.
     """
     place, _, message = str(error).partition(": ")
-    if place in options and place not in words:
-        message = re.sub(
-            r"(?<![a-z])[a-z]+(_[a-z]+)+",
-            lambda keyword: options.get(keyword[0], keyword[0]),
-            message,
-        )
-        error.args = (f"{options[place]}: {message}",)
+    if place not in options or place in words:
+        return
+
+    def option_or_same(keyword: re.Match[str]) -> str:
+        return options.get(keyword[0], keyword[0])
+
+    with_options = re.sub(r"(?<![a-z])[a-z]+(_[a-z]+)+", option_or_same, message)
+    error.args = (f"{options[place]}: {with_options}",)
 
 
 def _report(print_: Callable[..., None], *lines: object) -> None:
@@ -286,17 +300,25 @@ def _report(print_: Callable[..., None], *lines: object) -> None:
 
 def _fail(error: Exception, words: Sequence[str], message: str = "") -> int:
     """Print a failure for a program that reads JSON, and return the exit code."""
-    forms = ("--output-format", "--format")
-    if (
-        "--json" in words
-        or any(f"{form}=json" in words for form in forms)
-        or any((form, "json") in pairwise(words) for form in forms)
-    ):
-        found = error.findings if isinstance(error, errors.RepositoryError) else ()
-        failure = {"error": message or str(error), "findings": [each.to_dict() for each in found]}
+    if _asks_for_json(words):
+        findings = error.findings if isinstance(error, errors.RepositoryError) else ()
+        failure = {
+            "error": message or str(error),
+            "findings": [finding.to_dict() for finding in findings],
+        }
         with suppress(OSError):  # such as a full disk, which standard error has reported
             print_json(failure, indent=None)
     return exit_code_of(error)
+
+
+def _asks_for_json(words: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON, by words that may not have been parsed."""
+    if "--json" in words:
+        return True
+    for option in ("--output-format", "--format"):
+        if f"{option}=json" in words or (option, "json") in pairwise(words):
+            return True
+    return False
 
 
 def _close_output() -> None:
@@ -325,19 +347,19 @@ def ending_with_signals() -> Iterator[None]:
     A second signal ends the process at once. What the caller of the process ignores stays ignored,
     such as SIGHUP under nohup.
     """
-    can_handle = threading.current_thread() is threading.main_thread()
-    usual = [
-        number for number in _SIGNALS if can_handle and signal.getsignal(number) is signal.SIG_DFL
-    ]
-    for number in usual:
+    handled = []
+    if threading.current_thread() is threading.main_thread():  # others cannot handle signals
+        handled = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in handled:
         signal.signal(number, _end_by_signal)
     try:
         yield
     finally:
-        for number in usual:
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)
 
 
 def _end_by_signal(number: int, _: FrameType | None) -> None:
+    """End the program after a signal; a second one ends the process at once."""
     signal.signal(number, signal.SIG_DFL)
     raise SystemExit(128 + number)
