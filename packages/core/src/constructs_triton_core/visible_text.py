@@ -32,6 +32,7 @@ def visible_lines(text: str) -> str:
 
 
 def _shown(character: str) -> str:
+    """Return a character, or the escape that shows it."""
     if character.isprintable():
         return character
     code = ord(character)
@@ -39,10 +40,8 @@ def _shown(character: str) -> str:
         return f"\\x{code - 0xDC00:02x}"
     if character in _NAMED:
         return _NAMED[character]
-    return (
-        f"\\x{code:02x}"
-        if code < 0x100
-        else f"\\u{code:04x}"
-        if code < 0x10000
-        else f"\\U{code:08x}"
-    )
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\U{code:08x}"

@@ -105,7 +105,7 @@ def print_table(
     if width is None and not sys.stdout.isatty():
         width = WIDE
     console = Console(width=width, highlight=False, markup=False)
-    headings = [(each, "left") if isinstance(each, str) else each for each in columns]
+    headings = [(column, "left") if isinstance(column, str) else column for column in columns]
     shown = [[visible(str(cell)) for cell in cells] for cells in rows]
     table = Table(
         title=visible(title) or None,
@@ -129,17 +129,25 @@ def _unbroken(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int
 
     rich narrows the widest columns first, and a name that is broken cannot be copied.
     """
-    columns = list(zip(headings, *rows, strict=True))
-    are_words = [all(" " not in cell for cell in cells) for _, *cells in columns]
-    needed = [
-        max(len(part) for cell in cells for part in ([cell] if is_word else cell.split(" ")))
-        for cells, is_word in zip(columns, are_words, strict=True)
-    ]
-    has_room = sum(needed) + _MARGIN * len(columns) <= width
-    return [is_word and has_room for is_word in are_words]
+    needed_width = 0
+    have_words = []
+    for heading, *cells in zip(headings, *rows, strict=True):
+        # A column of names has no cell with several words; its heading may have them.
+        is_of_words = all(" " not in cell for cell in cells)
+        have_words.append(is_of_words)
+
+        # What may not be broken: whole cells of names, and single words of text.
+        pieces = [heading, *cells]
+        if not is_of_words:
+            pieces = " ".join(pieces).split(" ")
+        needed_width += _MARGIN + max(map(len, pieces))
+
+    has_room = needed_width <= width
+    return [is_of_words and has_room for is_of_words in have_words]
 
 
 def _print(stream: TextIO, lines: Iterable[Line], end: str = "\n") -> None:
+    """Write lines to a stream, in colours if it is a terminal that shows them."""
     has_colours = (
         stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )
@@ -152,20 +160,21 @@ def _print(stream: TextIO, lines: Iterable[Line], end: str = "\n") -> None:
 
 
 def _line(line: Line, has_colours: bool) -> str:
+    """Return a line without control characters of its own, with the colours of its pieces."""
     if isinstance(line, str):
         return visible(line)
     pieces = [(piece, "") if isinstance(piece, str) else piece for piece in line]
     plain = visible("".join(text for text, _ in pieces))
     if not has_colours:
         return plain
-    shown = [visible(text) for text, _ in pieces]
+
     # The command of a CI service may begin in one piece and end in the next.
-    if "".join(shown) != plain:
+    shown = [(visible(text), style) for text, style in pieces]
+    if "".join(text for text, _ in shown) != plain:
         return plain
-    return "".join(
-        f"\x1b[{style}m{text}\x1b[0m" if style else text
-        for text, (_, style) in zip(shown, pieces, strict=True)
-    )
+
+    coloured = [f"\x1b[{style}m{text}\x1b[0m" if style else text for text, style in shown]
+    return "".join(coloured)
 
 
 _CLEAR = "\r\x1b[2K"
