@@ -114,19 +114,33 @@ def has_secret_form(value: str) -> bool:
 
 def looks_random(value: str) -> bool:
     """Return whether a part of a value looks like random text, as keys and digests do."""
-    if _HEX.search(value) or any(
-        _is_mixed(key, _LONGEST_OF_KEYS) for key in _ACCESS_KEY.findall(value)
-    ):
+    if _HEX.search(value):
+        return True
+    if any(_is_mixed(key, _LONGEST_OF_KEYS) for key in _ACCESS_KEY.findall(value)):
         return True
     return any(_is_mixed(text, _LONGEST_PIECES) for text in _RANDOM.findall(value))
 
 
-def _is_mixed(text: str, longest: float) -> bool:
-    if not all(re.search(each, text) for each in ("[a-z]", "[A-Z]", "[0-9]")):
+def _is_mixed(text: str, longest_piece: float) -> bool:
+    """Whether a string mixes all kinds of characters as random text does, and words do not.
+
+    ``longest_piece`` is the mean length that its pieces may have.
+    """
+    if not all(re.search(characters, text) for characters in ("[a-z]", "[A-Z]", "[0-9]")):
         return False
-    counts = Counter(text).values()
-    entropy = -sum(n / len(text) * math.log2(n / len(text)) for n in counts)
-    return entropy >= _ENTROPY and len(text) / len(_PIECE.findall(text)) <= longest
+    if _entropy(text) < _ENTROPY:
+        return False
+    mean_length = len(text) / len(_PIECE.findall(text))
+    return mean_length <= longest_piece
+
+
+def _entropy(text: str) -> float:
+    """Return the bits of information in each character of a string (Shannon's entropy)."""
+    bits = 0.0
+    for count in Counter(text).values():
+        share = count / len(text)
+        bits -= share * math.log2(share)
+    return bits
 
 
 def is_secret(name: str, value: str) -> bool:
@@ -169,9 +183,22 @@ def masked(value: Any, name: str = "") -> Any:
 
 
 def _masked_mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return an object of an answer in which secrets are ``***``.
+
+    A tag has its name in ``Key`` and its value in ``Value``. The members of an ``Environment`` are
+    variables.
+    """
     if value.keys() >= {"Key", "Value"} and isinstance(value["Value"], str):
-        is_hidden = is_secret(str(value["Key"]), value["Value"])
-        return {**value, "Value": MASK if is_hidden else value["Value"]}
+        tag = dict(value)
+        if is_secret(str(tag["Key"]), tag["Value"]):
+            tag["Value"] = MASK
+        return tag
+
     if name == "Environment":
-        return {each: MASK if is_secret(each, text) else text for each, text in value.items()}
-    return {each: masked(part, each) for each, part in value.items()}
+        variables = dict(value)
+        for variable, text in value.items():
+            if is_secret(variable, text):
+                variables[variable] = MASK
+        return variables
+
+    return {member: masked(part, member) for member, part in value.items()}
