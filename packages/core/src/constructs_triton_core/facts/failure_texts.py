@@ -57,14 +57,14 @@ def known_texts() -> tuple[SourceText, ...]:
     """Return the texts of all releases."""
     content = load("failure_texts")
     newest: dict[str, str] = content["newest"]
-    return tuple(
-        SourceText(
-            entry, repository, file, first, None if last == newest[repository] else last, text
-        )
-        for entry, rows in content["texts"].items()
-        if entry
-        for repository, file, first, last, text in rows
-    )
+    texts = []
+    for entry, rows in content["texts"].items():
+        if not entry:  # texts that no entry explains
+            continue
+        for repository, file, first, last, text in rows:
+            until = None if last == newest[repository] else last
+            texts.append(SourceText(entry, repository, file, first, until, text))
+    return tuple(texts)
 
 
 def find_texts(line: str) -> list[SourceText]:

@@ -78,16 +78,19 @@ class Failure:
         """Return the causes and the fix with the values of a message (default:
         those of the example).
         """
-        found = self.pattern.search(self.example) if values is None else None
-        names = {
-            **dict.fromkeys(self.pattern.groupindex, "unknown"),
-            **unknown_values(),
-            **(values or {}),
-        }
-        names |= {
-            k: v.partition("\\n")[0] for k, v in (found.groupdict() if found else {}).items() if v
-        }
-        return [text.format(**names) for text in self.causes], self.fix.format(**names)
+        names = dict.fromkeys(self.pattern.groupindex, "unknown")
+        names.update(unknown_values())
+        names.update(self._values_of_example() if values is None else values)
+        causes = [cause.format(**names) for cause in self.causes]
+        return causes, self.fix.format(**names)
+
+    def _values_of_example(self) -> dict[str, str]:
+        """Return the groups of the pattern that the example has, each up to its first ``\\n``."""
+        found = self.pattern.search(self.example)
+        if found is None:
+            return {}
+        groups = found.groupdict().items()
+        return {name: text.partition("\\n")[0] for name, text in groups if text}
 
 
 @cache
@@ -111,6 +114,7 @@ def bounded(pattern: str, most: int = _MOST_REPEATED) -> str:
 
 
 def _with_end(found: re.Match[str], most: int) -> str:
+    """Return a repetition of a pattern, such as ``*`` or ``{3,}``, with at most ``most``."""
     if found["all"]:
         return f"{{0,{most}}}"
     if found["some"]:
@@ -121,12 +125,19 @@ def _with_end(found: re.Match[str], most: int) -> str:
 
 
 def _failure(row: dict[str, Any]) -> Failure:
-    rank = Rank[row["rank"].upper()]
+    """Return the entry of a row of ``failures.json``, whose other keys are fields of it."""
     # An entry without a pattern is a family of texts, which failure_texts.json lists.
-    pattern = re.compile(bounded(row.get("pattern") or re.escape(row["example"])))
-    others = tuple(OtherText(**each) for each in row.get("other_texts", ()))
-    lists = {name: tuple(row[name]) for name in ("causes", "keywords")}
-    return Failure(**{**row, **lists, "rank": rank, "pattern": pattern, "other_texts": others})
+    pattern = row.get("pattern") or re.escape(row["example"])
+    other_texts = [OtherText(**text) for text in row.get("other_texts", ())]
+    fields = {
+        **row,
+        "rank": Rank[row["rank"].upper()],
+        "pattern": re.compile(bounded(pattern)),
+        "other_texts": tuple(other_texts),
+        "causes": tuple(row["causes"]),
+        "keywords": tuple(row["keywords"]),
+    }
+    return Failure(**fields)
 
 
 def fix_of(id: str) -> str:

@@ -147,20 +147,27 @@ def _is_misspelt(name: str) -> bool:
     size that AWS cannot mean, and a known name with letters in another order.
     """
     _, family, size = name.split(".")
-    known = [known.split(".") for known in instance_type_names()]
-    swapped = any(sorted(family) == sorted(each[1]) and size == each[2] for each in known)
-    return swapped or (
-        _SIZE.fullmatch(size) is None and closest(name, instance_type_names()) is not None
-    )
+    for known_name in instance_type_names():
+        _, known_family, known_size = known_name.split(".")
+        if size == known_size and sorted(family) == sorted(known_family):
+            return True
+
+    is_possible_size = _SIZE.fullmatch(size) is not None
+    return not is_possible_size and closest(name, instance_type_names()) is not None
 
 
 def _no_string(name: object) -> InvalidValueError:
-    got = "another value that is known only at deployment" if is_token(name) else repr(name)
-    fix = "cdk.Token.as_string(value)" if is_token(name) else '"ml.g5.xlarge"'
+    """Return the error about a name that is no string, such as a token of another type."""
+    got = repr(name)
+    fix = '"ml.g5.xlarge"'
+    if is_token(name):
+        got = "another value that is known only at deployment"
+        fix = "cdk.Token.as_string(value)"
     return InvalidValueError(f"instance_type: must be a string, got {got}; write {fix}")
 
 
 def _malformed(name: str) -> InvalidValueError:
+    """Return the error about a string that has not the form of an instance type."""
     candidate = name if name.startswith("ml.") else f"ml.{name}"
     hint = did_you_mean(candidate, instance_type_names()) or 'write it as "ml.g5.xlarge"'
     return InvalidValueError(

@@ -45,18 +45,24 @@ class RangeLimit:
     shape: str = ""
 
     def __str__(self) -> str:
-        unit = f" {self.unit}" if self.unit else ""
-        if self.minimum is None or self.maximum is None:
-            bounds = [("at least", self.minimum), ("at most", self.maximum)]
-            return " and ".join(
-                f"{word} {plain_number(end)}{_singular(unit) if end == 1 else unit}"
-                for word, end in bounds
-                if end is not None
-            )
-        return f"from {plain_number(self.minimum)} to {plain_number(self.maximum)}{unit}"
+        if self.minimum is not None and self.maximum is not None:
+            return f"from {plain_number(self.minimum)} to {self._with_unit(self.maximum)}"
+        if self.minimum is not None:
+            return f"at least {self._with_unit(self.minimum, is_count=True)}"
+        if self.maximum is not None:
+            return f"at most {self._with_unit(self.maximum, is_count=True)}"
+        return ""
+
+    def _with_unit(self, number: float, *, is_count: bool = False) -> str:
+        """Return a number with the unit; a count of one has the singular."""
+        if not self.unit:
+            return plain_number(number)
+        unit = _singular(self.unit) if is_count and number == 1 else self.unit
+        return f"{plain_number(number)} {unit}"
 
 
 def _singular(unit: str) -> str:
+    """Return the unit of one thing, such as ``second`` for ``seconds``."""
     return unit.replace("copies", "copy").removesuffix("s")
 
 

@@ -36,8 +36,11 @@ def _suggested(version: str) -> str:
     match = _SIMILAR.search(version)
     if match is None:
         return '"26.05"'
-    release = f'"{match[1]}.{match[2]:0>2}"'
-    return f'{release} or "{match[1]}.10"' if match[2] == "1" else release
+    year, month = match[1], match[2]
+    release = f'"{year}.{month:0>2}"'
+    if month == "1":
+        return f'{release} or "{year}.10"'
+    return release
 
 
 def is_at_least(version: str, other: str) -> bool:
