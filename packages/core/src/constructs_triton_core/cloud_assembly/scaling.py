@@ -46,24 +46,26 @@ def scaling_policies(stack: SynthesizedStack) -> list[DeclaredPolicy]:
     """Return the scaling policies of a stack; values that only a deployment
     decides are as declared.
     """
-    targets = {each.logical_id: each for each in scalable_targets(stack)}
+    targets = {target.logical_id: target for target in scalable_targets(stack)}
     alarms = _alarms_by_action(stack)
-    policies = {each: stack.known_properties(each) for each in stack.created(*_POLICIES)}
-    return [
-        DeclaredPolicy(
-            logical_id,
-            policy,
-            targets.get(str(policy.get("ScalingTargetId"))) or DeclaredTarget(logical_id, policy),
-            alarms.get(logical_id, []),
-        )
-        for logical_id, policy in policies.items()
-    ]
+    policies = []
+    for logical_id in stack.created(*_POLICIES):
+        properties = stack.known_properties(logical_id)
+        # A policy that refers to no target names the scaled resource itself.
+        target = targets.get(str(properties.get("ScalingTargetId")))
+        if target is None:
+            target = DeclaredTarget(logical_id, properties)
+        policies.append(DeclaredPolicy(logical_id, properties, target, alarms.get(logical_id, [])))
+    return policies
 
 
 def _alarms_by_action(stack: SynthesizedStack) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the properties of alarms by the policies and topics that they call."""
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for alarm in map(stack.known_properties, stack.created(_ALARM)):
-        for action in dict.fromkeys(text_of(each) for each in alarm.get("AlarmActions") or ()):
+    for logical_id in stack.created(_ALARM):
+        alarm = stack.known_properties(logical_id)
+        actions = [text_of(action) for action in alarm.get("AlarmActions") or ()]
+        for action in dict.fromkeys(actions):  # each once
             found.setdefault(action, []).append(alarm)
     return found
 

@@ -224,12 +224,13 @@ class SynthesizedStack:
 
     @cached_property
     def _assets(self) -> dict[str, Path]:
-        found = {
-            place["objectKey"]: asset.path
-            for asset in self.file_assets()
-            if asset.path is not None
-            for place in asset.destinations.values()
-        }
+        """The files that are uploaded, by their object keys."""
+        found = {}
+        for asset in self.file_assets():
+            if asset.path is None:
+                continue
+            for destination in asset.destinations.values():
+                found[destination["objectKey"]] = asset.path
         self.budget.spend(len(found))  # many stacks can share one manifest
         return found
 
