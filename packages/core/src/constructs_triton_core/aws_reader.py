@@ -148,7 +148,8 @@ def permission_of(service: str, operation: str) -> str:
 def _refusal(service: str, error: Any) -> AwsError:
     """Describe botocore's ``ClientError``."""
     details = error.response["Error"]
-    code, message = details["Code"], details.get("Message", "")
+    code = details["Code"]
+    message = details.get("Message", "")
     if _DENIED.fullmatch(code):
         # The operation may need another permission, for example kms:Decrypt for an encrypted
         # object.
@@ -157,10 +158,13 @@ def _refusal(service: str, error: Any) -> AwsError:
         return AwsError(
             f"{permission}: access denied", "add this permission to your role", code, permission
         )
+
     is_absent = bool(_ABSENT_CODE.match(code) or _ABSENT_MESSAGE.search(message))
-    hint = (
-        "check the name and --region" if is_absent else _EXPIRED_HINT if "Expired" in code else ""
-    )
+    hint = ""
+    if is_absent:
+        hint = "check the name and --region"
+    elif "Expired" in code:
+        hint = _EXPIRED_HINT
     return AwsError(
         f"{service}:{error.operation_name}: {code}: {message}", hint, code, is_absent=is_absent
     )

@@ -163,8 +163,13 @@ def _checked(function: Callable[..., Any], owner: type | None = None) -> Callabl
 
 def _name(function: Callable[..., Any], owner: type | None, args: tuple[Any, ...]) -> str:
     """The name as the caller wrote it, with the class that inherits the method."""
-    called = args[0] if args and inspect.isclass(args[0]) else type(args[0] if args else None)
     if owner is None:
         return function.__name__
-    name = called.__name__ if issubclass(called, owner) else owner.__name__
-    return name if function.__name__ in _CONSTRUCTORS else f"{name}.{function.__name__}"
+
+    # The first argument of a class method is the class, and that of a method an instance of it.
+    first = args[0] if args else None
+    called_class = first if inspect.isclass(first) else type(first)
+    class_name = called_class.__name__ if issubclass(called_class, owner) else owner.__name__
+    if function.__name__ in _CONSTRUCTORS:
+        return class_name
+    return f"{class_name}.{function.__name__}"

@@ -75,15 +75,17 @@ def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
     if is_token(values):
         _refuse_token_unless(property, values, list)
         return
-    count, minimum, maximum = len(values), limit.minimum or 0, limit.maximum
+
+    count = len(values)
     allowed = str(limit).removeprefix("from ")
-    if count < minimum:
+    if count < (limit.minimum or 0):
         raise InvalidValueError(
             f"{property}: must have {allowed}, got {count}; add one, or remove {property}"
         )
-    if maximum is not None and count > maximum:
+    if limit.maximum is not None and count > limit.maximum:
+        excess = count - limit.maximum
         raise InvalidValueError(
-            f"{property}: must have {allowed}, got {count}; remove {count - maximum:.0f}"
+            f"{property}: must have {allowed}, got {count}; remove {excess:.0f}"
         )
 
 
@@ -99,12 +101,14 @@ def _refuse_token_unless(property: str, value: object, wanted: type | UnionType)
 
 
 def _refuse_other_than_string(property: str, value: object) -> None:
+    """Refuse a value that is no string, with the string that it could be."""
     if not isinstance(value, str):
         fix = f'write "{value}"' if isinstance(value, int | float) else "write a string"
         raise InvalidValueError(f"{property}: must be a string, got {value!r}; {fix}")
 
 
 def _refuse_other_than_number(property: str, value: object) -> None:
+    """Refuse a value that is no finite number, such as a number in quotes."""
     if isinstance(value, str):
         fix = "write it without quotes" if _WRITTEN.fullmatch(value) else "write a number"
         raise InvalidValueError(f"{property}: must be a number, got {_shown(value)}; {fix}")
@@ -114,6 +118,7 @@ def _refuse_other_than_number(property: str, value: object) -> None:
 
 
 def _bound(value: float, limit: RangeLimit) -> str:
+    """Return how to bring a number that is outside of its range into it."""
     if limit.unit.startswith("percent") and 0 < value < 1:
         return f"did you mean {plain_number(value * 100)}?"
     if limit.minimum is not None and value < limit.minimum:

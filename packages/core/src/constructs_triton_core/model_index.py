@@ -187,13 +187,14 @@ def split_s3_uri(uri: str) -> tuple[str, str]:
 
 
 def _beginning(text: str | bytes) -> str:
+    """Return the first characters of a file, for a message."""
     return (text if isinstance(text, str) else text.decode("utf-8", "replace"))[:100]
 
 
 def _is_index(value: Any, models: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and value.get("version") == _VERSION
-        and isinstance(models, dict)
-        and all(isinstance(key, str) and key for key in models.values())
-    )
+    """Whether a value is an index of a known version whose ``models`` all have an object key."""
+    if not isinstance(value, dict) or value.get("version") != _VERSION:
+        return False
+    if not isinstance(models, dict):
+        return False
+    return all(isinstance(key, str) and key for key in models.values())

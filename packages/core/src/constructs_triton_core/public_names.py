@@ -43,9 +43,13 @@ def _modules_of_names(package: str, stub: str) -> dict[str, str]:
     """Return the module of each name that the stub imports, in or outside the package."""
     with open(stub, encoding="utf-8") as file:
         tree = ast.parse(file.read())
-    imports = (node for node in tree.body if isinstance(node, ast.ImportFrom))
-    return {
-        alias.name: f"{package}.{node.module}" if node.level else str(node.module)
-        for node in imports
-        for alias in node.names
-    }
+
+    modules = {}
+    for node in tree.body:
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        is_relative = node.level > 0
+        module = f"{package}.{node.module}" if is_relative else str(node.module)
+        for imported in node.names:
+            modules[imported.name] = module
+    return modules

@@ -139,20 +139,24 @@ def import_path() -> list[str]:
 
 def _is_installed(folder: str, paths: Sequence[str]) -> bool:
     """Return whether a path file of an installation names the folder, as for ``pip install -e``."""
-    lines = (
-        line.strip()
-        for path in paths
-        for file in Path(path).glob("*.pth")
-        for line in file.read_text(encoding="utf-8", errors="replace").splitlines()
-    )
-    return any(line.startswith("/") and os.path.realpath(line) == folder for line in lines)
+    for path in paths:
+        for path_file in Path(path).glob("*.pth"):
+            text = path_file.read_text(encoding="utf-8", errors="replace")
+            for line in map(str.strip, text.splitlines()):
+                if line.startswith("/") and os.path.realpath(line) == folder:
+                    return True
+    return False
 
 
 def _own_roots() -> set[str]:
-    # A program may block the import of a module with None in its place.
-    modules = (sys.modules.get(name) for name in OWN_PACKAGES)
-    loaded = (module.__file__ for module in modules if module is not None)
-    return {os.path.realpath(Path(file).parents[1]) for file in loaded if file}
+    """Return the folders from which this process has imported the packages of this project."""
+    roots = set()
+    for name in OWN_PACKAGES:
+        # A program may block the import of a module with None in its place.
+        module = sys.modules.get(name)
+        if module is not None and module.__file__:
+            roots.add(os.path.realpath(Path(module.__file__).parents[1]))
+    return roots
 
 
 class Keeper:
