@@ -108,21 +108,37 @@ def unknown_tensor(
 
 
 def _folder(repository: ModelRepository, model: str | None, likely: Sequence[str]) -> ModelFolder:
-    top_level = repository.top_level_models()
-    found = [model] if model else [name for name in likely if name in repository.models]
-    if not model and not repository.models:
-        below = sorted(
-            {str(config.parents[1]) for config in repository.path.glob("*/*/config.pbtxt")}
+    """Return the folder of the model that gets the requests.
+
+    That is ``model``, the first of the ``likely`` models that exists, or the only model that is
+    not just a step of an ensemble.
+
+    Raises:
+        InvalidValueError: the repository has none, or several.
+    """
+    if model:
+        return repository.model(model)
+
+    if not repository.models:
+        below = {str(config.parents[1]) for config in repository.path.glob("*/*/config.pbtxt")}
+        example = f", such as {quoted(sorted(below))}" if below else ""
+        raise InvalidValueError(
+            f"--repository: {repository.path} contains no model; "
+            f"set it to a folder of models{example}"
         )
-        fix = f"set it to a folder of models{f', such as {quoted(below)}' if below else ''}"
-        raise InvalidValueError(f"--repository: {repository.path} contains no model; {fix}")
-    if not found and len(top_level) != 1:
+
+    for name in likely:
+        if name in repository.models:
+            return repository.model(name)
+
+    top_level = repository.top_level_models()
+    if len(top_level) != 1:
         known = quoted(repository.models)
         raise InvalidValueError(
             f"--model: is required, because the repository {repository.path} contains {known}; set "
             "--model, or --repository to another folder"
         )
-    return repository.model(found[0] if found else top_level[0])
+    return repository.model(top_level[0])
 
 
 def _sample(tensor: Any, shape: tuple[int, ...], generator: np.random.Generator | None) -> Sample:

@@ -132,6 +132,10 @@ class Search:
         return False
 
     def _next(self, low: float, high: float) -> float:
+        """Return the rate between a held and a missed one, or twice the held one without a missed.
+
+        ``high`` is infinite as long as no rate was missed.
+        """
         rate = (low + high) / 2 if high < inf else min(low * 2, self.maximum)
         return float(int(rate)) if self.is_whole else rate
 

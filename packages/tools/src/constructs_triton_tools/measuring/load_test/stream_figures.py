@@ -130,15 +130,24 @@ def compute_figures(
         samples += (sample for sample in recording.samples if sample.stream)
     seen = [sample for sample in samples if sample.is_good or sample.is_closed]
     times = [sample.stream for sample in seen if sample.stream]
-    in_tokens = _are_counted(times)
 
-    between = sorted(_present(stream.between(in_tokens=in_tokens) for stream in times))
+    # Tokens are counted only if all streams have their numbers; otherwise events are.
+    in_tokens = _are_counted(times)
+    if in_tokens:
+        arrived = sum(recording.tokens for recording in recordings)
+    else:
+        arrived = sum(recording.events for recording in recordings)
+    good = sum(limits.are_met(sample, in_tokens=in_tokens) for sample in samples)
+
     first = sorted(_first_tokens(seen, limits))
     second = sorted(_present(_second_token(stream) for stream in times))
-    arrived = sum(recording.tokens if in_tokens else recording.events for recording in recordings)
-    good = sum(limits.are_met(sample, in_tokens=in_tokens) for sample in samples)
+    between = sorted(_present(stream.between(in_tokens=in_tokens) for stream in times))
     speeds = [1 / pause for pause in between if pause]
-    open_streams = sum(sample.latency for sample in samples) / seconds
+    mean_speed = sum(speeds) / len(speeds) if speeds else 0.0
+
+    if concurrency is None:
+        # Little's law: the time that streams were open, in each second of the step.
+        concurrency = sum(sample.latency for sample in samples) / seconds
     return StreamFigures(
         unit=TOKENS if in_tokens else EVENTS,
         first_token_ms=percentile_ms(first, percentile),
@@ -148,9 +157,9 @@ def compute_figures(
         between_tokens_ms=percentile_ms(between, percentile),
         between_tokens_p50_ms=percentile_ms(between, 50),
         tokens_per_second=round(arrived / seconds, 2),
-        tokens_per_second_per_user=round(sum(speeds) / len(speeds), 2) if speeds else 0.0,
+        tokens_per_second_per_user=round(mean_speed, 2),
         goodput_per_second=round(good / seconds, 3),
-        concurrency=round(open_streams if concurrency is None else concurrency, 2),
+        concurrency=round(concurrency, 2),
         closed=sum(sample.is_closed for sample in samples),
     )
 

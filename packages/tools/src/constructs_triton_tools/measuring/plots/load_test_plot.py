@@ -141,15 +141,16 @@ def _marks(
     *,
     has_labels: bool = True,
 ) -> None:
+    """Mark the figure ``of`` each step by the verdict about the step."""
     for verdict, (marker, label) in _MARKS.items():
-        points = [
-            (step.rate, value) for step in steps if step.verdict is verdict and (value := of(step))
-        ]
-        if points:
-            color = BLUE if verdict is Verdict.HELD else RED
-            text = label if has_labels else f"_{label}"
-            x, y = zip(*points, strict=True)
-            axes.scatter(x, y, marker=marker, s=75, color=color, zorder=3, label=text)
+        points = _points([step for step in steps if step.verdict is verdict], of)
+        if not points:
+            continue
+        color = BLUE if verdict is Verdict.HELD else RED
+        # The legend leaves out labels that begin with an underscore.
+        text = label if has_labels else f"_{label}"
+        rates, values = zip(*points, strict=True)
+        axes.scatter(rates, values, marker=marker, s=75, color=color, zorder=3, label=text)
 
 
 def _line(
@@ -161,10 +162,23 @@ def _line(
     *,
     style: str = "-",
 ) -> None:
-    points = [(step.rate, value) for step in steps if (value := of(step))]
+    """Draw the figure ``of`` the steps over their rates, as a line."""
+    points = _points(steps, of)
     if points:
-        x, y = zip(*points, strict=True)
-        axes.plot(x, y, color=color, lw=2, ls=style, marker=".", label=label)
+        rates, values = zip(*points, strict=True)
+        axes.plot(rates, values, color=color, lw=2, ls=style, marker=".", label=label)
+
+
+def _points(
+    steps: Sequence[StepResult], of: Callable[[StepResult], float | None]
+) -> list[tuple[float, float]]:
+    """Return the rates of the steps and a figure ``of`` each, without steps that have none."""
+    points = []
+    for step in steps:
+        value = of(step)
+        if value:
+            points.append((step.rate, value))
+    return points
 
 
 def _ticks(axes: Axes) -> None:

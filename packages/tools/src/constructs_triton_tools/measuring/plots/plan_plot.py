@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from os import PathLike
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.measuring.plots.figure import (
@@ -43,7 +43,9 @@ _SHORT = {
 }
 _MARGIN = 1.35  # of a logarithmic axis beyond its points
 #: Places of a label beside its point, in points, and its horizontal alignment.
-_PLACES: tuple[tuple[tuple[float, float], Literal["left", "right"]], ...] = (
+Place = tuple[tuple[float, float], Literal["left", "right"]]
+"""Where a label may be: its offset from its point in points, and its alignment."""
+_PLACES: tuple[Place, ...] = (
     ((10, 8), "left"),
     ((10, -32), "left"),
     ((-10, -32), "right"),
@@ -52,6 +54,7 @@ _PLACES: tuple[tuple[tuple[float, float], Literal["left", "right"]], ...] = (
 )
 _OUTSIDE = 100
 Box = tuple[float, float, float, float]
+"""A rectangle of the picture: left, bottom, right and top in pixels."""
 _SUBTITLE = "One instance. A line joins the steps of a load test of one configuration."
 
 
@@ -180,19 +183,51 @@ def _label_points(axes: Axes, plans: Sequence[Plan], front: Sequence[Plan]) -> N
 
 def _place(axes: Axes, label: Annotation, taken: Sequence[Box]) -> Box:
     """Move a label to the place beside its point where it covers the least, and return its box."""
+    drawing = _box(axes.bbox)
     boxes = {}
-    for offset, alignment in _PLACES:
-        label.set_position(offset)
-        label.set_horizontalalignment(alignment)
-        x0, y0, x1, y1 = label.get_window_extent().extents
-        left, bottom, right, top = axes.bbox.extents
-        is_inside = left <= x0 and x1 <= right and bottom <= y0 and y1 <= top
-        covered = sum(x0 <= b[2] and b[0] <= x1 and y0 <= b[3] and b[1] <= y1 for b in taken)
-        boxes[offset, alignment] = covered + (0 if is_inside else _OUTSIDE), (x0, y0, x1, y1)
-    best = min(boxes, key=lambda place: boxes[place][0])
-    label.set_position(best[0])
-    label.set_horizontalalignment(best[1])
-    return boxes[best][1]
+    penalties = {}
+    for place in _PLACES:
+        _move(label, place)
+        box = _box(label.get_window_extent())
+        boxes[place] = box
+        penalties[place] = sum(_overlap(box, other) for other in taken)
+        if not _is_within(box, drawing):
+            penalties[place] += _OUTSIDE
+
+    best = min(penalties, key=lambda place: penalties[place])
+    _move(label, best)
+    return boxes[best]
+
+
+def _box(bounds: Any) -> Box:
+    """Return matplotlib's bounds of a part of the picture as a tuple."""
+    left, bottom, right, top = bounds.extents
+    return left, bottom, right, top
+
+
+def _move(label: Annotation, place: Place) -> None:
+    """Move a label to an offset from its point, with an alignment."""
+    offset, alignment = place
+    label.set_position(offset)
+    label.set_horizontalalignment(alignment)
+
+
+def _overlap(box: Box, other: Box) -> bool:
+    """Whether two boxes have a point in common."""
+    left, bottom, right, top = box
+    other_left, other_bottom, other_right, other_top = other
+    is_beside = right < other_left or other_right < left
+    is_above_or_below = top < other_bottom or other_top < bottom
+    return not is_beside and not is_above_or_below
+
+
+def _is_within(box: Box, outer: Box) -> bool:
+    """Whether a box is completely in another one."""
+    left, bottom, right, top = box
+    outer_left, outer_bottom, outer_right, outer_top = outer
+    return (
+        outer_left <= left and right <= outer_right and outer_bottom <= bottom and top <= outer_top
+    )
 
 
 def plot_measurements(
@@ -255,13 +290,18 @@ def plot_measurements(
 
 def _colors(series: Mapping[str, Sequence[Measurement]]) -> Iterator[tuple[str, str]]:
     """A color and a label for each series. Many of them have the colors of their instance types."""
-    by_type = len(series) > len(PALETTE)
-    keys = [rows[0].instance_type if by_type else name for name, rows in series.items()]
-    colors = dict(zip(dict.fromkeys(keys), cycle(PALETTE), strict=False))
-    labelled: set[str] = set()
+    keys = list(series)
+    if len(series) > len(PALETTE):
+        keys = [measurements[0].instance_type for measurements in series.values()]
+
+    # The legend has each color once, so only the first series of a color has a label.
+    next_color = cycle(PALETTE)
+    colors: dict[str, str] = {}
     for key in keys:
-        yield colors[key], "" if key in labelled else key
-        labelled.add(key)
+        is_first = key not in colors
+        if is_first:
+            colors[key] = next(next_color)
+        yield colors[key], key if is_first else ""
 
 
 def _values(rows: Sequence[Measurement], load: str, figure: str) -> list[tuple[float, float]]:

@@ -89,17 +89,20 @@ def _draw_interval(axes: Axes, place: int, present: float, comparison: Compariso
 
 
 def _draw_latency(axes: Axes, result: TuneResult) -> None:
-    steps = [step for step in result.steps if step.result.latency_ms > 0]
-    order = sorted({step.candidate for step in steps}, key=lambda each: each in _finalists(result))
-    for candidate in order:
-        points = sorted(
-            (step.result.rate, step.result.latency_ms)
-            for step in steps
-            if step.candidate == candidate
-        )
-        label = _label(candidate, result) if candidate in _finalists(result) else "_other"
-        x, y = zip(*points, strict=True)
-        axes.scatter(x, y, s=24, color=_color(candidate, result), label=label.replace("\n", " "))
+    """Draw the latency of each step over its rate, in the color of its candidate."""
+    points: dict[Candidate, list[tuple[float, float]]] = {}
+    for step in result.steps:
+        if step.result.latency_ms > 0:
+            of_candidate = points.setdefault(step.candidate, [])
+            of_candidate.append((step.result.rate, step.result.latency_ms))
+
+    # The finalists come last, so that the others do not cover them.
+    finalists = _finalists(result)
+    for candidate in sorted(points, key=lambda candidate: candidate in finalists):
+        label = _label(candidate, result) if candidate in finalists else "_other"
+        rates, latencies = zip(*sorted(points[candidate]), strict=True)
+        color = _color(candidate, result)
+        axes.scatter(rates, latencies, s=24, color=color, label=label.replace("\n", " "))
     limit = result.limits.latency_ms
     axes.axhline(limit, color=RED, ls="--", lw=1.5, label=f"limit {limit:g} ms")
     axes.set_xscale("log")

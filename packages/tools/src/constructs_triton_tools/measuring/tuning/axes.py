@@ -42,6 +42,7 @@ def count_candidates(present: Candidate, spaces: Mapping[str, SearchSpace]) -> i
 
 
 def _count(present: ModelSettings, space: SearchSpace) -> int:
+    """Return how many changes of one model are tried at most."""
     batches = sum(1 for _ in _doubled(present.batch, space.most_batch, space.least_batch))
     instances = sum(1 for _ in _doubled(present.instances, space.most_instances))
     values = sum(len(values) for _, values in space.parameters)
@@ -51,11 +52,13 @@ def _count(present: ModelSettings, space: SearchSpace) -> int:
 
 
 def _doubled(value: int, most: int, least: int = 1) -> Iterator[int]:
+    """Yield twice the value, four times and so on, from ``least`` up to ``most``."""
     while (value := max(2 * value, least)) <= most:
         yield value
 
 
 def _halved(value: int) -> Iterator[int]:
+    """Yield half of the value, a quarter and so on, down to 1."""
     while (value := value // 2) >= 1:
         yield value
 

@@ -32,9 +32,8 @@ class ModelSettings:
             wait = self.delay_microseconds / 1000
             batching += f" with a wait of {wait:g} ms" if wait else " without waiting"
         instances = f"{self.instances} instance{'s' if self.instances > 1 else ''}"
-        return ", ".join(
-            [instances, batching, *(f"{name} {value}" for name, value in self.parameters)]
-        )
+        parameters = [f"{name} {value}" for name, value in self.parameters]
+        return ", ".join([instances, batching, *parameters])
 
     @property
     def complexity(self) -> tuple[int, int, int]:
@@ -70,7 +69,8 @@ class Candidate:
 
     def __str__(self) -> str:
         if len(self.models) == 1:
-            return str(self.models[0][1])
+            [(_, settings)] = self.models
+            return str(settings)
         return "; ".join(f"{name}: {settings}" for name, settings in self.models)
 
     def __getitem__(self, model: str) -> ModelSettings:
@@ -83,9 +83,10 @@ class Candidate:
             model: Name of the model.
             settings: Its settings.
         """
-        return Candidate(
-            tuple((name, settings if name == model else old) for name, old in self.models)
-        )
+        changed = []
+        for name, old in self.models:
+            changed.append((name, settings if name == model else old))
+        return Candidate(tuple(changed))
 
     def describe(self, present: Candidate) -> str:
         """Describe the candidate; of several models only those that differ from the present ones.

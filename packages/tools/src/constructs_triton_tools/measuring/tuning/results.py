@@ -107,14 +107,18 @@ def _confirmed(result: TuneResult, candidate: Candidate) -> list[StepResult]:
     """Return the step nearest below the rate of a candidate that was held,
     and one above that was not.
     """
-    rate = result.rate(candidate)
+    highest_rate = result.rate(candidate) * 1.001  # as good as the same rate
     steps = [step.result for step in result.steps if step.candidate == candidate]
-    held = [step for step in steps if step.verdict is Verdict.HELD and step.rate <= rate * 1.001]
+    held = [step for step in steps if step.verdict is Verdict.HELD and step.rate <= highest_rate]
     if not held:
         return []
+
+    # Of several steps with the same rate, the longest is the most certain.
     best = max(held, key=lambda step: (step.rate, step.seconds))
     missed = [step for step in steps if step.verdict is Verdict.NOT_HELD and step.rate > best.rate]
-    return [best, *sorted(missed, key=lambda step: step.rate)[:1]]
+    if not missed:
+        return [best]
+    return [best, min(missed, key=lambda step: step.rate)]
 
 
 # --- the report -----------------------------------------------------------------------------------
@@ -211,14 +215,15 @@ def _times(result: TuneResult) -> list[str]:
 
 
 def _time_rows(candidate: Candidate, result: TuneResult) -> Iterator[list[str]]:
-    held = [
-        step
-        for step in result.steps
-        if step.candidate == candidate and step.result.verdict == "held" and step.models
-    ]
+    """Yield a row for each model of a candidate: its times at the highest rate that was held."""
+    held = []
+    for step in result.steps:
+        is_held = step.candidate == candidate and step.result.verdict == "held"
+        if is_held and step.models:
+            held.append(step)
     if not held:
         return
-    step = max(held, key=lambda each: each.result.rate)
+    step = max(held, key=lambda held_step: held_step.result.rate)
     name = "your configuration" if candidate == result.present else "best"
     for model, values in sorted(step.models.items()):
         figures = [f"{values[key]:.1f}" for key in ("queue_ms", "compute_ms", "batch")]
