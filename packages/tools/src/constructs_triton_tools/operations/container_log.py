@@ -82,14 +82,20 @@ def still_loading(log: str) -> list[tuple[str, str]]:
 
 def unexplained_error(log: str) -> str | None:
     """Return the last line of the last start that reports an error; ``None`` if there is none."""
-    for lines in starts(log):
-        errors = [
-            line
-            for line in (message.partition("\n")[0] for message in lines)
-            if can_explain(line) and (_severity(line) == "E" or _ERROR_WORDS.search(line))
-        ]
-        return errors[-1].strip() if errors else None
-    return None
+    last_start = next(iter(starts(log)), None)
+    if last_start is None:
+        return None
+    last_error = None
+    for message in last_start:
+        first_line = message.partition("\n")[0]
+        if can_explain(first_line) and _reports_error(first_line):
+            last_error = first_line.strip()
+    return last_error
+
+
+def _reports_error(line: str) -> bool:
+    """Whether Triton logged a line as an error, or the line has a word for one."""
+    return _severity(line) == "E" or _ERROR_WORDS.search(line) is not None
 
 
 def can_explain(line: str) -> bool:
@@ -107,8 +113,11 @@ def is_informational(line: str) -> bool:
 
 
 def _severity(line: str) -> str:
+    """Return the letter with which Triton begins a line, such as ``E``; ``""`` if it has none."""
     found = _TRITON_LINE.search(line[:200])
-    return "" if found is None else found[1] or found[2]
+    if found is None:
+        return ""
+    return found[1] or found[2]
 
 
 def _split(lines: Sequence[str]) -> list[Sequence[str]]:

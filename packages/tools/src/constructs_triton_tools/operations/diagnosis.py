@@ -139,22 +139,31 @@ def recognize(message: Message) -> Diagnosis | None:
     """
     text = message.text[:_MOST_CHARACTERS]
     found = _by_pattern(text, is_log=message.is_log)
-    if found is not None and found[0].rank is not Rank.WRAPPER:
-        return _diagnosis(*found, message, find_texts(text))
-    first = text.partition("\n")[0]
-    texts = [] if is_informational(first) else find_texts(first)
-    return _by_text(texts, message) or (found and _diagnosis(*found, message, texts))
+    if found is not None:
+        failure, values = found
+        if failure.rank is not Rank.WRAPPER:
+            return _diagnosis(failure, values, message, find_texts(text))
+
+    # Inside the message of a wrapper, or without a pattern, a text of Triton's sources decides.
+    first_line = text.partition("\n")[0]
+    texts = [] if is_informational(first_line) else find_texts(first_line)
+    diagnosis = _by_text(texts, message)
+    if diagnosis is None and found is not None:
+        return _diagnosis(failure, values, message, texts)
+    return diagnosis
 
 
 def _by_pattern(text: str, *, is_log: bool) -> tuple[Failure, Mapping[str, str | None]] | None:
-    first, _, rest = text.partition("\n")
-    for failure in _applying(is_log, is_informational(first)):
-        match = failure.pattern.search(first)
-        if match is None and rest:
-            match = failure.pattern.search(text)
-            if match is not None and (match.start() >= len(first) or match.end() <= len(first)):
-                match = None  # the other lines are messages of their own
+    """Return the first entry whose pattern matches a message, and the values in the message."""
+    first_line, _, other_lines = text.partition("\n")
+    for failure in _applying(is_log, is_informational(first_line)):
+        match = failure.pattern.search(first_line)
         if match is not None:
+            return failure, match.groupdict()
+
+        # A match has to begin in the first line: the others are messages of their own.
+        match = failure.pattern.search(text) if other_lines else None
+        if match is not None and match.start() < len(first_line) < match.end():
             return failure, match.groupdict()
     return None
 
@@ -175,12 +184,12 @@ def _by_text(texts: Sequence[SourceText], message: Message) -> Diagnosis | None:
 @cache
 def _applying(is_log: bool, is_information: bool) -> tuple[Failure, ...]:
     """Return the entries that a line of a log, or another text, can have."""
-    return tuple(
-        failure
-        for failure in known_failures()
-        if (not is_log or _IN_LOGS.search(failure.where))
-        and (not is_information or is_informational(failure.example))
-    )
+    failures = known_failures()
+    if is_log:
+        failures = tuple(failure for failure in failures if _IN_LOGS.search(failure.where))
+    if is_information:
+        failures = tuple(failure for failure in failures if is_informational(failure.example))
+    return failures
 
 
 def _diagnosis(
@@ -238,4 +247,6 @@ def format_diagnoses(diagnoses: Iterable[Diagnosis]) -> str:
 def printable(line: str) -> str:
     """Return a line of a log as a terminal can show it, and not too long."""
     shown = "".join(character if character.isprintable() else " " for character in line)
-    return shown if len(shown) <= _SHOWN_CHARACTERS else shown[:_SHOWN_CHARACTERS] + "..."
+    if len(shown) <= _SHOWN_CHARACTERS:
+        return shown
+    return shown[:_SHOWN_CHARACTERS] + "..."

@@ -340,11 +340,21 @@ def log_messages(
 def _stream_messages(
     stream: str, lines: Sequence[LogLine], version: str | None
 ) -> Iterator[Message]:
+    """Yield the messages of a log stream that the catalogue explains, with their last times.
+
+    ``version`` is the Triton release of the image; the one in the log is more certain.
+    """
     log = "\n".join(line.text for line in lines)
-    last = {text.strip(): line.time for line in lines for text in line.text.splitlines()}
+    last_times = {}
+    for line in lines:
+        for text in line.text.splitlines():
+            last_times[text.strip()] = line.time
+
     version = release(log) or version
     for diagnosis in diagnose_log(log, f"log stream {stream}", triton_version=version):
-        when = f", {moment(last[diagnosis.line])}" if diagnosis.line in last else ""
+        when = ""
+        if diagnosis.line in last_times:
+            when = f", {moment(last_times[diagnosis.line])}"
         yield Message(
             diagnosis.line, f"{diagnosis.source}{when}", is_log=True, triton_version=version
         )

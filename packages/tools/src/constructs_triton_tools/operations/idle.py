@@ -187,6 +187,7 @@ class _Variant:
         return Counted("ApproximateBacklogSize", (("EndpointName", self.endpoint),))
 
     def metrics(self) -> Iterator[Counted]:
+        """Yield the metrics that count what the variant does."""
         yield self.calls
         yield from map(_calls_of_component, self.components)
         if self.is_asynchronous:
@@ -213,9 +214,11 @@ class _Survey:
             self.variants += _variants(reader, name)
 
     def metrics(self) -> list[Counted]:
-        return list(
-            dict.fromkeys(metric for variant in self.variants for metric in variant.metrics())
-        )
+        """Return the metrics of all variants, each once."""
+        found: list[Counted] = []
+        for variant in self.variants:
+            found += variant.metrics()
+        return list(dict.fromkeys(found))
 
 
 def _all_variants(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -224,6 +227,7 @@ def _all_variants(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _variants(reader: NotingReader, endpoint: str) -> list[_Variant]:
+    """Read the variants of an endpoint; none if it does not exist."""
     described = reader.read("sagemaker", "describe_endpoint", EndpointName=endpoint)
     if not described:
         return []

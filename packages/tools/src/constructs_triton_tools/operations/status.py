@@ -207,12 +207,14 @@ def _variant(
 
 
 def _instance_pools(running: Mapping[str, Any], declared: Mapping[str, Any]) -> Mapping[str, int]:
-    types = instance_types_of(declared) if declared.get("InstancePools") else ()
-    counts = {
-        pool["InstanceType"]: pool.get("CurrentInstanceCount", 0)
-        for pool in running.get("InstancePools", [])
-    }
-    return {instance_type: counts.get(instance_type, 0) for instance_type in types}
+    """Return the number of instances of each type; nothing for a variant with one type."""
+    if not declared.get("InstancePools"):
+        return {}
+    counts = dict.fromkeys(instance_types_of(declared), 0)
+    for pool in running.get("InstancePools", []):
+        if pool["InstanceType"] in counts:
+            counts[pool["InstanceType"]] = pool.get("CurrentInstanceCount", 0)
+    return counts
 
 
 def container_of_model(reader: NotingReader, name: str | None) -> Mapping[str, Any]:
@@ -253,7 +255,9 @@ def _scaling(
     components: Sequence[ComponentState],
     variants: Sequence[VariantState],
 ) -> Sequence[ScalingState]:
-    targets = scalable_targets(reader, name, {component.resource_id for component in components})
+    """Read how the endpoint's variants and components are scaled."""
+    component_ids = {component.resource_id for component in components}
+    targets = scalable_targets(reader, name, component_ids)
     types = {
         variant.name: variant.instance_pools or filter(None, [variant.instance_type])
         for variant in variants

@@ -107,6 +107,7 @@ def _line(expression: Expression) -> str:
 
 
 def _parts(expression: Call | Items) -> tuple[str, list[tuple[str, Expression]], str]:
+    """Return how an expression begins, its members with what precedes each, and how it ends."""
     if isinstance(expression, Call):
         arguments = [("", value) for value in expression.positional]
         arguments += [(f"{name}=", value) for name, value in expression.keywords.items()]
@@ -147,12 +148,14 @@ def options_of(answer: Answer, *members: str, with_zero: bool = False) -> Option
     """Return the keyword arguments for the members that are set,
     or ``with_zero`` also 0 and ``False``.
     """
-    given = {member: answer.get(member) for member in members}
-    return {
-        "_".join(words_of(_ENDING.sub("", member))): _value(member, value)
-        for member, value in given.items()
-        if value or (with_zero and value is not None)
-    }
+    options = {}
+    for member in members:
+        value = answer.get(member)
+        is_given = value is not None if with_zero else bool(value)
+        if is_given:
+            keyword = "_".join(words_of(_ENDING.sub("", member)))
+            options[keyword] = _value(member, value)
+    return options
 
 
 def _value(member: str, value: Any) -> Expression:

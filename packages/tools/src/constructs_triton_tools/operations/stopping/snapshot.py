@@ -208,8 +208,11 @@ def _of_targets(
 
 def _pick(found: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Return the members that a request takes, with times as strings."""
-    return {
-        name: value.isoformat() if isinstance(value := found[name], datetime) else value
-        for name in names
-        if found.get(name) is not None
-    }
+    picked = {}
+    for name in names:
+        value = found.get(name)
+        if isinstance(value, datetime):
+            value = value.isoformat()
+        if value is not None:
+            picked[name] = value
+    return picked

@@ -56,11 +56,18 @@ if __name__ == "__main__":
 
 def _names_of(text: str) -> set[str]:
     """Return the names that a program uses or defines, without those of members."""
-    nodes = list(ast.walk(ast.parse(text)))
-    found = {node.id for node in nodes if isinstance(node, ast.Name)}
-    found |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    found |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    return found | {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Name():
+                names.add(node.id)
+            case ast.arg():
+                names.add(node.arg)
+            case ast.FunctionDef() | ast.ClassDef():
+                names.add(node.name)
+            case ast.alias():
+                names.add(node.asname or node.name)
+    return names
 
 
 _EMPTY = APP.format(

@@ -129,15 +129,17 @@ def _common(variants: Sequence[_Variant]) -> Options:
 
 
 def _variants(code: StackCode, variants: Sequence[_Variant], common: Options) -> Options:
+    """Return the keywords for the variants: those of production come before the shadow."""
     first, *others = variants
     if not others:
         return {} if first.name == "AllTraffic" else {"variant_name": literal(first.name)}
+
     calls = [_variant_call(variant, first, common) for variant in variants]
-    count = len(code.running.config["ProductionVariants"])
-    return {
-        "variants": Items(calls[:count]),
-        **({"shadow_variant": calls[count]} if calls[count:] else {}),
-    }
+    production_count = len(code.running.config["ProductionVariants"])
+    options: Options = {"variants": Items(calls[:production_count])}
+    if len(calls) > production_count:
+        options["shadow_variant"] = calls[production_count]
+    return options
 
 
 def _variant_call(variant: _Variant, first: _Variant, common: Options) -> Call:

@@ -143,14 +143,18 @@ def ami_options(variant: Answer, versions: Collection[str | None]) -> Options:
     of these Triton releases.
     """
     given = variant.get("InferenceAmiVersion")
-    instance_type = InstanceType.of(instance_types_of(variant)[0])
-    derived = {default_inference_ami(version, instance_type).version for version in versions}
+    first_type = InstanceType.of(instance_types_of(variant)[0])
+    derived = {default_inference_ami(version, first_type).version for version in versions}
+
     # Of several types, the construct may choose for another one.
-    is_derived = derived == {given} and not (given and variant.get("InstancePools"))
-    return {} if is_derived else {"inference_ami_version": literal(given)}
+    may_be_of_other_type = given and variant.get("InstancePools")
+    if derived == {given} and not may_be_of_other_type:
+        return {}
+    return {"inference_ami_version": literal(given)}
 
 
 def _path(code: StackCode, variant: Answer) -> str:
+    """Return where a variant is in the answers of AWS, for a message."""
     is_shadow = all(other is not variant for other in code.running.config["ProductionVariants"])
     kind = "ShadowProductionVariants" if is_shadow else "ProductionVariants"
     return f"DescribeEndpointConfig.{kind}[{variant['VariantName']}]"
