@@ -148,13 +148,13 @@ def _replace_backends(
 
 def _environments(repository: ModelRepository) -> set[str]:
     """Return the names of the archives that Python models have their packages in."""
-    configs = (model.config for model in repository.models.values())
-    found = (
-        config.parameters[_ENVIRONMENT]
-        for config in configs
-        if config and _ENVIRONMENT in config.parameters
-    )
-    return {parameter.string_value.rpartition("/")[2] for parameter in found}
+    names = set()
+    for model in repository.models.values():
+        config = model.config
+        if config and _ENVIRONMENT in config.parameters:
+            path = config.parameters[_ENVIRONMENT].string_value
+            names.add(path.rpartition("/")[2])
+    return names
 
 
 def _copy(model: ModelFolder, target: Path, archives: set[str]) -> tuple[str, ...]:

@@ -83,12 +83,12 @@ def _environment_arguments(container: ContainerSpec) -> Iterator[str]:
 
 def shared_memory_bytes(instance_types: Iterable[str], machine_bytes: int) -> int:
     """Return half of the memory of the smallest type, but at most half of that of this machine."""
-    memories = [
-        memory
-        for instance_type in instance_types
-        if (memory := _memory_bytes(instance_type)) is not None
-    ]
-    return min(machine_bytes, *memories) // 2 if memories else machine_bytes // 2
+    smallest_bytes = machine_bytes
+    for instance_type in instance_types:
+        memory_bytes = _memory_bytes(instance_type)
+        if memory_bytes is not None:
+            smallest_bytes = min(smallest_bytes, memory_bytes)
+    return smallest_bytes // 2
 
 
 def _memory_bytes(instance_type: str) -> int | None:

@@ -38,10 +38,13 @@ def read_index(container: ContainerSpec) -> ModelIndex | None:
 
 
 def _index_file(container: ContainerSpec) -> Path | None:
+    """Return the file with the names of a container's models; ``None`` if it has none."""
     if container.fetch_archive is not None:
         return container.fetch_archive(INDEX_FILE)
-    path = None if container.archive_folder is None else container.archive_folder / INDEX_FILE
-    return path if path is not None and path.is_file() else None
+    if container.archive_folder is None:
+        return None
+    path = container.archive_folder / INDEX_FILE
+    return path if path.is_file() else None
 
 
 def which_archives(container: ContainerSpec, archives: Sequence[str], folder: Path) -> str:

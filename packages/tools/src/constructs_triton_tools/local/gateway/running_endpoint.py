@@ -31,20 +31,21 @@ class RunningEndpoint:
 
     def __init__(self, spec: EndpointSpec, running: Sequence[LocalVariant]) -> None:
         self.spec = spec
-        production = {variant.name for variant in spec.variants}
-        shadows = {variant.name for variant in spec.shadow_variants}
-        self.variants = {
-            served.spec.name: served for served in running if served.spec.name in production
-        }
-        self.components = {
-            served.spec.name: served for served in running if isinstance(served, LocalComponent)
-        }
+        self.variants: dict[str, LocalVariant] = {}
+        self.components: dict[str, LocalComponent] = {}
+        self._shadows: list[tuple[LocalVariant, ShadowShare]] = []
         self._traffic = TrafficShare(spec.variants)
-        self._shadows = [
-            (served, ShadowShare(spec.variants[0], served.spec))
-            for served in running
-            if served.spec.name in shadows
-        ]
+
+        production_names = {variant.name for variant in spec.variants}
+        shadow_names = {variant.name for variant in spec.shadow_variants}
+        for served in running:
+            name = served.spec.name
+            if name in production_names:
+                self.variants[name] = served
+            if name in shadow_names:
+                self._shadows.append((served, ShadowShare(spec.variants[0], served.spec)))
+            if isinstance(served, LocalComponent):
+                self.components[name] = served
 
     def all_servers(self) -> list[LocalVariant]:
         """Return everything that has a server: production and shadow variants, or components."""

@@ -118,15 +118,20 @@ async def refuse_foreign_requests(
 
 def check_headers(operation: str, headers: Mapping[str, str]) -> None:
     """Check the headers of a request."""
-    wrong = [
-        (
-            f"Value {'' if shape.metadata.get('sensitive') else repr(value[:_SHOWN]) + ' '}at "
-            f"'{name}' failed to satisfy constraint: Member must {constraint}"
+    wrong = []
+    for header, name, shape in _header_members(operation):
+        value = headers.get(header)
+        if value is None:
+            continue
+        constraint = _broken_constraint(shape, value)
+        if constraint is None:
+            continue
+        is_sensitive = shape.metadata.get("sensitive")
+        shown = "" if is_sensitive else f"{value[:_SHOWN]!r} "
+        wrong.append(
+            f"Value {shown}at '{name}' failed to satisfy constraint: Member must {constraint}"
         )
-        for header, name, shape in _header_members(operation)
-        if (value := headers.get(header)) is not None
-        if (constraint := _broken_constraint(shape, value)) is not None
-    ]
+
     if wrong:
         count = f"{len(wrong)} validation error{'s' if len(wrong) > 1 else ''} detected"
         raise validation_error(f"{count}: {'; '.join(wrong)}")

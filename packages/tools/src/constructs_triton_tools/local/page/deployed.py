@@ -158,28 +158,35 @@ def metric_rows(
     """Return a row for each minute of the last hour: time, requests,
     errors and percentiles in ms.
     """
-    values: dict[str, dict[float, list[float | None]]] = {name: {} for name in series}
     names = list(series)
-    queries = [
-        _query(f"m{position}_{index}", series[name], metric, statistic)
-        for position, name in enumerate(names)
-        for index, (metric, statistic, _) in enumerate(_FIGURES)
-    ]
+    # The identifier of a query has the positions of its endpoint and its figure.
+    queries = []
+    for position, name in enumerate(names):
+        for index, (metric, statistic, _) in enumerate(_FIGURES):
+            queries.append(_query(f"m{position}_{index}", series[name], metric, statistic))
     if not queries:
         return {}
+
     minute = now.replace(second=0, microsecond=0)
-    request = {"MetricDataQueries": queries, "StartTime": minute - _HISTORY, "EndTime": minute}
-    for result in reader.read("cloudwatch", "get_metric_data", **request).get(
-        "MetricDataResults", []
-    ):
+    answer = reader.read(
+        "cloudwatch",
+        "get_metric_data",
+        MetricDataQueries=queries,
+        StartTime=minute - _HISTORY,
+        EndTime=minute,
+    )
+    figures_at: dict[str, dict[float, list[float | None]]] = {name: {} for name in series}
+    for result in answer.get("MetricDataResults", []):
         position, index = map(int, result["Id"][1:].split("_"))
-        rows = values[names[position]]
+        _, _, factor = _FIGURES[index]
         for at, value in zip(result["Timestamps"], result["Values"], strict=True):
-            row = rows.setdefault(at.timestamp(), [None] * len(_FIGURES))
-            row[index] = value * _FIGURES[index][2]
-    return {
-        name: [_row(at, row) for at, row in sorted(rows.items())] for name, rows in values.items()
-    }
+            figures = figures_at[names[position]].setdefault(at.timestamp(), [None] * len(_FIGURES))
+            figures[index] = value * factor
+
+    rows = {}
+    for name, figures_by_time in figures_at.items():
+        rows[name] = [_row(at, figures) for at, figures in sorted(figures_by_time.items())]
+    return rows
 
 
 def _query(id: str, dimensions: Mapping[str, str], metric: str, statistic: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -323,7 +324,9 @@ def _rank(target: Mapping[str, Any]) -> int:
 
 
 def _has_no_failed_target(endpoint: Mapping[str, Any]) -> bool:
-    return all(_rank(target) for server in endpoint["servers"] for target in server["targets"])
+    """Whether no target of an endpoint fails. Endpoints where one does are shown first."""
+    targets = chain.from_iterable(server["targets"] for server in endpoint["servers"])
+    return all(_rank(target) for target in targets)
 
 
 def _model(statistics: ModelStatistics, bytes_by_model: Mapping[str, int]) -> dict[str, object]:

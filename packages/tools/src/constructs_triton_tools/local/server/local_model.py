@@ -81,6 +81,7 @@ def _refuse_changes(relaxed: Sequence[str], limited: Sequence[str], cpus: int) -
 
 
 def _names(models: Iterable[str]) -> str:
+    """Return the names of models for a message; the model of an archive itself has none."""
     return ", ".join(sorted(name or "the model at the archive's root" for name in models))
 
 
@@ -189,8 +190,11 @@ def count_python_instances(models: Iterable[ModelFolder], replaced: Sequence[Mod
 
 
 def _count(config: Any | None) -> int:
-    counts = [] if config is None else [int(group.count) for group in config.instance_group]
-    return max(1, sum(max(1, count) for count in counts))
+    """Return the number of instances of a model: one for each group without a count."""
+    if config is None:
+        return 1
+    count = sum(max(1, int(group.count)) for group in config.instance_group)
+    return max(1, count)
 
 
 def _has_gpu() -> bool:

@@ -132,9 +132,17 @@ def _add_to_parent(target: Path, staging: Path) -> None:
 def _mount(
     source: str, target: Path, flags: int, *, type: str | None = None, data: str | None = None
 ) -> None:
-    words = [None if word is None else word.encode() for word in (type, data)]
+    """Mount a file system or a folder at ``target``, as mount(2) does.
+
+    Raises:
+        OSError: the kernel refuses it.
+    """
     result = _libc.mount(
-        source.encode(), os.fsencode(target), words[0], ctypes.c_ulong(flags), words[1]
+        source.encode(),
+        os.fsencode(target),
+        None if type is None else type.encode(),
+        ctypes.c_ulong(flags),
+        None if data is None else data.encode(),
     )
     _check(result, f"mount {target}")
 

@@ -34,6 +34,7 @@ def _variant(variant: VariantSpec, bucket_folder: Path) -> VariantSpec:
 
 
 def _container(container: ContainerSpec, bucket_folder: Path) -> ContainerSpec:
+    """Return a multi-model container with the archives of its prefix in a folder of buckets."""
     prefix = bucket_folder / container.model_data_url.partition("://")[2]
     for owner, target_models in container.indexed.items():
         _write_index(prefix, owner, target_models)

@@ -78,6 +78,11 @@ def _archives(repository: Path) -> Iterator[Path]:
 
 
 def _target(python: Path) -> EnvironmentTarget:
+    """Ask an interpreter for its version and packages.
+
+    Raises:
+        LocalEndpointError: it does not answer.
+    """
     try:
         done = run_child([python, "-I", "-c", _PROBE], seconds=_PROBE_SECONDS)
         version, folders, packages = json.loads(done.stdout)

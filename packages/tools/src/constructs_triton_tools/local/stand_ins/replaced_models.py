@@ -120,9 +120,10 @@ def check_replaced_names(given: Iterable[str], specs: Sequence[EndpointSpec]) ->
 
 
 def _gets_archives_later(container: ContainerSpec) -> bool:
-    return container.is_multi_model and (
-        container.fetch_archive is not None or not container.archives
-    )
+    """Whether a container may load archives that are not known when it starts."""
+    if not container.is_multi_model:
+        return False
+    return container.fetch_archive is not None or not container.archives
 
 
 def _names(container: ContainerSpec, wanted: Iterable[str]) -> Iterator[str]:

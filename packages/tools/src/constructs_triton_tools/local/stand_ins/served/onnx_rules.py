@@ -85,9 +85,12 @@ def _check_controls(config: Config, known: Dict[str, TensorInfo]) -> None:
 
 
 def _control_type(control: Config) -> str:
-    lists = {"int32": "TYPE_INT32", "fp32": "TYPE_FP32", "bool": "TYPE_BOOL"}
-    given = [name for key, name in lists.items() if control.get(f"{key}_false_true")]
-    return given[0] if given else str(control["data_type"])
+    """Return the data type of a control of a sequence, such as that of its two values."""
+    types = {"int32": "TYPE_INT32", "fp32": "TYPE_FP32", "bool": "TYPE_BOOL"}
+    for name, data_type in types.items():
+        if control.get(f"{name}_false_true"):
+            return data_type
+    return str(control["data_type"])
 
 
 def _check_type(model: str, tensor: Config, found: TensorInfo, side: str) -> None:
@@ -112,6 +115,13 @@ def _check_ragged(model: str, found: TensorInfo) -> None:
 
 
 def _check_dims(config: Config, tensor: Config, found: TensorInfo, *, is_exact: bool) -> None:
+    """Check the dims of the configuration against the shape in the model, as the backend does.
+
+    ``is_exact`` allows no -1 for a size that the model knows.
+
+    Raises:
+        ValueError: the backend would not load the model; the message is its own.
+    """
     where = f"model '{config['name']}', tensor '{found.name}'"
     given = dims_of(tensor)
     if not found.shape:
@@ -128,10 +138,13 @@ def _check_dims(config: Config, tensor: Config, found: TensorInfo, *, is_exact: 
                 f"but shape expected by the model is {list(found.shape)}"
             )
         given = [-1, *given]
-    if len(given) != len(found.shape) or not all(
-        size == wanted or (wanted == -1 and not is_exact)
-        for size, wanted in zip(given, found.shape)
-    ):
+
+    is_equal = len(given) == len(found.shape)
+    for size, size_in_model in zip(given, found.shape):
+        is_any = size_in_model == -1 and not is_exact
+        if size != size_in_model and not is_any:
+            is_equal = False
+    if not is_equal:
         raise ValueError(
             f"{where}: the model expects {len(found.shape)} dimensions (shape {list(found.shape)}) "
             f"but the model configuration specifies {len(given)} dimensions (shape {given})"

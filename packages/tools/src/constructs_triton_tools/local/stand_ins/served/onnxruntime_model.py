@@ -151,6 +151,7 @@ def _signature(tensors: Sequence[Any]) -> List[TensorInfo]:
 
 
 def _data_type(tensor: Any) -> str:
+    """Return the data type of a tensor as in ``config.pbtxt``; ``""`` if Triton has none for it."""
     found = _TENSOR_TYPE.fullmatch(tensor.type)
     if found is None:
         raise ValueError(
@@ -160,8 +161,12 @@ def _data_type(tensor: Any) -> str:
 
 
 def _shape(tensor: Any) -> Any:
-    sizes = tensor.shape or ()
-    return tuple(size if isinstance(size, int) and size >= 0 else -1 for size in sizes)
+    """Return the sizes of a tensor of the runtime, with -1 for those that have a name or none."""
+    sizes = []
+    for size in tensor.shape or ():
+        is_known = isinstance(size, int) and size >= 0
+        sizes.append(size if is_known else -1)
+    return tuple(sizes)
 
 
 def _strings(array: Array) -> Array:
@@ -173,5 +178,8 @@ def _strings(array: Array) -> Array:
 
 
 def _message(error: Exception) -> str:
+    """Return an error of the runtime in the words of Triton's backend."""
     found = _RUNTIME_ERROR.search(str(error))
-    return str(error) if found is None else f"onnx runtime error {found[1]}: {found[2]}"
+    if found is None:
+        return str(error)
+    return f"onnx runtime error {found[1]}: {found[2]}"

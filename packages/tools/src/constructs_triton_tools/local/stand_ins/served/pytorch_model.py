@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from types import ModuleType
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Sequence
 
 import numpy as np
 
@@ -150,13 +150,18 @@ def _input_positions(names: Sequence[str], arguments: Sequence[str]) -> Dict[str
 
 
 def _positions(names: Sequence[str]) -> Dict[str, int]:
-    found: List[Optional[Any]] = [_INDEXED.fullmatch(name) for name in names]
-    if all(found):
-        return {name: int(match[1]) for name, match in zip(names, found) if match is not None}
-    return {name: index for index, name in enumerate(names)}
+    """Return the position of each tensor: the number in its name if all have one, or its place."""
+    numbered = {}
+    for name in names:
+        match = _INDEXED.fullmatch(name)
+        if match is None:
+            return {name: index for index, name in enumerate(names)}
+        numbered[name] = int(match[1])
+    return numbered
 
 
 def _tensor(array: Array) -> Any:
+    """Return a tensor of PyTorch, or a list of strings."""
     import torch
 
     if array.dtype == np.object_:
@@ -164,4 +169,6 @@ def _tensor(array: Array) -> Any:
             element if isinstance(element, str) else element.decode() for element in array.ravel()
         ]
     # PyTorch warns about an array that cannot be written.
-    return torch.from_numpy(array if array.flags.writeable else array.copy())
+    if not array.flags.writeable:
+        array = array.copy()
+    return torch.from_numpy(array)
