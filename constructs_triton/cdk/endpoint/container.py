@@ -224,6 +224,11 @@ def _compatibility_findings(image: TritonImage, facts: VariantFacts) -> list[Fin
 
 
 def _warnings(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings if they are warnings only.
+
+    Raises:
+        InvalidValueError: there are errors; the message has all of them.
+    """
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     if errors:
         raise InvalidValueError("\n".join(str(error) for error in errors))

@@ -7,7 +7,7 @@ succeeds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aws_cdk import Size
@@ -76,28 +76,38 @@ class Sizing:
         Types with local NVMe storage do not support a volume size that others need; the result is a
         warning.
         """
+        findings: list[Finding] = []
+        for sizing in sizings:
+            findings += sizing.findings
+
         # A token is one that was given, so it is the same for all.
-        first = sizings[0].volume_size_gib
-        volumes = {first} if is_token(first) else {each.volume_size_gib for each in sizings}
-        findings = dict.fromkeys(finding for each in sizings for finding in each.findings)
-        if len(volumes) > 1:
-            findings[_different_volumes(max(each or 0 for each in volumes))] = None
+        volume_size_gib = sizings[0].volume_size_gib
+        if not is_token(volume_size_gib):
+            volume_sizes = {sizing.volume_size_gib for sizing in sizings}
+            if len(volume_sizes) > 1:
+                largest_gib = max(size_gib or 0 for size_gib in volume_sizes)
+                findings.append(_different_volumes(largest_gib))
+                volume_size_gib = None
+
         return cls(
-            volumes.pop() if len(volumes) == 1 else None,
-            _longest(each.model_data_download_timeout for each in sizings),
-            _longest(each.container_startup_health_check_timeout for each in sizings),
-            tuple(findings),
+            volume_size_gib,
+            _longest([sizing.model_data_download_timeout for sizing in sizings]),
+            _longest([sizing.container_startup_health_check_timeout for sizing in sizings]),
+            tuple(dict.fromkeys(findings)),  # each once
         )
 
 
-def _longest(timeouts: Iterable[float | None]) -> float | None:
-    # A timeout that is not derived, because a size is not known, leaves SageMaker's default for
-    # all.
-    given = list(timeouts)
-    known = [each for each in given if each is not None]
-    if any(is_token(each) for each in known):
-        return given[0]  # it was set, so it is the same for all
-    return max(known) if len(known) == len(given) else None
+def _longest(timeouts: Sequence[float | None]) -> float | None:
+    """Return the longest timeout; ``None`` uses SageMaker's default.
+
+    A timeout that is not derived, because a size is not known, leaves the default for all.
+    """
+    known = [timeout for timeout in timeouts if timeout is not None]
+    if any(is_token(timeout) for timeout in known):
+        return timeouts[0]  # it was set, so it is the same for all
+    if len(known) < len(timeouts):
+        return None
+    return max(known)
 
 
 def _different_volumes(needed: float) -> Finding:

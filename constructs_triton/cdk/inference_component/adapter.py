@@ -234,8 +234,12 @@ def _check(path: str, source: AdapterSource, environment: Mapping[str, str]) -> 
 
 
 def _is_on(environment: Mapping[str, str], names: Sequence[str]) -> bool:
-    values = [environment.get(name, "") for name in names]
-    return all(is_token(value) or value.strip().lower() in ("true", "1") for value in values)
+    """Whether all these variables are true, or known only at deployment."""
+    for name in names:
+        value = environment.get(name, "")
+        if not is_token(value) and value.strip().lower() not in ("true", "1"):
+            return False
+    return True
 
 
 def _check_rank(rank: int, name: str, highest: str) -> None:

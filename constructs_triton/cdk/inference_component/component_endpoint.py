@@ -171,19 +171,22 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         )
 
     def _make_endpoint_config(self, role: SharedRole) -> sagemaker.CfnEndpointConfig:
-        key, metrics = self._options["encryption_key"], self._options["metrics_config"]
+        """Create the endpoint configuration, which has one variant without a model."""
+        key = self._options["encryption_key"]
+        metrics = self._options["metrics_config"]
+        vpc_config = None
         ids = self._host.network_ids
+        if ids is not None:
+            vpc_config = _Config.VpcConfigProperty(
+                security_group_ids=ids.security_group_ids, subnets=ids.subnets
+            )
         config = _Config(
             self,
             "EndpointConfig",
             execution_role_arn=self._role.role_arn,
             production_variants=[self._production_variant()],
             enable_network_isolation=self._host.enable_network_isolation,
-            vpc_config=None
-            if ids is None
-            else _Config.VpcConfigProperty(
-                security_group_ids=ids.security_group_ids, subnets=ids.subnets
-            ),
+            vpc_config=vpc_config,
             kms_key_id=None if key is None else key.key_arn,
             metrics_config=None if metrics is None else render_metrics_config(metrics),
         )

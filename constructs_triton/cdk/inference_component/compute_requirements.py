@@ -169,11 +169,21 @@ def _check_whole_gpus(given: float) -> None:
 
 
 def _none_on_cpu(given: float | None, instance_type: InstanceType) -> float:
-    if given is None or (not is_token(given) and given == 0):
+    """Return 0, the number of GPUs on a type without any.
+
+    Raises:
+        InvalidValueError: another number was given.
+    """
+    if given is None:
         return 0
+    if is_token(given):
+        got = "a value known at deployment"
+    elif given == 0:
+        return 0
+    else:
+        got = f"{given:g}"
     raise InvalidValueError(
-        f"number_of_accelerator_devices: {instance_type} has no GPU, got "
-        f"{'a value known at deployment' if is_token(given) else format(given, 'g')}; remove it, "
+        f"number_of_accelerator_devices: {instance_type} has no GPU, got {got}; remove it, "
         "or use a GPU instance type on the endpoint"
     )
 

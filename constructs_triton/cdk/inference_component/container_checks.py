@@ -202,14 +202,19 @@ def _parallel(container: _Container) -> Iterator[Finding]:
     """Compare the GPUs that the server uses with those that each copy reserves."""
     kind = container.kind
     gpus = container.given.gpus
-    sizes = [container.size(names) for names in kind.parallel]
-    known_sizes = [size for size in sizes if size is not None]
-    if is_token(gpus) or gpus < 1 or not sizes or len(known_sizes) < len(sizes):
+    if is_token(gpus) or gpus < 1 or not kind.parallel:
         return
 
+    # Such as those of tensor and of pipeline parallelism: each multiplies the number of GPUs.
+    sizes = [container.size(names) for names in kind.parallel]
+    known_sizes = [size for size in sizes if size is not None]
+    if len(known_sizes) < len(sizes):
+        return
     used = prod(known_sizes)
-    set_variables = [name for name in kind.parallel[0] if container.value(name)]
-    variable = set_variables[0] if set_variables else kind.parallel[0][0]
+
+    names_of_first = kind.parallel[0]
+    given_names = [name for name in names_of_first if container.value(name)]
+    variable = given_names[0] if given_names else names_of_first[0]
     if used > gpus:
         yield container.problem(
             "parallel-size",

@@ -300,28 +300,41 @@ class _Container:
         return self.options["image"]
 
     def bind(self, scope: Construct) -> tuple[ModelContainer, Mapping[str, ModelContainer]]:
+        location = ModelLocation("", ())
+        download_seconds = seconds(self.options["model_data_download_timeout"])
         source = self.options["model_data"]
-        models = None if source is None else stored_models(source)
-        location = ModelLocation("", ()) if models is None else models.locate("", scope)
-        startup = seconds(self.options["container_startup_health_check_timeout"])
-        download = seconds(self.options["model_data_download_timeout"])
-        if download is None and models is not None:
-            download = _LONGEST
-        sizing = Sizing(None, download, _LONGEST if startup is None else startup)
+        if source is not None:
+            location = stored_models(source).locate("", scope)
+            if download_seconds is None:
+                download_seconds = _LONGEST
+
+        startup_seconds = seconds(self.options["container_startup_health_check_timeout"])
+        if startup_seconds is None:
+            startup_seconds = _LONGEST
+        sizing = Sizing(None, download_seconds, startup_seconds)
+
         image = bind_serving_image(self.image, scope, self.instance_type)
-        url, is_compressed = location.url or None, location.is_compressed
+        url = location.url or None
+        archive_url = url if location.is_compressed else None
+        folder_url = None if location.is_compressed else url
         definition = sagemaker.CfnModel.ContainerDefinitionProperty(
             image=image.uri,
-            model_data_url=url if is_compressed else None,
-            model_data_source=None if is_compressed or url is None else uncompressed_source(url),
+            model_data_url=archive_url,
+            model_data_source=None if folder_url is None else uncompressed_source(folder_url),
             environment=_variables(self.options) or None,
         )
         return ModelContainer(scope, image, location, sizing, definition), {}
 
 
 def _check_ami(place: ComponentPlace, image: ServingImage) -> None:
+    """Check that an image with GPUs names its AMI, where the images decide it.
+
+    Raises:
+        InvalidValueError: it does not.
+    """
     gpus = place.requirements.gpus
-    if image.ami is None and place.host.chooses_ami and (is_token(gpus) or gpus > 0):
+    may_use_gpus = is_token(gpus) or gpus > 0
+    if image.ami is None and place.host.chooses_ami and may_use_gpus:
         raise InvalidValueError(
             "image: its CUDA version decides the inference AMI that all components of the endpoint "
             "share; set cuda_version of the ServingImage, "

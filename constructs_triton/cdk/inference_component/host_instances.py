@@ -133,29 +133,26 @@ class HostInstances:
         return None if of_one is None else of_one * self.count
 
     def _table(self, components: Sequence[ComponentCopies]) -> str:
+        """Return what each component needs, what all of them need, and what the instances have."""
         gpus, cores, memory = self._totals(components)
         copies = sum(component.copies for component in components)
-        rows = [_HEAD, *(_row(component) for component in components)]
-        rows.append(
-            (
-                "all",
-                f"{copies:g}",
-                f"{gpus.needed:g}",
-                _cores(cores.needed),
-                _memory(memory.needed),
-            )
+        needed = (
+            "all",
+            f"{copies:g}",
+            f"{gpus.needed:g}",
+            _cores(cores.needed),
+            _memory(memory.needed),
         )
-        rows.append(
-            (
-                f"{self.count:g} x {self.instance_type}",
-                "",
-                _known(gpus.available),
-                _known(cores.available),
-                _memory(memory.available),
-            )
+        available = (
+            f"{self.count:g} x {self.instance_type}",
+            "",
+            _known(gpus.available),
+            _known(cores.available),
+            _memory(memory.available),
         )
+        rows = [_HEAD, *map(_row, components), needed, available]
 
-        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = []
         for row in rows:
             cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]

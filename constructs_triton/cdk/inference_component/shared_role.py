@@ -66,14 +66,15 @@ class SharedRole:
         return RolePermissions(scope, "ExecutionPolicy", role=self.role, statements=statements)
 
     def _permit_here(self, statements: Sequence[Statement]) -> RolePermissions | None:
-        known, sids = self._known.copy(), self._sids.copy()
+        """Add permissions to the role in this stack; none of them, if they are too many."""
+        known_before = self._known.copy()
+        sids_before = self._sids.copy()
         try:
             self._add(statements)
         except InvalidValueError:
-            self._known, self._sids = (
-                known,
-                sids,
-            )  # the role does not have them, so they are still new
+            # The role does not have them, so they are still new.
+            self._known = known_before
+            self._sids = sids_before
             raise
         return self.permissions
 

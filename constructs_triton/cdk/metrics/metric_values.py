@@ -77,8 +77,11 @@ Metric = MetricValue | ExpressionValue
 
 
 def _properties(metric: Metric) -> dict[str, Any]:
-    period = duration_of(metric.period) if isinstance(metric.period, int) else metric.period
-    return {each.name: getattr(metric, each.name) for each in fields(metric)} | {"period": period}
+    """Return the properties of the CDK's metric, which has a ``Duration`` as its period."""
+    properties = {field.name: getattr(metric, field.name) for field in fields(metric)}
+    if isinstance(metric.period, int):
+        properties["period"] = duration_of(metric.period)
+    return properties
 
 
 def converted(metric: MetricValue, id: str, factor: str, label: str | None) -> ExpressionValue:
@@ -115,33 +118,40 @@ def graph_metrics(left: Iterable[Metric], right: Iterable[Metric] = ()) -> list[
 def _line(metric: Metric, axis: str | None, id: str | None) -> list[Any]:
     """Return a line with its options in the order of the CDK;
     one without an axis is only used by another.
+
+    Options with the default value of CloudWatch are left out.
     """
-    looks: dict[str, Any] = {"id": id, "visible": None if axis else False}
-    side = {"yAxis": None if axis == "left" else axis}
-    period = {"period": None if metric.period == 300 else metric.period}
-    place, options = list[str](), dict[str, Any]()
+    visible = None if axis else False
+    y_axis = None if axis == "left" else axis
+    period = None if metric.period == 300 else metric.period
+
+    line: list[Any] = []
+    options: dict[str, Any]
     if isinstance(metric, MetricValue):
-        place = [
-            metric.namespace,
-            metric.metric_name,
-            *(part for each in metric.dimensions for part in each),
-        ]
-        statistic = None if metric.statistic == "Average" else metric.statistic
+        line += [metric.namespace, metric.metric_name]
+        for dimension in metric.dimensions:
+            line += dimension  # its name and its value
         options = {
             "color": metric.color,
             "label": metric.label,
-            **looks,
-            **period,
-            "stat": statistic,
-            **side,
+            "id": id,
+            "visible": visible,
+            "period": period,
+            "stat": None if metric.statistic == "Average" else metric.statistic,
+            "yAxis": y_axis,
         }
     else:
         options = {
             "label": metric.label,
             "color": metric.color,
             "expression": metric.expression,
-            **period,
+            "period": period,
+            "visible": visible,
+            "yAxis": y_axis,
+            "id": id,
         }
-        options |= {"visible": looks["visible"], **side, "id": id}
-    given = {name: each for name, each in options.items() if each is not None}
-    return [*place, given] if given else place
+
+    given = {name: value for name, value in options.items() if value is not None}
+    if given:
+        line.append(given)
+    return line

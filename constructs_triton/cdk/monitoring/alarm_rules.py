@@ -282,6 +282,11 @@ def _window(property: str, duration: Duration) -> tuple[Duration, int]:
     milliseconds = milliseconds_of(duration)
     if milliseconds is None:
         raise not_multiplied(property)
-    total = milliseconds / 1000
-    seconds = 3600 if total >= 86400 else 300 if total >= 900 else 60
-    return duration_of(seconds), math.ceil(total / seconds)
+
+    total_seconds = milliseconds / 1000
+    period_seconds = 60
+    if total_seconds >= 24 * 3600:
+        period_seconds = 3600
+    elif total_seconds >= 15 * 60:
+        period_seconds = 5 * 60
+    return duration_of(period_seconds), math.ceil(total_seconds / period_seconds)

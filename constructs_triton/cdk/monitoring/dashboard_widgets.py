@@ -194,6 +194,7 @@ def _backlog(endpoint: ITritonEndpoint) -> Widget:
 
 
 def _oldest_request(endpoint: ITritonEndpoint) -> Widget:
+    """Draw how long the oldest request of an asynchronous endpoint has waited."""
     oldest = _metric(endpoint, endpoint.variants[0], "ApproximateAgeOfOldestRequest")
     waiting = _metric(endpoint, endpoint.variants[0], "HasBacklogWithoutCapacity")
     return graph("Oldest request", [oldest], "seconds", right=[waiting], right_label="0 or 1")
@@ -295,9 +296,11 @@ def placed(row: _Row, *, region: str | None, account: str | None) -> _Row:
     Without them, CloudWatch shows the metrics of the Region and the account of the dashboard
     (CloudWatch API reference, "Dashboard body structure and syntax").
     """
-    return [
-        _placed(widget, region, account) if widget["type"] == "metric" else widget for widget in row
-    ]
+    widgets = []
+    for widget in row:
+        is_graph = widget["type"] == "metric"
+        widgets.append(_placed(widget, region, account) if is_graph else widget)
+    return widgets
 
 
 def _placed(widget: Widget, region: str | None, account: str | None) -> Widget:
@@ -341,11 +344,13 @@ def _metric(
 
 
 def _of_variants(endpoint: ITritonEndpoint, names: Iterable[str]) -> list[Metric]:
-    return [
-        _metric(endpoint, variant, name, label=_label(endpoint, variant, name))
-        for variant in endpoint.variants
-        for name in names
-    ]
+    """Return the metrics of these names of each variant."""
+    metrics = []
+    for variant in endpoint.variants:
+        for name in names:
+            label = _label(endpoint, variant, name)
+            metrics.append(_metric(endpoint, variant, name, label=label))
+    return metrics
 
 
 def _scaled(

@@ -33,10 +33,11 @@ def construct_names(endpoint: ITritonEndpoint) -> list[str]:
     """Return a name for construct ids for each variant; if its name is a token,
     its position is used.
     """
-    return [
-        f"Variant{position}" if is_token(each.variant_name) else each.variant_name
-        for position, each in enumerate(endpoint.variants)
-    ]
+    names = []
+    for position, variant in enumerate(endpoint.variants):
+        name = variant.variant_name
+        names.append(f"Variant{position}" if is_token(name) else name)
+    return names
 
 
 def metric_units(variant: EndpointVariant, metric_name: str) -> float | None:

@@ -111,8 +111,15 @@ class AsyncInferenceConfig:
         return self._results(self.failure_prefix)
 
     def _results(self, prefix: str) -> Destination:
-        key, previous = self.encryption_key, self.previous_encryption_keys
-        return Destination(self.bucket, prefix, "asynchronous responses", _OWNER, key, previous)
+        """Return where SageMaker writes responses or failures, with the keys of the data."""
+        return Destination(
+            self.bucket,
+            prefix,
+            "asynchronous responses",
+            _OWNER,
+            self.encryption_key,
+            self.previous_encryption_keys,
+        )
 
     @property
     def _requests_data(self) -> DataUnderKeys:
@@ -128,6 +135,7 @@ class AsyncInferenceConfig:
 
     @property
     def _topics(self) -> dict[str, sns.ITopic]:
+        """The topics that are set, by their keywords."""
         given = {name: getattr(self, name) for name in _TOPICS.values()}
         return {name: topic for name, topic in given.items() if topic is not None}
 

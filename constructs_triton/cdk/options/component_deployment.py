@@ -163,20 +163,23 @@ def render_component_deployment(
     """Return the property of the component, with the names of the alarms
     that roll an update back.
     """
-    size, rollback_size = deployment.maximum_batch_size, deployment.rollback_maximum_batch_size
-    if size is None:
+    if deployment.maximum_batch_size is None:
         return None
-    alarms = [_Component.AlarmProperty(alarm_name=name) for name in alarm_names]
+
+    rollback_size = None
+    if deployment.rollback_maximum_batch_size is not None:
+        rollback_size = _render_size(deployment.rollback_maximum_batch_size)
+    policy = _Component.InferenceComponentRollingUpdatePolicyProperty(
+        maximum_batch_size=_render_size(deployment.maximum_batch_size),
+        wait_interval_in_seconds=seconds(deployment.wait_interval),
+        rollback_maximum_batch_size=rollback_size,
+        maximum_execution_timeout_in_seconds=seconds(deployment.maximum_execution_timeout),
+    )
+
+    rollback = None
+    if alarm_names:
+        alarms = [_Component.AlarmProperty(alarm_name=name) for name in alarm_names]
+        rollback = _Component.AutoRollbackConfigurationProperty(alarms=alarms)
     return _Component.InferenceComponentDeploymentConfigProperty(
-        rolling_update_policy=_Component.InferenceComponentRollingUpdatePolicyProperty(
-            maximum_batch_size=_render_size(size),
-            wait_interval_in_seconds=seconds(deployment.wait_interval),
-            rollback_maximum_batch_size=None
-            if rollback_size is None
-            else _render_size(rollback_size),
-            maximum_execution_timeout_in_seconds=seconds(deployment.maximum_execution_timeout),
-        ),
-        auto_rollback_configuration=_Component.AutoRollbackConfigurationProperty(alarms=alarms)
-        if alarms
-        else None,
+        rolling_update_policy=policy, auto_rollback_configuration=rollback
     )

@@ -118,12 +118,12 @@ def _check_content_types(property: str, values: Sequence[str]) -> None:
 
 def unknown_capture_modes(capture: DataCapture) -> list[Finding]:
     """Return a warning for each value that this library does not know."""
-    name, source = "data_capture.capture_modes", "botocore sagemaker service model: CaptureMode"
-    return [
-        found
-        for mode in capture.capture_modes
-        for found in unknown_value(name, mode, _MODES, source)
-    ]
+    name = "data_capture.capture_modes"
+    source = "botocore sagemaker service model: CaptureMode"
+    findings: list[Finding] = []
+    for mode in capture.capture_modes:
+        findings += unknown_value(name, mode, _MODES, source)
+    return findings
 
 
 def captured_data(capture: DataCapture) -> Destination:

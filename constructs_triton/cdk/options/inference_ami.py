@@ -94,13 +94,11 @@ def cuda_major_of_image(version: str) -> int:
     known = image_version(version).cuda
     if known is not None:
         return int(known.partition(".")[0])
-    return (
-        13
-        if is_at_least(version, _CUDA_13_SINCE)
-        else 12
-        if is_at_least(version, _CUDA_12_SINCE)
-        else 11
-    )
+    if is_at_least(version, _CUDA_13_SINCE):
+        return 13
+    if is_at_least(version, _CUDA_12_SINCE):
+        return 12
+    return 11
 
 
 def ami_of_cuda(cuda_version: str) -> InferenceAmi:

@@ -103,6 +103,11 @@ def check_instances(options: Any) -> None:
 
 
 def _check_types(types: Sequence[InstanceType]) -> None:
+    """Check that the types differ, and that all have GPUs or none.
+
+    Raises:
+        InvalidValueError: they do not.
+    """
     names = [instance_type.name for instance_type in types]
     for name in names:
         if names.count(name) > 1:

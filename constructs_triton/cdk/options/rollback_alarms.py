@@ -158,12 +158,13 @@ def alarm_name(alarm: cloudwatch.IAlarm) -> str:
 def read_alarms_statement(scope: Construct, alarms: Sequence[cloudwatch.IAlarm]) -> Statement:
     """Let SageMaker read the state of the alarms (AWS documentation: CreateModel permissions)."""
     stack = stack_of(scope)
-    arns = [
-        each.alarm_arn
-        if each.node.default_child is None
-        else _arn(stack, each.node.default_child, alarm_name(each))
-        for each in alarms
-    ]
+    arns = []
+    for alarm in alarms:
+        resource = alarm.node.default_child
+        if resource is None:  # an imported alarm
+            arns.append(alarm.alarm_arn)
+        else:
+            arns.append(_arn(stack, resource, alarm_name(alarm)))
     return allow("ReadAlarms", ["cloudwatch:DescribeAlarms"], arns)
 
 

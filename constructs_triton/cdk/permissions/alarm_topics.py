@@ -87,11 +87,12 @@ class NotedAlarm(cloudwatch.Alarm):
         self._note("_insufficient_data_action_arns", actions)
 
     def _note(self, name: str, actions: Sequence[cloudwatch.IAlarmAction]) -> None:
+        """Note that the alarm has a list of actions, and warn of wrong places of new ones."""
         if name not in self.action_lists:
             self.action_lists = (*self.action_lists, name)
         # Most alarms have the same actions, whose place is the same for all alarms of a stack.
         checked = _checked_actions.setdefault(self._stack_of_alarm, [])
-        new = [action for action in actions if not any(action is each for each in checked)]
+        new = [action for action in actions if not any(action is known for known in checked)]
         if not new:
             return
         places = action_places(getattr(self, name, None) or ())

@@ -77,7 +77,10 @@ class DataUnderKeys:
             yield from Place.of(name, "key", key, key.key_arn)
 
     def _named(self) -> Iterator[tuple[str, kms.IKey]]:
-        yield from ((name, key) for name, key in self.current if key is not None)
+        """Yield the keys with the names of their properties: the current ones come first."""
+        for name, key in self.current:
+            if key is not None:
+                yield name, key
         owner = f"{self.owner}." if self.owner else ""
         for number, key in enumerate(self.previous):
             yield f"{owner}previous_encryption_keys[{number}]", key

@@ -79,6 +79,7 @@ _CHECKED = (
 
 
 def _acknowledge(resource: CfnResource, reasons: Mapping[str, str]) -> None:
+    """Acknowledge rules on a resource; one without a pack in its name, in each pack."""
     for rule, reason in reasons.items():
         names = [rule] if rule.startswith("AwsSolutions") else [f"{pack}-{rule}" for pack in _PACKS]
         for name in names:

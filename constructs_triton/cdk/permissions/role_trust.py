@@ -85,7 +85,8 @@ def _allows_sagemaker(statement: Mapping[str, Any]) -> bool:
 
 
 def _has(found: Any, wanted: set[str]) -> bool:
-    return any(not isinstance(each, str) or each in wanted for each in listed(found))
+    """Whether a value or a list has a wanted string, or one that only a deployment knows."""
+    return any(not isinstance(value, str) or value in wanted for value in listed(found))
 
 
 def _names(statements: list[Mapping[str, Any]]) -> Iterator[str]:

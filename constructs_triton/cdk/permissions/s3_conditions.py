@@ -42,8 +42,11 @@ def in_own_account(scope: Construct, bucket_name: str) -> Conditions | None:
 
 def decrypt_statements(sid: str, *keys: kms.IKey | None) -> tuple[Statement, ...]:
     """Statements to decrypt objects that S3 reads in this Region; none for ``None``."""
-    given = [key for key in keys if key is not None]
-    return tuple(
-        allow(sid if number == 1 else f"{sid}{number}", READ_ACTIONS, [key.key_arn], via_s3(key))
-        for number, key in enumerate(given, start=1)
-    )
+    statements: list[Statement] = []
+    for key in keys:
+        if key is None:
+            continue
+        number = len(statements) + 1
+        unique_sid = sid if number == 1 else f"{sid}{number}"
+        statements.append(allow(unique_sid, READ_ACTIONS, [key.key_arn], via_s3(key)))
+    return tuple(statements)

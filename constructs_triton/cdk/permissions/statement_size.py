@@ -31,13 +31,11 @@ def statement_length(statement: Mapping[str, Any]) -> int:
 
     IAM does not count white space. Source: IAM user guide, "IAM and AWS STS quotas".
     """
-    actions = statement["Action"]
-    services = {
-        action.partition(":")[0] for action in ([actions] if isinstance(actions, str) else actions)
-    }
-    return _json_length(
-        statement, max(_LONGEST_ARNS.get(service, _LONGEST_ARN) for service in services)
-    )
+    given = statement["Action"]
+    actions = [given] if isinstance(given, str) else given
+    services = {action.partition(":")[0] for action in actions}
+    longest_arn = max(_LONGEST_ARNS.get(service, _LONGEST_ARN) for service in services)
+    return _json_length(statement, longest_arn)
 
 
 def _json_length(value: Any, reference: int) -> int:
@@ -81,7 +79,9 @@ def _string_length(value: Any, reference: int) -> int:
 
 
 def _substituted_length(text: str, reference: int) -> int:
-    names = [name[2:-1] for name in _SUBSTITUTION.findall(text)]
-    return len(_SUBSTITUTION.sub("", text)) + sum(
-        _PSEUDO_PARAMETERS.get(name, reference) for name in names
-    )
+    """Return the length of the text of ``Fn::Sub``; ``reference`` is that of a reference in it."""
+    length = len(_SUBSTITUTION.sub("", text))
+    for substitution in _SUBSTITUTION.findall(text):
+        name = substitution[2:-1]  # without ${ and }
+        length += _PSEUDO_PARAMETERS.get(name, reference)
+    return length

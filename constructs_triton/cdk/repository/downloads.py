@@ -38,6 +38,7 @@ def environment_bytes(repository: ModelRepository, names: Iterable[str]) -> int:
 
 
 def _downloads(folder: ModelFolder) -> bool:
+    """Whether a vLLM model names one of the Hugging Face Hub, which the container downloads."""
     versions = [name for name in folder.version_directories if folder.exists(name, _ENGINE_FILE)]
     if not versions or folder.config is None or folder.config.backend != "vllm":
         return False

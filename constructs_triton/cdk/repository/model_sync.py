@@ -194,13 +194,15 @@ def _with_read_statement(
 
 
 def _given_statements(stored_archives: Sequence[S3Archive]) -> list[Statement]:
+    """Statements to read archives that are in buckets of the user, and to decrypt them."""
     if not stored_archives:
         return []
-    arns = sorted({stored.bucket.arn_for_objects(stored.object_key) for stored in stored_archives})
-    keys = [
-        bucket.encryption_key for bucket in _distinct([stored.bucket for stored in stored_archives])
-    ]
-    statements = [allow("ReadGiven", READ_ACTIONS, arns)]
+
+    arns = {stored.bucket.arn_for_objects(stored.object_key) for stored in stored_archives}
+    statements = [allow("ReadGiven", READ_ACTIONS, sorted(arns))]
+
+    buckets = _distinct([stored.bucket for stored in stored_archives])
+    keys = [bucket.encryption_key for bucket in buckets]
     key_arns = [key.key_arn for key in keys if key is not None]
     if key_arns:
         statements.append(allow("DecryptGiven", ["kms:Decrypt"], key_arns))

@@ -124,7 +124,10 @@ class ServedPrefix:
                 nothing.
         """
         known = self.target_models
-        return [pattern for name in names for pattern in self._patterns(name, known)]
+        patterns: list[str] = []
+        for name in names:
+            patterns += self._patterns(name, known)
+        return patterns
 
     def _patterns(self, name: str, known: Mapping[str, TargetModel]) -> list[str]:
         if self.is_filled_by_others:

@@ -104,13 +104,13 @@ def check_steps(steps: Sequence[appscaling.ScalingInterval]) -> None:
 
 def _missing_step(steps: Sequence[appscaling.ScalingInterval]) -> str:
     """Return a step that completes a single one; the CDK requires ascending bounds."""
-    bounds = [
-        (each.lower, each.upper) for each in steps if isinstance(each, appscaling.ScalingInterval)
-    ]
-    if len(bounds) == 1 and bounds[0][0] is not None:
-        return f"ScalingInterval(upper={bounds[0][0]:g}, change=0) before the others"
-    if len(bounds) == 1 and bounds[0][1] is not None:
-        return f"ScalingInterval(lower={bounds[0][1]:g}, change=0) after the others"
+    intervals = [step for step in steps if isinstance(step, appscaling.ScalingInterval)]
+    if len(intervals) == 1:
+        [only] = intervals
+        if only.lower is not None:
+            return f"ScalingInterval(upper={only.lower:g}, change=0) before the others"
+        if only.upper is not None:
+            return f"ScalingInterval(lower={only.upper:g}, change=0) after the others"
     return "ScalingInterval(upper=10, change=0)"
 
 

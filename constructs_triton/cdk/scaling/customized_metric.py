@@ -74,6 +74,7 @@ def metric_key(scope: Construct, metric: Metric) -> str:
 
 
 def _identity(metric: Metric) -> list[Any]:
+    """Return what makes a metric another one than others, without its looks in a graph."""
     if isinstance(metric, MetricValue):
         return [metric.namespace, metric.metric_name, {**metric.dimensions_map}]
     used = {name: _identity(part) for name, part in metric.using_metrics.items()}

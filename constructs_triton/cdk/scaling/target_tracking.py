@@ -181,9 +181,10 @@ def with_gpu_cooldowns(options: ScalingPolicyOptions) -> ScalingPolicyOptions:
     """Add the cooldowns of AWS's example for GPUs,
     where loading models onto a new instance takes long.
     """
-    scale_in, scale_out = options.get("scale_in_cooldown"), options.get("scale_out_cooldown")
-    return {
-        **options,
-        "scale_in_cooldown": duration_of(600) if scale_in is None else scale_in,
-        "scale_out_cooldown": duration_of(200) if scale_out is None else scale_out,
-    }
+    scale_in = options.get("scale_in_cooldown")
+    if scale_in is None:
+        scale_in = duration_of(600)
+    scale_out = options.get("scale_out_cooldown")
+    if scale_out is None:
+        scale_out = duration_of(200)
+    return {**options, "scale_in_cooldown": scale_in, "scale_out_cooldown": scale_out}

@@ -142,12 +142,14 @@ def _unit(value: Value) -> str:
 
 
 def _takes_token(alternatives: Sequence[Any], given: object) -> bool:
+    """Whether a property of these types can have a token, which is a string, number or list."""
     if isinstance(given, str):
-        return any(each is str or get_origin(each) is Literal for each in alternatives)
+        return any(type_ is str or get_origin(type_) is Literal for type_ in alternatives)
     if isinstance(given, int | float):
         return float in alternatives or int in alternatives
     if isinstance(given, list):
-        return any(get_origin(each) is Sequence and str in get_args(each) for each in alternatives)
+        sequences = [type_ for type_ in alternatives if get_origin(type_) is Sequence]
+        return any(str in get_args(sequence) for sequence in sequences)
     return False
 
 

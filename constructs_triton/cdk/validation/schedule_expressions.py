@@ -37,13 +37,15 @@ def schedule_problem(expression: str) -> str:
 
 
 def _cron_problem(fields: list[str]) -> str:
+    """Return what is wrong with the fields of a cron expression; ``""`` if nothing is."""
     if len(fields) != len(_FIELDS):
         return (
             "must have the six fields minutes, hours, day of the month, month, day of the week "
             f"and year, and has {len(fields)}"
         )
-    day, week_day = fields[2], fields[4]
-    if (day == "?") is (week_day == "?"):
+
+    _, _, day_of_month, _, day_of_week, _ = fields
+    if (day_of_month == "?") is (day_of_week == "?"):
         return 'must have "?" in either the day of the month or the day of the week'
     return ""
 

@@ -25,9 +25,16 @@ def services_without_endpoint(vpc: ec2.IVpc, services: Sequence[str]) -> list[st
     """Return the services, such as ``sagemaker.api``,
     that have no endpoint in the VPC in this app.
     """
-    found = (each for each in vpc.stack.node.find_all() if isinstance(each, ec2.CfnVPCEndpoint))
-    own = (
-        each for each in found if vpc.stack.resolve(each.vpc_id) == vpc.stack.resolve(vpc.vpc_id)
-    )
-    names = [str(vpc.stack.resolve(each.service_name)) for each in own]
-    return [service for service in services if not any(f".{service}" in name for name in names)]
+    resolve = vpc.stack.resolve
+    service_names = []
+    for construct in vpc.stack.node.find_all():
+        if not isinstance(construct, ec2.CfnVPCEndpoint):
+            continue
+        if resolve(construct.vpc_id) == resolve(vpc.vpc_id):
+            service_names.append(str(resolve(construct.service_name)))
+
+    missing = []
+    for service in services:
+        if not any(f".{service}" in name for name in service_names):
+            missing.append(service)
+    return missing
