@@ -106,6 +106,11 @@ def settings_of(construct: Construct) -> DeployTimeFunctionOptions:
 
 
 def _check(options: DeployTimeFunctionOptions) -> None:
+    """Check the options of the functions.
+
+    Raises:
+        InvalidValueError: one is unknown, has the wrong type, or needs another one.
+    """
     check_known(options, DeployTimeFunctionOptions.__annotations__, "DeployTimeFunctions.configure")
     if "vpc" not in options and {"vpc_subnets", "security_groups"} & options.keys():
         raise InvalidValueError("vpc: is required with vpc_subnets and security_groups; set vpc")

@@ -75,6 +75,7 @@ class EndpointAdoption(Construct):
 
 
 def _endpoint_statements(scope: Construct, arns: list[str]) -> list[Statement]:
+    """Statements for the function that updates the endpoint and returns it to its configuration."""
     configs = arn_in_stack(scope, "sagemaker", "endpoint-config", "*")
     return [
         # UpdateEndpoint is authorized for the configuration too, also for the previous one.

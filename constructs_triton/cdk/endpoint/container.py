@@ -138,6 +138,7 @@ def _marketplace_findings(models: ServedModels) -> list[Finding]:
 def _variables(
     scope: Construct, models: ServedModels, image: TritonImage, given: Environment | None
 ) -> tuple[dict[str, str], list[Finding]]:
+    """Return the variables of the container, and what is wrong with them."""
     is_package = isinstance(image, PackageImage)
     rendered, found = settle_environment(
         given,

@@ -129,6 +129,7 @@ def _call_with_permissions(
 def _statements(
     scope: Construct, endpoint: sagemaker.CfnEndpoint, bucket_name: str, key: str
 ) -> list[Statement]:
+    """Statements for the function that sends the recorded requests to the endpoint."""
     return [
         allow("CallEndpoint", ["sagemaker:InvokeEndpoint"], [endpoint.attr_endpoint_arn]),
         allow(

@@ -186,6 +186,11 @@ class EndpointBase(SageMakerEndpoint):
     def _model_condition(
         self, target_models: Sequence[str] | None
     ) -> dict[str, dict[str, object]] | None:
+        """Return the IAM condition that limits a grant to some models; ``None`` allows all of them.
+
+        Raises:
+            InvalidValueError: it is no multi-model endpoint, or ``target_models`` is no list.
+        """
         if target_models is None:
             return None
         if self._serves_many is False:

@@ -74,6 +74,10 @@ def bind_variants(scope: Construct, settled: Sequence[SettledVariant]) -> list[B
 def _bind_variant(
     endpoint: Construct, settled: SettledVariant, locations: dict[ServedModels, ModelLocation]
 ) -> BoundVariant:
+    """Place the models of a variant in S3, and add the assets of its containers to the tree.
+
+    ``locations`` has the places of models that other variants share, and gets those of this one.
+    """
     scope = endpoint if settled.is_only else Construct(endpoint, f"{settled.construct_name}Variant")
     containers = [pool.container for pool in settled.pools] or [settled.container]
 
@@ -179,6 +183,7 @@ def make_model(container: ModelContainer, host: ModelHost) -> sagemaker.CfnModel
 def _definition(
     settled: SettledContainer, image: ContainerImage, location: ModelLocation
 ) -> sagemaker.CfnModel.ContainerDefinitionProperty:
+    """Return the container of a model: the image, the place of the models and the variables."""
     if location.model_package_name is not None:
         # The package has the image and the models, and may not allow variables.
         return sagemaker.CfnModel.ContainerDefinitionProperty(
@@ -253,6 +258,10 @@ def _production_variant(
     *,
     is_asynchronous: bool,
 ) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
+    """Return a variant as the endpoint configuration declares it.
+
+    ``pool_models`` are the models of the pools that have their own, by their positions.
+    """
     settled = variant.settled
     container = settled.container
     sizing = variant.container.sizing

@@ -223,6 +223,11 @@ def _observability_warnings(
 
 
 def _refuse_on_multi_model(shadow: SettledVariant | None, metrics: MetricsConfig | None) -> None:
+    """Refuse what SageMaker does not support on multi-model endpoints.
+
+    Raises:
+        InvalidValueError: there is a shadow variant, or enhanced metrics are on.
+    """
     if shadow is not None:
         raise InvalidValueError(
             f'shadow_variant: not supported on multi-model endpoints, got "{shadow.variant_name}"; '
@@ -238,6 +243,7 @@ def _refuse_on_multi_model(shadow: SettledVariant | None, metrics: MetricsConfig
 def _multi_model_warnings(
     requests: RequestOptions, variants: Sequence[SettledVariant]
 ) -> Iterator[Finding]:
+    """Yield a warning for each option that AWS does not document for multi-model endpoints."""
     if requests["data_capture"] is not None:
         yield _unlisted(
             "data-capture", "data_capture", "Model Monitor cannot read the captured data"
@@ -255,6 +261,7 @@ def _multi_model_warnings(
 
 
 def _too_few(count: float, needed: int) -> Finding:
+    """Return the warning that a deployment's steps are too large for the number of instances."""
     return Finding(
         "deployment-step-exceeds-fleet",
         Severity.WARNING,

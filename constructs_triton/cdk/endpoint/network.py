@@ -84,6 +84,7 @@ def check_network(scope: Construct, options: HostOptions) -> list[Finding]:
 
 
 def _routes(vpc: ec2.IVpc, selected: ec2.SelectedSubnets) -> Iterator[Finding]:
+    """Yield a warning if containers in the selected subnets cannot reach S3."""
     chosen = {subnet.node.path for subnet in selected.subnets}
     if not services_without_endpoint(vpc, ["s3"]):
         return
@@ -109,6 +110,7 @@ def _no_route(subnets: str) -> Finding:
 
 
 def _zones(selected: ec2.SelectedSubnets) -> Iterator[Finding]:
+    """Yield a warning if all selected subnets are in one Availability Zone."""
     zones = set(selected.availability_zones)
     if len(zones) == 1:
         yield Finding(

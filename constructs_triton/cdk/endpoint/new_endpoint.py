@@ -246,6 +246,7 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         apply_removal_policy(resource["removal_policy"], self._cfn_endpoint, needed=needed)
 
     def _make_variants(self, checked: CheckedEndpoint, update: UpdateOptions) -> None:
+        """Create the constructs of the variants, through which their scaling is declared."""
         guard = None
         if update["scaling_guard"]:
             guard = make_scaling_guard(

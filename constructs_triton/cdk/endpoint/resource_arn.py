@@ -166,6 +166,11 @@ def _check_string(property: str, name: object) -> None:
 
 
 def _name_in_arn(scope: Construct, resource: str, arn: str) -> str:
+    """Return the name of a resource from its ARN.
+
+    Raises:
+        InvalidValueError: it is not the ARN of such a resource.
+    """
     if is_token(arn):
         check_string(f"{resource.replace('-', '_')}_arn", arn)
     form = f"arn:[^:]+(:[^:]*){{3}}:{resource}/.+"

@@ -102,6 +102,7 @@ class SageMakerEndpoint(VariantMetrics, Resource):
         actions: Sequence[str],
         conditions: Mapping[str, Any] | None = None,
     ) -> iam.Grant:
+        """Allow a principal these actions on the endpoint, and warn where that has no effect."""
         check_has("grantee", grantee, *GRANTEE)
         if self._has_arn_of_token:
             annotate(self, [unknown_letters()])

@@ -345,6 +345,11 @@ def _stand_in(repository: TritonModelRepository, name: str, *, is_ensemble: bool
 
 
 def _check_model(property: str, repository: TritonModelRepository, model: str) -> None:
+    """Check that a repository has a model of this name.
+
+    Raises:
+        InvalidValueError: it has none, or the name is not a string.
+    """
     _check_repository(repository)
     if not isinstance(model, str):
         raise InvalidValueError(

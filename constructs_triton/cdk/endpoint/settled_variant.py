@@ -130,6 +130,11 @@ def _pooled_variant(
     fleet: FleetOptions,
     is_isolated: bool | None,
 ) -> SettledVariant:
+    """Settle the only variant of an endpoint that has several instance types.
+
+    Raises:
+        InvalidValueError: the models are not for one of the types, or the endpoint is multi-model.
+    """
     if models.serves_many:
         # AWS documents pools for endpoints of one model, asynchronous ones and components.
         raise InvalidValueError(
@@ -178,6 +183,7 @@ def _settle_pool(
     *,
     is_isolated: bool | None,
 ) -> SettledPool:
+    """Settle the container of one instance type, with its own models or those of the endpoint."""
     if has_own_models(pool):
         models = models.of_variant(pool.model_repository, pool.model)
         sharing = [pool.instance_type]
@@ -205,6 +211,7 @@ def _settle(
     *,
     is_isolated: bool | None,
 ) -> SettledVariant:
+    """Settle one of several variants; what it does not set is that of the endpoint."""
     options = _with_own_options(shared, variant.options)
     try:
         if variant.model_repository is not None or variant.model is not None:
@@ -232,6 +239,7 @@ def _container(
     variant_name: str,
     shared_with: Sequence[InstanceType] = (),
 ) -> SettledContainer:
+    """Settle the container of a variant, with the publisher of Triton's metrics if there is one."""
     environment = options["environment"]
     if models.metrics_name is not None:
         from constructs_triton.cdk.monitoring.publisher_variables import with_publisher_variables

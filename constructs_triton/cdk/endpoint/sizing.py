@@ -131,6 +131,10 @@ def _timeout(size_bytes: int | None) -> float | None:
 def _volume(
     location: ModelLocation, instance_type: InstanceType, volume_size: Size | None
 ) -> tuple[float | None, tuple[Finding, ...]]:
+    """Return the volume size in GiB that the models need, and a warning if none is that large.
+
+    The size is ``None`` if the default is enough, or if a size is not known.
+    """
     if volume_size is not None:
         return volume_size.to_gibibytes(), ()
     if instance_type.supports_volume_size is not True or location.unpacked_size_bytes is None:

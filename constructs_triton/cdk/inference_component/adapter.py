@@ -243,6 +243,11 @@ def _is_on(environment: Mapping[str, str], names: Sequence[str]) -> bool:
 
 
 def _check_rank(rank: int, name: str, highest: str) -> None:
+    """Check that the base component loads adapters of a rank.
+
+    Raises:
+        InvalidValueError: its ``highest`` rank, the value of the variable ``name``, is lower.
+    """
     if is_token(highest) or not highest.isdecimal() or rank <= int(highest):
         return
 

@@ -151,6 +151,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         )
 
     def _make_host(self, role: SharedRole) -> CreatedHost:
+        """Return what the endpoint gives to its components."""
         options = self._options
         image = options["image"] or TritonImage.dlc()
         return CreatedHost(
@@ -198,6 +199,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         self._cfn_endpoint_config.production_variants = [self._production_variant()]
 
     def _production_variant(self) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
+        """Return the only variant, whose instances the components share."""
         options = self._options
         volume_size, types = options["volume_size"], instance_types_of(options)
         # It has no model_name and no initial_variant_weight, which are for endpoints with a model.
@@ -218,6 +220,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         )
 
     def _routing(self) -> sagemaker.CfnEndpointConfig.RoutingConfigProperty:
+        """Return how SageMaker chooses the copy that gets a request."""
         options = self._options
         prefix = None
         if options["routing_strategy"] == _PREFIX_AWARE:

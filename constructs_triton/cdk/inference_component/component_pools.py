@@ -162,6 +162,7 @@ def _settle(
     *,
     shared_with: Sequence[InstanceType] = (),
 ) -> _Settled:
+    """Return what a component needs on an instance type, and its container there."""
     requirements = ComputeRequirements.of(options, instance_type)
     container = settle_component(
         scope,
@@ -187,6 +188,11 @@ def _used_memory_mib(container: SettledContainer) -> float:
 def _own_pools(
     pools: Sequence[InstancePool], types: Sequence[InstanceType]
 ) -> dict[str, InstancePool]:
+    """Return the pools of a component by instance type: each has models of its own.
+
+    Raises:
+        InvalidValueError: a pool is not one of the endpoint's, or has no models.
+    """
     names = [instance_type.name for instance_type in types]
     found: dict[str, InstancePool] = {}
     for pool in pools:

@@ -119,6 +119,7 @@ class CheckRun:
         }
 
     def _ask_together(self) -> dict[str, ServerAnswer]:
+        """Ask servers about all models, several at a time, and return the answers by model."""
         answers: dict[str, ServerAnswer] = {}
         waiting = queue.SimpleQueue[str]()
         for name in self.models:

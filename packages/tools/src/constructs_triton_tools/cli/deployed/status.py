@@ -110,6 +110,7 @@ def _serve(session: boto3.Session, names: Sequence[str], arguments: argparse.Nam
 
 
 def _is_changing(state: EndpointState) -> bool:
+    """Whether the endpoint or one of its components is being changed."""
     statuses = [state.status, *(component.status for component in state.components)]
     return any(status in _CHANGING for status in statuses)
 

@@ -48,6 +48,7 @@ class _LargeBufferConnector(aiohttp.UnixConnector):
     """Connects to a Unix socket with a large send buffer. aiohttp has no option for it."""
 
     async def _create_connection(self, *args: Any, **kwargs: Any) -> ResponseHandler:
+        """Connect to the server with a send buffer that is large enough for tensors."""
         handler = await super()._create_connection(*args, **kwargs)
         assert handler.transport is not None
         connection = handler.transport.get_extra_info("socket")

@@ -107,6 +107,7 @@ def _open(path: str, config: Config) -> Any:
 
 
 def _options(config: Config) -> Any:
+    """Return the session options of a configuration's parameters, as the backend does."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
