@@ -45,19 +45,24 @@ def run(arguments: argparse.Namespace) -> int:
             "the number of GPUs is not known; add --instance-type, or --gpus with --gpu-memory "
             "(--gpus 0 for a machine without), or --shm-size for /dev/shm alone"
         )
+
     estimates = repository.memory(target)
     if arguments.json:
-        rooms = _rooms(estimates, target)
-        print_json(
-            {
-                "target": target.platform,
-                "estimates": [_to_dict(each) for each in estimates],
-                "loaded_at_once": [_room_to_dict(room) for room in rooms],
-            }
-        )
+        print_json(_document(estimates, target))
     else:
         _print(estimates, target)
-    return EXIT_WRONG if any(estimate.exceeded for estimate in estimates) else EXIT_SUCCESS
+
+    is_exceeded = any(estimate.exceeded for estimate in estimates)
+    return EXIT_WRONG if is_exceeded else EXIT_SUCCESS
+
+
+def _document(estimates: Sequence[MemoryEstimate], target: Target) -> dict[str, Any]:
+    """Return what ``--json`` prints."""
+    return {
+        "target": target.platform,
+        "estimates": [_to_dict(estimate) for estimate in estimates],
+        "loaded_at_once": [_room_to_dict(room) for room in _rooms(estimates, target)],
+    }
 
 
 def _target(arguments: argparse.Namespace, repository: ModelRepository) -> Target:
@@ -72,21 +77,30 @@ def _target(arguments: argparse.Namespace, repository: ModelRepository) -> Targe
 
 
 def _print(estimates: Sequence[MemoryEstimate], target: Target) -> None:
-    rows = [row for estimate in estimates for row in _rows(estimate, target)]
+    """Print the parts as a table, then what is not counted, and the room for archives."""
+    rows: list[tuple[str, ...]] = []
+    not_counted: list[str] = []
+    shared_not_counted: list[str] = []
+    for estimate in estimates:
+        rows += _rows(estimate, target)
+        not_counted += estimate.not_counted
+        shared_not_counted += estimate.shared_not_counted
+
     if rows:
         print_table(_COLUMNS, rows)
-    not_counted = [line for estimate in estimates for line in estimate.not_counted]
-    if not_counted:
-        print_note("not counted:", *(f"  {line}" for line in dict.fromkeys(not_counted)))
-    shared = [line for estimate in estimates for line in estimate.shared_not_counted]
-    if shared:
-        lines = (f"  {line}" for line in dict.fromkeys(shared))
-        print_note(f"not counted in {SHARED_MEMORY}:", *lines)
+    _print_list("not counted:", not_counted)
+    _print_list(f"not counted in {SHARED_MEMORY}:", shared_not_counted)
     if target.gpu_count is None:
         print_note(f"only {SHARED_MEMORY} is counted; add --gpus N for GPUs and host")
     print_note("memory of requests (activations, workspaces) is not counted either")
     for room in _rooms(estimates, target):
         print_note(str(room))
+
+
+def _print_list(title: str, lines: Sequence[str]) -> None:
+    """Print a title and each different line below it, or nothing if there are no lines."""
+    if lines:
+        print_note(title, *(f"  {line}" for line in dict.fromkeys(lines)))
 
 
 def _rooms(estimates: Sequence[MemoryEstimate], target: Target) -> list[Room]:
@@ -113,17 +127,28 @@ def _rows(estimate: MemoryEstimate, target: Target) -> list[tuple[str, ...]]:
     Of a multi-model endpoint, the sum of one archive says something only if it does not fit.
     """
     rows: list[tuple[str, ...]] = []
-    of_models = (part.place for part in estimate.parts if part.model)
-    for place in dict.fromkeys((*of_models, *estimate.exceeded)):
+    for place in _places(estimate):
         is_summed = target.mode != "multi-model" or place in estimate.exceeded
         for part in estimate.parts:
             if part.place == place and (part.model or is_summed):
                 rows.append((place, part.model or "server", part.what, in_units(part.size)))
         if is_summed:
-            limit = estimate.limits.get(place)
-            what = "of an unknown size" if limit is None else f"of {in_units(limit)}"
-            rows.append((place, "sum", what, in_units(estimate.total(place))))
+            rows.append(_sum_row(estimate, place))
     return rows
+
+
+def _places(estimate: MemoryEstimate) -> list[str]:
+    """Return the places of which models take memory, and those that are too small, each once."""
+    places = [part.place for part in estimate.parts if part.model]
+    places += estimate.exceeded
+    return list(dict.fromkeys(places))
+
+
+def _sum_row(estimate: MemoryEstimate, place: str) -> tuple[str, ...]:
+    """Return the row with the sum of all parts of a place, and its limit."""
+    limit = estimate.limits.get(place)
+    what = "of an unknown size" if limit is None else f"of {in_units(limit)}"
+    return (place, "sum", what, in_units(estimate.total(place)))
 
 
 def _to_dict(estimate: MemoryEstimate) -> dict[str, Any]:
