@@ -15,10 +15,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+#: What pathspec writes for a ``*``.
 _STAR = "[^/]*"
+#: An escaped character, a ``*``, a class of characters, or one character.
 _TOKEN = re.compile(r"\\.|\[\^/\]\*|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+#: The characters at which the text after a ``*`` ends.
 _STRUCTURE = frozenset("()/|$+")
-_ANY_FOLDERS, _MOST_ANY_FOLDERS = ".+", 2
+#: What pathspec writes for a ``**``.
+_ANY_FOLDERS = ".+"
+_MOST_ANY_FOLDERS = 2
 
 
 def compile_patterns(lines: Sequence[str]) -> GitIgnoreSpec:
@@ -48,17 +53,22 @@ def _compile(pattern: Any) -> None:
 
 
 def _without_backtracking(regex: str) -> Iterator[str]:
-    star, text = "", ""
+    """Yield the parts of an expression that takes linear time.
+
+    In ``*a*b``, the first ``*`` ends at the first ``a``. An atomic group, ``(?>[^/]*?a)``, keeps it
+    there.
+    """
+    star = ""  # the "*" before `text`, if there is one
+    text = ""
     for token in _TOKEN.findall(regex):
-        if token == _STAR and star:
-            yield f"(?>{star}?{text})"
+        if token == _STAR:
+            yield f"(?>{star}?{text})" if star else text
+            star = token
             text = ""
-        elif token == _STAR:
-            yield text
-            star, text = token, ""
         elif token in _STRUCTURE:
             yield f"{star}{text}{token}"
-            star, text = "", ""
+            star = ""
+            text = ""
         else:
             text += token
     yield f"{star}{text}"
