@@ -21,8 +21,14 @@ if TYPE_CHECKING:
     from triton_model_check.model.folder import ModelFolder
     from triton_model_check.model_config.locations import FieldPath, Locations, Span
 
-Change = tuple[int, int, str]
-"""The characters from an offset to before another one, and what replaces them."""
+
+class Change(NamedTuple):
+    """The characters from ``start`` to before ``end``, and what replaces them."""
+
+    start: int
+    end: int
+    new: str
+
 
 Step = Callable[[str, "Locations", "FieldPath"], "list[Change] | None"]
 """Returns the changes of a text for a problem in a field;
@@ -41,18 +47,36 @@ class Remedy(NamedTuple):
 
     def fix(self, folder: ModelFolder, path: str, field: FieldPath) -> Fix | None:
         """Return the edits of a file of a model, or ``None`` if a step is impossible."""
-        from triton_model_check.model_config.locations import Locations
-
-        if path == folder.config_path:
-            text, locations = folder.config_text, folder.locations or Locations("")
-        else:
-            content = folder.read(*path.removeprefix(f"{folder.path}/").split("/"))
-            text, locations = None if content is None else decode(content), Locations("")
-        found = [] if text is None else [step(text, locations, field) for step in self.steps]
-        changes = _joined(text or "", [one for each in found for one in each or ()])
-        if not all(found) or not 0 < len(changes) <= _MOST_CHANGES:
+        text, locations = _text_to_edit(folder, path)
+        if text is None:
             return None
-        return Fix(self.is_safe, tuple(Edit(path, *each) for each in changes))
+
+        changes: list[Change] = []
+        for step in self.steps:
+            changes_of_step = step(text, locations, field)
+            if not changes_of_step:
+                return None
+            changes += changes_of_step
+
+        changes = _joined(text, changes)
+        if not 0 < len(changes) <= _MOST_CHANGES:
+            return None
+        return Fix(self.is_safe, tuple(Edit(path, *change) for change in changes))
+
+
+def _text_to_edit(folder: ModelFolder, path: str) -> tuple[str | None, Locations]:
+    """Return the text of a file, and where its fields are.
+
+    The text is ``None`` if the file cannot be read. Only ``config.pbtxt`` has fields.
+    """
+    from triton_model_check.model_config.locations import Locations
+
+    if path == folder.config_path:
+        return folder.config_text, folder.locations or Locations("")
+
+    content = folder.read(*path.removeprefix(f"{folder.path}/").split("/"))
+    text = None if content is None else decode(content)
+    return text, Locations("")
 
 
 def safe(*steps: Step) -> Remedy:
@@ -95,14 +119,17 @@ def string(value: str) -> str:
 
 def remove(*below: str | int, path: FieldPath = ()) -> Step:
     """Remove a field, all values of a repeated field, or one element of a list."""
-    return lambda text, locations, field: [
-        _removal(text, span) for span in _statements(locations, path or (*field, *below))
-    ]
+
+    def step(text: str, locations: Locations, field: FieldPath) -> list[Change]:
+        place = path or (*field, *below)
+        return [_removal(text, statement) for statement in _statements(locations, place)]
+
+    return step
 
 
 def change(start: int, end: int, new: str) -> Step:
     """Replace what is at a known place."""
-    return lambda *_: [(start, end, new)]
+    return lambda *_: [Change(start, end, new)]
 
 
 def remove_statement(span: Span) -> Step:
@@ -117,51 +144,70 @@ def put(value: str, *below: str | int, path: FieldPath = ()) -> Step:
         place = path or (*field, *below)
         spans = locations.spans(place)
         if spans is not None:
-            return [(*spans.value, value)]
-        is_absent = isinstance(place[-1], str) and not _statements(locations, place)
-        return (
-            _addition(text, locations, place[:-1], f"{place[-1]}: {value}") if is_absent else None
-        )
+            return [Change(*spans.value, value)]
+
+        name = place[-1]
+        is_absent = isinstance(name, str) and not _statements(locations, place)
+        if not is_absent:
+            return None
+        return _addition(text, locations, place[:-1], f"{name}: {value}")
 
     return step
 
 
 def rename(name: str) -> Step:
     """Give the field another name."""
-    return lambda _, locations, field: [
-        (*spans.name, name) for spans in [locations.spans(field)] if spans is not None
-    ]
+
+    def step(_: str, locations: Locations, field: FieldPath) -> list[Change] | None:
+        spans = locations.spans(field)
+        return None if spans is None else [Change(*spans.name, name)]
+
+    return step
 
 
 def _addition(
     text: str, locations: Locations, parent: FieldPath, statement: str
 ) -> list[Change] | None:
+    """Return the change that adds a statement at the end of a block, or of the text.
+
+    ``None`` if the place of the block is not known.
+    """
     newline = "\r\n" if "\r\n" in text else "\n"
     if not parent:
         before = "" if not text or text.endswith("\n") else newline
-        return [(len(text), len(text), f"{before}{statement}{newline}")]
+        return [Change(len(text), len(text), f"{before}{statement}{newline}")]
+
     spans = locations.spans(parent)
     if spans is None or text[spans.value[1] - 1] not in "}>":
         return None
-    start, end = spans.value[0] + 1, spans.value[1] - 1
+    start = spans.value[0] + 1  # after the opening bracket
+    end = spans.value[1] - 1  # before the closing bracket
+
+    # A closing bracket on a line of its own: the statement gets a line too.
     line = text.rfind("\n", start, end) + 1
     if line and not text[line:end].strip():
         sibling = re.search(r"\n([ \t]*)[^\s]", text[start:end])
         indent = sibling[1] if sibling else f"{text[line:end]}  "
-        return [(line, line, f"{indent}{statement}{newline}")]
+        return [Change(line, line, f"{indent}{statement}{newline}")]
+
     before = "" if text[end - 1].isspace() else " "
-    return [(end, end, f"{before}{statement} ")]
+    return [Change(end, end, f"{before}{statement} ")]
 
 
 def _statements(locations: Locations, path: FieldPath) -> list[Span]:
-    """The place of a field, or those of all its statements."""
+    """Return the place of a field, or those of all its statements if it is repeated."""
     spans = locations.spans(path)
-    if spans is not None or not path or isinstance(path[-1], int):
-        return [] if spans is None else [spans.statement]
-    found: list[Span] = []
-    while (spans := locations.spans((*path, len(found)))) is not None:
-        found.append(spans.statement)
-    return found
+    if spans is not None:
+        return [spans.statement]
+    if not path or isinstance(path[-1], int):
+        return []
+
+    statements: list[Span] = []
+    spans = locations.spans((*path, 0))
+    while spans is not None:
+        statements.append(spans.statement)
+        spans = locations.spans((*path, len(statements)))
+    return statements
 
 
 _BLANKS_AFTER = re.compile(r"([ \t]*)(?:\r?\n|(\Z))?")
@@ -175,13 +221,14 @@ def _removal(text: str, span: Span) -> Change:
         before -= 1
     after = _BLANKS_AFTER.match(text, end)
     assert after is not None
-    if after.end(1) < after.end() or after[2] is not None:  # it is the last one in its line
-        return (
-            (before, after.end(), "")
-            if text[before - 1 : before] in ("", "\n")
-            else (before, end, "")
-        )
-    return start, end if text[start] == "," else after.end(1), ""
+
+    is_last_in_line = after.end(1) < after.end() or after[2] is not None
+    if is_last_in_line:
+        is_alone = text[before - 1 : before] in ("", "\n")
+        return Change(before, after.end() if is_alone else end, "")
+
+    takes_comma_before = text[start] == ","
+    return Change(start, end if takes_comma_before else after.end(1), "")
 
 
 def _joined(text: str, changes: list[Change]) -> list[Change]:
@@ -190,15 +237,19 @@ def _joined(text: str, changes: list[Change]) -> list[Change]:
     The last element of a list takes the comma before it, as the others do.
     """
     joined: list[Change] = []
-    for start, end, new in sorted(changes):
-        first, last, before = joined[-1] if joined else (0, -1, "")
-        if new or before or start > last:
-            joined.append((start, end, new))
+    for change in sorted(changes):
+        previous = joined[-1] if joined else None
+        if previous is None or change.new or previous.new or change.start > previous.end:
+            joined.append(change)
             continue
-        kept = text[:first].rstrip() if start < last else ""
-        if kept.endswith(","):
-            first = len(kept) - 1
-        joined[-1] = (first, max(end, last), "")
+
+        start = previous.start
+        overlaps = change.start < previous.end
+        if overlaps:
+            kept = text[:start].rstrip()
+            if kept.endswith(","):
+                start = len(kept) - 1
+        joined[-1] = Change(start, max(change.end, previous.end), "")
     return joined
 
 
@@ -224,11 +275,20 @@ def string_meant(
 
 
 def _replace(pattern: str, new: str, line: int | None = None) -> Step:
+    """Replace the only match of a pattern in the file, or in a line of it."""
+
     def step(text: str, _: Locations, __: FieldPath) -> list[Change] | None:
-        lines = text.split("\n")
-        start = 0 if line is None else sum(len(each) + 1 for each in lines[: line - 1])
-        end = len(text) if line is None else start + len(lines[line - 1])
+        start, end = (0, len(text)) if line is None else _span_of_line(text, line)
         matches = list(islice(re.compile(pattern).finditer(text, start, end), 2))
-        return [(*matches[0].span(), new)] if len(matches) == 1 else None
+        if len(matches) != 1:
+            return None
+        return [Change(*matches[0].span(), new)]
 
     return step
+
+
+def _span_of_line(text: str, number: int) -> Span:
+    """Return where a line, counted from 1, starts and ends."""
+    lines = text.split("\n")
+    start = sum(len(line) + 1 for line in lines[: number - 1])
+    return start, start + len(lines[number - 1])

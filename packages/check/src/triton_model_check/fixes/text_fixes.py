@@ -57,18 +57,28 @@ def fix_of_fault(fault: TextFault, text: str) -> Remedy | None:
 
 
 def _fix_by_code(fault: TextFault, text: str, offset: int) -> Remedy | None:
-    word, name = re.compile(_WORD).match(text, offset), _MEANT.fullmatch(fault.hint)
-    if word and name:
-        return unsafe(change(offset, word.end(), name[1]))
+    """Return the fix of a fault for which the spelling at its place is not enough to know it."""
+    word = re.compile(_WORD).match(text, offset)
+    meant_name = _MEANT.fullmatch(fault.hint)
+    if word and meant_name:
+        return unsafe(change(offset, word.end(), meant_name[1]))
     if fault.hint.startswith("write a backslash as"):
         return unsafe(change(offset, offset, "\\"))
-    before = text[:offset].rstrip()
-    is_name = before[-1:].isalnum() and "#" not in before[before.rfind("\n") + 1 :]
-    if fault.message.endswith('expected ":"') and is_name and _VALUE.match(text, offset):
-        return safe(change(len(before), len(before), ":"))
+    if fault.message.endswith('expected ":"') and _VALUE.match(text, offset):
+        before = text[:offset].rstrip()
+        is_in_comment = "#" in before[before.rfind("\n") + 1 :]
+        if before[-1:].isalnum() and not is_in_comment:
+            return safe(change(len(before), len(before), ":"))
+    if fault.code == "text-field-twice":
+        return _without_repetition(text, offset)
+    return None
+
+
+def _without_repetition(text: str, offset: int) -> Remedy | None:
+    """Return the removal of a field at an offset that repeats the first one; else ``None``."""
     from triton_model_check.model_config.locations import Locations
 
-    statements = Locations(text).statements_at(offset) if fault.code == "text-field-twice" else []
+    statements = Locations(text).statements_at(offset)
     for spans in statements[1:]:
         is_same = text[slice(*spans.value)] == text[slice(*statements[0].value)]
         if spans.value[0] == offset and is_same:
