@@ -7,6 +7,7 @@ A variable has a kind if everything that its function assigns to it has this kin
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -150,7 +151,9 @@ class BackendObjects:
     def elements(self, node: ast.expr) -> list[ast.expr] | None:
         """Return the elements of a list that nothing changes; ``None`` if they are not known."""
         value = self.value(node)
-        if not isinstance(value, ast.List) or any(isinstance(e, ast.Starred) for e in value.elts):
+        if not isinstance(value, ast.List):
+            return None
+        if any(isinstance(element, ast.Starred) for element in value.elts):
             return None
         is_unchanged = value is node or self._is_unchanged(node)
         return value.elts if is_unchanged else None
@@ -163,32 +166,30 @@ class BackendObjects:
         ``more_reads``: how often the caller knows that the list is read beside ``return``.
         """
         bound = self._variables_of(function).get(name, [])
-        is_empty_list = (
-            len(bound) == 1 and isinstance(bound[0].value, ast.List) and not bound[0].value.elts
-        )
+        if len(bound) != 1:
+            return None
+        first_value = bound[0].value
+        if not isinstance(first_value, ast.List) or first_value.elts:
+            return None
+
         nodes = nodes_of(*function.body)
-        reads = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
-        appends = [
-            call
-            for call in nodes
-            if isinstance(call, ast.Call)
-            and isinstance(call.func, ast.Attribute)
-            and call.func.attr == "append"
-            and isinstance(call.func.value, ast.Name)
-            and call.func.value.id == name
-            and len(call.args) == 1
-        ]
-        returned = [value for value in values_returned(function) if isinstance(value, ast.Name)]
-        others = len(reads) - 1 - len(appends) - sum(value.id == name for value in returned)
-        is_known = is_empty_list and others == more_reads
-        return [call.args[0] for call in appends] if is_known else None
+        uses = [node for node in nodes if _is_name(node, name)]
+        appended = _arguments_of_append(nodes, name)
+        returns = [value for value in values_returned(function) if _is_name(value, name)]
+
+        # The assignment, each call of append and each return use the name once.
+        other_uses = len(uses) - 1 - len(appended) - len(returns)
+        return appended if other_uses == more_reads else None
 
     def _element(self, node: ast.Subscript) -> ast.expr:
-        place = node.slice.value if isinstance(node.slice, ast.Constant) else None
-        elements = self.elements(node.value) if type(place) is int else None
-        if elements is None or not isinstance(place, int) or place >= len(elements):
+        """Return the element of a list that a constant number chooses; else ``node`` itself."""
+        index = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if not isinstance(index, int) or isinstance(index, bool):
             return node
-        return elements[place]
+        elements = self.elements(node.value)
+        if elements is None or index >= len(elements):
+            return node
+        return elements[index]
 
     def _is_unchanged(self, node: ast.expr) -> bool:
         """Whether each read of a variable or an attribute certainly leaves its list as it is."""
@@ -224,24 +225,28 @@ class BackendObjects:
         return _LITERALS.get(type(node))
 
     def _kind_of_part(self, node: ast.Subscript) -> str | None:
+        """Return the kind of a slice, or of an element that a constant chooses."""
         kind = self.kind(node.value) or ""
         if isinstance(node.slice, ast.Slice):
             return kind if kind in ("tuple", ARRAY) else None
-        is_element = kind.startswith(_LIST_OF) and isinstance(node.slice, ast.Constant)
-        return kind.removeprefix(_LIST_OF) if is_element else None
+        if isinstance(node.slice, ast.Constant) and kind.startswith(_LIST_OF):
+            return kind.removeprefix(_LIST_OF)
+        return None
 
     def _kind_of_bound(self, bindings: list[_Bound]) -> str | None:
         kinds = {self._kind_of_one(bound) for bound in bindings}
         return kinds.pop() if len(kinds) == 1 else None
 
     def _kind_of_one(self, bound: _Bound) -> str | None:
+        """Return the kind of what one assignment, loop or argument gives to a variable."""
         if bound.value is None:
             return bound.kind
         kind = self.kind(bound.value)
         if not bound.is_element:
             return kind
-        is_list = kind is not None and kind.startswith(_LIST_OF)
-        return kind.removeprefix(_LIST_OF) if kind is not None and is_list else None
+        if kind is None or not kind.startswith(_LIST_OF):
+            return None
+        return kind.removeprefix(_LIST_OF)
 
     def _kind_of_call(self, node: ast.Call) -> str | None:
         result = self._results.get(id(node))
@@ -271,12 +276,14 @@ class BackendObjects:
         return None if may_raise or returns_something else NONE
 
     def _kind_of_attribute(self, node: ast.Attribute) -> str | None:
-        if isinstance(node.value, ast.Name) and node.value.id in self._aliases:
+        owner = node.value
+        if isinstance(owner, ast.Name) and owner.id in self._aliases:
             is_class = node.attr in _CLASSES and node.attr not in self._index.stored_attributes
             return f"class {node.attr}" if is_class else None
-        if isinstance(node.value, ast.Name) and node.value.id == "self":
+        if _is_name(owner, "self"):
             return self._kind_of_bound(self._own_attributes.get(node.attr, []))
-        kind = self.kind(node.value) or ""
+
+        kind = self.kind(owner) or ""
         if kind == ARRAY:
             return "tuple" if node.attr == "shape" else None
         is_method = node.attr in self._classes.get(kind, ()) and not node.attr.isupper()
@@ -302,10 +309,12 @@ class BackendObjects:
         """Return everything to which a variable or an attribute of ``self`` is bound."""
         if isinstance(node, ast.Name):
             function = self._function_of.get(id(node))
-            return [] if function is None else self._variables_of(function).get(node.id, [])
-        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
-            return []
-        return self._own_attributes.get(node.attr, []) if node.value.id == "self" else []
+            if function is None:
+                return []
+            return self._variables_of(function).get(node.id, [])
+        if isinstance(node, ast.Attribute) and _is_name(node.value, "self"):
+            return self._own_attributes.get(node.attr, [])
+        return []
 
     @cached_property
     def _function_of(self) -> dict[int, Function]:
@@ -356,6 +365,25 @@ class BackendObjects:
         """Return the name of the list of requests, if Triton passes it to the function."""
         is_execute = function is self._class.method("execute")
         return argument_name(function) if is_execute else None
+
+
+def _is_name(node: ast.AST | None, name: str) -> bool:
+    """Whether an expression is the variable of this name."""
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _arguments_of_append(nodes: Sequence[ast.AST], name: str) -> list[ast.expr]:
+    """Return what the calls ``NAME.append(VALUE)`` append, in their order."""
+    appended = []
+    for node in nodes:
+        if not isinstance(node, ast.Call) or len(node.args) != 1:
+            continue
+        method = node.func
+        if not isinstance(method, ast.Attribute) or method.attr != "append":
+            continue
+        if _is_name(method.value, name):
+            appended.append(node.args[0])
+    return appended
 
 
 def _name_of(node: ast.AST) -> str | None:
