@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from constructs_triton_core.spelling import closest, did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
@@ -136,16 +137,19 @@ def execute_returns_none(model: ModelUnderCheck) -> Iterator[Problem]:
     ``None``; before, only a decoupled one. The rule skips a method that only contains ``pass`` or
     ``...``.
     """
-    config, version = model.folder.config, model.target.image_version
+    config = model.folder.config
     if config is not None and config.model_transaction_policy.decoupled:
         return
+    version = model.target.image_version
     may_send = version is None or version >= _SENDERS_SINCE
     for source in model.python_sources:
-        line, has_sender = source.line_without_response, b"get_response_sender" in source.content
-        if line is not None and not source.may_set_decoupled and not (has_sender and may_send):
-            message = "execute can return None, so requests get no response"
-            hint = _DECOUPLED if has_sender else _RETURN
-            yield Problem(message, path=source.path, line=line, hint=hint)
+        line = source.line_without_response
+        has_sender = b"get_response_sender" in source.content
+        if line is None or source.may_set_decoupled or (has_sender and may_send):
+            continue
+        message = "execute can return None, so requests get no response"
+        hint = _DECOUPLED if has_sender else _RETURN
+        yield Problem(message, path=source.path, line=line, hint=hint)
 
 
 @rule(
@@ -217,24 +221,43 @@ def tensor_name(model: ModelUnderCheck) -> Iterator[Problem]:
     config = model.config
     if config is None or model.completes_tensors or not (config.input and config.output):
         return
-    sequence = config.sequence_batching
-    inputs = {tensor.name for tensor in (*config.input, *sequence.control_input)}
-    inputs |= {name for each in config.batch_input for name in each.target_name}
-    inputs |= {each.input_name for each in sequence.state}
-    outputs = {tensor.name for tensor in config.output} | {
-        each.output_name for each in sequence.state
-    }
+
+    inputs = _names_of_inputs(config)
+    outputs = _names_of_outputs(config)
     for source, tensors in model.python_tensors:
-        certain = inputs_that_fail(model, source) if any(tensors) else set()
-        for each in tensors:
-            side, known = ("input", inputs) if each.is_input else ("output", outputs)
-            if each.name not in known and not (each.is_input and each.name in certain):
-                used = {other.name for other in tensors if other.is_input == each.is_input}
-                otherwise = f"use one of {quoted(sorted(known))}, or add it to config.pbtxt"
-                hint = did_you_mean(each.name, sorted(known), otherwise, used=used)
-                message = f'config.pbtxt has no {side} "{each.name}"{_EFFECT[side]}'
-                fix = string_meant(each.name, hint, each.line, used=used)
-                yield Problem(message, path=source.path, line=each.line, hint=hint, fix=fix)
+        failing_inputs = inputs_that_fail(model, source) if tensors else set()
+        for tensor in tensors:
+            known = inputs if tensor.is_input else outputs
+            is_reported = tensor.is_input and tensor.name in failing_inputs
+            if tensor.name in known or is_reported:
+                continue
+
+            side = "input" if tensor.is_input else "output"
+            used = {other.name for other in tensors if other.is_input == tensor.is_input}
+            otherwise = f"use one of {quoted(sorted(known))}, or add it to config.pbtxt"
+            hint = did_you_mean(tensor.name, sorted(known), otherwise, used=used)
+            message = f'config.pbtxt has no {side} "{tensor.name}"{_EFFECT[side]}'
+            fix = string_meant(tensor.name, hint, tensor.line, used=used)
+            yield Problem(message, path=source.path, line=tensor.line, hint=hint, fix=fix)
+
+
+def _names_of_inputs(config: Any) -> set[str]:
+    """Return the names of all tensors that a request of the model can contain."""
+    sequence = config.sequence_batching
+    names = {tensor.name for tensor in (*config.input, *sequence.control_input)}
+    for batch_input in config.batch_input:
+        names.update(batch_input.target_name)
+    for state in sequence.state:
+        names.add(state.input_name)
+    return names
+
+
+def _names_of_outputs(config: Any) -> set[str]:
+    """Return the names of all tensors that a response of the model can contain."""
+    names = {tensor.name for tensor in config.output}
+    for state in config.sequence_batching.state:
+        names.add(state.output_name)
+    return names
 
 
 @_warning(

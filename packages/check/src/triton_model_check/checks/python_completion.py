@@ -40,23 +40,23 @@ def completion_call(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     if is_outside_table(model.target.image_version):
         return
-    for source, each in model.python_classes:
-        for call, name in _calls(each):
+    for source, model_class in model.python_classes:
+        for call, name in _calls(model_class):
             for message, hint in _wrong_call(model, call, name):
                 yield problem_at(source, call, message, hint)
 
 
-def _calls(each: ModelClass) -> Iterator[tuple[ast.Call, str]]:
+def _calls(model_class: ModelClass) -> Iterator[tuple[ast.Call, str]]:
     """Yield each call of a method of the configuration that certainly runs, with its name."""
-    method = each.method(_METHOD)
+    method = model_class.method(_METHOD)
     argument = argument_name(method) if method is not None else None
-    for call in each.index.of(ast.Call) if argument is not None else ():
+    for call in model_class.index.of(ast.Call) if argument is not None else ():
         function = call.func
         if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
             continue
         # Another function may have an argument of the same name.
-        is_config = function.value.id == argument and each.index.is_bound_once(argument)
-        if is_config and each.runs(call, _METHOD):
+        is_config = function.value.id == argument and model_class.index.is_bound_once(argument)
+        if is_config and model_class.runs(call, _METHOD):
             yield call, function.attr
 
 
@@ -100,11 +100,11 @@ def completion_type(model: ModelUnderCheck) -> Iterator[Problem]:
     if config is None or config.input or config.output:
         return
     known = sorted(enum_values("DataType").values())
-    for source, each in model.python_classes:
-        for call, name in _calls(each):
+    for source, model_class in model.python_classes:
+        for call, name in _calls(model_class):
             if name not in ("add_input", "add_output") or len(call.args) != 1:
                 continue
-            value = _data_type(source, each, call.args[0])
+            value = _data_type(source, model_class, call.args[0])
             if value is not None and value not in known:
                 fixed = f"TYPE_{value}" if f"TYPE_{value}" in known else None
                 hint = did_you_mean(value, known, f"use one of {quoted(known)}")
@@ -112,13 +112,13 @@ def completion_type(model: ModelUnderCheck) -> Iterator[Problem]:
                 yield problem_at(source, call, message, f'write "{fixed}"' if fixed else hint)
 
 
-def _data_type(source: PythonSource, each: ModelClass, value: ast.expr) -> Any:
+def _data_type(source: PythonSource, model_class: ModelClass, value: ast.expr) -> Any:
     """Return the data type of a tensor that is a literal which nothing changes."""
     tensor = value if source.objects is None else source.objects.value(value)
     if isinstance(value, ast.Name):
-        reads = [node for node in each.index.of(ast.Name) if node.id == value.id]
+        reads = [node for node in model_class.index.of(ast.Name) if node.id == value.id]
         # One assignment and this use: nothing else can change the object.
-        if len(reads) != 2 or not each.index.is_bound_once(value.id):
+        if len(reads) != 2 or not model_class.index.is_bound_once(value.id):
             return None
     try:
         found = ast.literal_eval(tensor)

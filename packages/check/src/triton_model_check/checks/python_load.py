@@ -50,9 +50,9 @@ def initialize(model: ModelUnderCheck) -> Iterator[Problem]:
     ``TypeError``, and the model does not load.
     """
     wanted = {"__init__": (0, "__init__(self)"), "initialize": (1, "initialize(self, args)")}
-    for source, each in model.python_classes:
+    for source, model_class in model.python_classes:
         for name, (count, form) in wanted.items():
-            method = each.method(name)
+            method = model_class.method(name)
             if method is None or kind_of(method) is None:
                 continue
             signature = signature_of(method, is_bound=kind_of(method) != "static")
@@ -69,8 +69,8 @@ def auto_complete(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise the model does not load.
     """
     hint = "write `@staticmethod` above `def auto_complete_config(auto_complete_model_config)`"
-    for source, each in model.python_classes:
-        method = each.method(_AUTO_COMPLETE)
+    for source, model_class in model.python_classes:
+        method = model_class.method(_AUTO_COMPLETE)
         if method is None or kind_of(method) is None:
             continue
         signature = signature_of(method, is_bound=kind_of(method) == "class")
@@ -105,14 +105,14 @@ def auto_complete_value(model: ModelUnderCheck) -> Iterator[Problem]:
     The methods of the configuration raise ``ValueError`` otherwise, and the model does not load.
     The rule looks at values that are written in the call or assigned once.
     """
-    for source, each in model.python_classes:
-        method = each.method(_AUTO_COMPLETE)
+    for source, model_class in model.python_classes:
+        method = model_class.method(_AUTO_COMPLETE)
         name = argument_name(method) if method is not None else None
-        for call in each.index.of(ast.Call) if name else ():
+        for call in model_class.index.of(ast.Call) if name else ():
             function = call.func
             if not isinstance(function, ast.Attribute) or not _is_name(function.value, name):
                 continue
-            if each.runs(call, _AUTO_COMPLETE):
+            if model_class.runs(call, _AUTO_COMPLETE):
                 for message, hint in _wrong_completion(model, method, call, function.attr):
                     yield _at(source, call, message, hint)
 
@@ -139,53 +139,80 @@ def _wrong_completion(
 def _wrong_tensor(
     model: ModelUnderCheck, side: str, tensor: dict[str, Any]
 ) -> Iterator[tuple[str, str]]:
+    """Yield message and hint for what is wrong with a tensor that ``auto_complete_config`` adds.
+
+    ``side`` is ``"input"`` or ``"output"``.
+    """
     allowed = (*_TENSOR_KEYS, "optional") if side == "input" else _TENSOR_KEYS
     extra = sorted(set(tensor) - set(allowed))
     absent = [key for key in _TENSOR_KEYS if key not in tensor]
     if extra:
         hint = did_you_mean(extra[0], allowed, f"use only {quoted(allowed)}")
         yield f"{side} has the property '{extra[0]}', which {_AUTO_COMPLETE} does not take", hint
-    elif absent:
+        return
+    if absent:
         yield f"{side} is missing '{absent[0]}' property", f'add "{absent[0]}"'
-    written = getattr(model.config, side, ()) if model.config is not None else ()
-    for each in written:
-        if extra or absent or each.name != tensor["name"]:
-            continue
-        data_type = type(each).DESCRIPTOR.fields_by_name["data_type"].enum_type
-        expected = data_type.values_by_number[each.data_type].name
-        hint = f"write the same in config.pbtxt and in {_AUTO_COMPLETE}"
-        if expected != "TYPE_INVALID" and expected != tensor["data_type"]:
-            message = f"config.pbtxt has {expected} for {side} '{each.name}'"
-            yield f"{message}, {_AUTO_COMPLETE} adds {tensor['data_type']}", hint
-        elif each.dims and isinstance(tensor["dims"], list) and list(each.dims) != tensor["dims"]:
-            message = f"config.pbtxt has dims {list(each.dims)} for {side} '{each.name}'"
-            yield f"{message}, {_AUTO_COMPLETE} adds {tensor['dims']}", hint
+        return
+
+    declared = getattr(model.config, side, ()) if model.config is not None else ()
+    for other in declared:
+        if other.name == tensor["name"]:
+            yield from _contradictions(side, other, tensor)
+
+
+def _contradictions(side: str, declared: Any, tensor: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield message and hint if ``config.pbtxt`` declares another type or other dims."""
+    hint = f"write the same in config.pbtxt and in {_AUTO_COMPLETE}"
+    data_types = type(declared).DESCRIPTOR.fields_by_name["data_type"].enum_type
+    data_type = data_types.values_by_number[declared.data_type].name
+    if data_type != "TYPE_INVALID" and data_type != tensor["data_type"]:
+        message = (
+            f"config.pbtxt has {data_type} for {side} '{declared.name}', "
+            f"{_AUTO_COMPLETE} adds {tensor['data_type']}"
+        )
+        yield message, hint
+        return
+
+    dims = list(declared.dims)
+    if dims and isinstance(tensor["dims"], list) and dims != tensor["dims"]:
+        message = (
+            f"config.pbtxt has dims {dims} for {side} '{declared.name}', "
+            f"{_AUTO_COMPLETE} adds {tensor['dims']}"
+        )
+        yield message, hint
 
 
 def _literal(function: ast.AST, value: ast.expr) -> Any:
     """Return the value of a literal, or of a local variable that is only ever that literal."""
+    literal: ast.expr | None = value
     if isinstance(value, ast.Name):
-        stores = [
-            node
-            for node in nodes_of(function)
-            if isinstance(node, ast.Name) and node.id == value.id
-        ]
-        assigned = [
-            node.value
-            for node in nodes_of(function)
-            if isinstance(node, ast.Assign)
-            and len(node.targets) == 1
-            and isinstance(node.targets[0], ast.Name)
-            and node.targets[0].id == value.id
-        ]
-        # One assignment and this use: nothing else can change the object.
-        if len(assigned) != 1 or len(stores) != 2:
-            return None
-        value = assigned[0]
+        literal = _only_value(function, value.id)
+    if literal is None:
+        return None
     try:
-        return ast.literal_eval(value)
+        return ast.literal_eval(literal)
     except (ValueError, TypeError, RecursionError, MemoryError):
         return None
+
+
+def _only_value(function: ast.AST, name: str) -> ast.expr | None:
+    """Return what a variable is assigned, if the function assigns and uses it once; else ``None``.
+
+    Nothing else can then change the object.
+    """
+    uses = 0
+    assigned = []
+    for node in nodes_of(function):
+        if isinstance(node, ast.Name) and node.id == name:
+            uses += 1
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            continue
+        target = node.targets[0]
+        if isinstance(target, ast.Name) and target.id == name:
+            assigned.append(node.value)
+
+    is_only_value = len(assigned) == 1 and uses == 2
+    return assigned[0] if is_only_value else None
 
 
 # --- what initialize reads ------------------------------------------------------------------------
@@ -199,18 +226,21 @@ def initialize_argument(model: ModelUnderCheck) -> Iterator[Problem]:
     ``KeyError``, and the model does not load.
     """
     known = load("python_backend")["initialize_arguments"]
-    for source, each in model.python_classes:
-        name = _initialize_argument(each)
-        found = [*_wrong_attributes(each, name, known), *_wrong_keys(each, name, known)]
+    for source, model_class in model.python_classes:
+        name = _initialize_argument(model_class)
+        found = [
+            *_wrong_attributes(model_class, name, known),
+            *_wrong_keys(model_class, name, known),
+        ]
         for node, message, hint in found if name is not None else ():
-            if each.runs(node, "initialize"):
+            if model_class.runs(node, "initialize"):
                 yield _at(source, node, message, hint)
 
 
 def _wrong_attributes(
-    each: ModelClass, name: str | None, known: list[str]
+    model_class: ModelClass, name: str | None, known: list[str]
 ) -> Iterator[tuple[ast.AST, str, str]]:
-    for node in each.index.of(ast.Attribute):
+    for node in model_class.index.of(ast.Attribute):
         if _is_name(node.value, name) and node.attr not in _DICT:
             hint = f"use one of the keys {quoted(known)}"
             if node.attr in known:
@@ -219,9 +249,9 @@ def _wrong_attributes(
 
 
 def _wrong_keys(
-    each: ModelClass, name: str | None, known: list[str]
+    model_class: ModelClass, name: str | None, known: list[str]
 ) -> Iterator[tuple[ast.AST, str, str]]:
-    for node in each.index.of(ast.Subscript):
+    for node in model_class.index.of(ast.Subscript):
         key = _string(node.slice)
         if key is None or not isinstance(node.ctx, ast.Load):
             continue
@@ -243,24 +273,26 @@ def config_value(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     if model.config is None or model.folder.config_fault is not None:
         return
-    for source, each in model.python_classes:
+    for source, model_class in model.python_classes:
         if b"parameters" not in source.content and b"_config_by_name" not in source.content:
             continue
-        for node in each.index.of(ast.Subscript):
+        for node in model_class.index.of(ast.Subscript):
             is_read = _string(node.slice) is not None and isinstance(node.ctx, ast.Load)
-            if is_read and each.runs(node, "initialize"):
-                yield from _absent_parameter(model, source, each, node)
-                yield from _absent_tensor(model, source, each, node.value)
+            if is_read and model_class.runs(node, "initialize"):
+                yield from _absent_parameter(model, source, model_class, node)
+                yield from _absent_tensor(model, source, model_class, node.value)
 
 
 def _absent_parameter(
-    model: ModelUnderCheck, source: PythonSource, each: ModelClass, node: ast.Subscript
+    model: ModelUnderCheck, source: PythonSource, model_class: ModelClass, node: ast.Subscript
 ) -> Iterator[Problem]:
     value, key, known = node.value, _string(node.slice), sorted(model.config_parameters)
     if not isinstance(value, ast.Subscript) or _string(value.slice) != "parameters":
         return
     # Packing adds the environment of a model to its parameters.
-    if key in (None, ENVIRONMENT_PARAMETER, *known) or not _is_config(source, each, value.value):
+    if key in (None, ENVIRONMENT_PARAMETER, *known) or not _is_config(
+        source, model_class, value.value
+    ):
         return
     message = f'config.pbtxt has no parameter "{key}"'
     add = f'add `parameters {{ key: "{key}" value {{ string_value: "..." }} }}` to config.pbtxt'
@@ -268,7 +300,7 @@ def _absent_parameter(
 
 
 def _absent_tensor(
-    model: ModelUnderCheck, source: PythonSource, each: ModelClass, value: ast.expr
+    model: ModelUnderCheck, source: PythonSource, model_class: ModelClass, value: ast.expr
 ) -> Iterator[Problem]:
     call = _value(source, value)
     if model.completes_tensors or not isinstance(call, ast.Call) or len(call.args) != 2:
@@ -278,19 +310,19 @@ def _absent_tensor(
         known = [tensor.name for tensor in getattr(model.config, side)]
         if name is None or not _is_method(call, f"get_{side}_config_by_name") or name in known:
             continue
-        if known and _is_config(source, each, call.args[0]):
+        if known and _is_config(source, model_class, call.args[0]):
             hint = did_you_mean(name, known, f"use one of {quoted(known)}")
             message = f'config.pbtxt has no {side} "{name}", of which initialize reads a property'
             yield _at(source, call, message, hint)
 
 
-def _is_config(source: PythonSource, each: ModelClass, value: ast.expr) -> bool:
+def _is_config(source: PythonSource, model_class: ModelClass, value: ast.expr) -> bool:
     """Whether an expression is certainly the configuration that Triton passes."""
     call = _value(source, value)
     if not isinstance(call, ast.Call) or len(call.args) != 1 or not _is_method(call, "loads"):
         return False
     text = _value(source, call.args[0])
-    argument = _initialize_argument(each)
+    argument = _initialize_argument(model_class)
     return (
         isinstance(text, ast.Subscript)
         and _string(text.slice) == "model_config"
@@ -313,14 +345,14 @@ def call_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
     Triton answers "BLS is only supported during the 'execute' function", and the model does not
     load.
     """
-    for source, each in model.python_classes:
-        requests = {id(call) for call in each.index.calls("InferenceRequest")}
-        for call in each.index.of(ast.Call) if requests else ():
+    for source, model_class in model.python_classes:
+        requests = {id(call) for call in model_class.index.calls("InferenceRequest")}
+        for call in model_class.index.of(ast.Call) if requests else ():
             function = call.func
             if not isinstance(function, ast.Attribute) or function.attr not in _SENDING:
                 continue
             is_request = id(_value(source, function.value)) in requests
-            if is_request and each.runs(call, *_METHODS):
+            if is_request and model_class.runs(call, *_METHODS):
                 yield _at(source, call, "the model calls another model while it loads")
 
 
@@ -355,10 +387,10 @@ def server_at_start(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _questions_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
-    for source, each in model.python_classes:
+    for source, model_class in model.python_classes:
         for name in ("is_model_ready", "load_model", "unload_model"):
-            for call in each.index.calls(name):
-                if each.runs(call, *_METHODS):
+            for call in model_class.index.calls(name):
+                if model_class.runs(call, *_METHODS):
                     message = f"the model calls {name} while it loads, and maybe the server starts"
                     yield _at(source, call, message)
 
@@ -371,8 +403,8 @@ def _value(source: PythonSource, node: ast.expr) -> ast.expr:
     return node if source.objects is None else source.objects.value(node)
 
 
-def _initialize_argument(each: ModelClass) -> str | None:
-    method = each.method("initialize")
+def _initialize_argument(model_class: ModelClass) -> str | None:
+    method = model_class.method("initialize")
     return argument_name(method) if method is not None else None
 
 

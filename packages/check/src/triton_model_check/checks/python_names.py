@@ -44,9 +44,9 @@ def undefined_name(model: ModelUnderCheck) -> Iterator[Problem]:
     its classes, ``initialize`` and ``auto_complete_config``. It skips files that may define names
     in another way, for example with ``exec`` or ``import *``.
     """
-    for source, each in model.python_classes:
-        for name in undefined_names(each.index, source.content):
-            if each.runs(name):
+    for source, model_class in model.python_classes:
+        for name in undefined_names(model_class.index, source.content):
+            if model_class.runs(name):
                 yield _at(source, name, f"name '{name.id}' is not defined")
 
 
@@ -61,9 +61,9 @@ def undefined_name_in_function(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise the call of the function fails with ``NameError``. The rule skips names inside ``if``
     and ``try``, and files that may define names in another way.
     """
-    for source, each in model.python_classes:
-        for name in undefined_names(each.index, source.content):
-            if each.may_run_later(name):
+    for source, model_class in model.python_classes:
+        for name in undefined_names(model_class.index, source.content):
+            if model_class.may_run_later(name):
                 yield _at(source, name, f"name '{name.id}' is not defined")
 
 
@@ -75,10 +75,10 @@ def backend_name(model: ModelUnderCheck) -> Iterator[Problem]:
     ``triton_python_backend_utils``, so that annotations and other statements of the module cannot
     use them. The rule skips models with a module of that name in their folder.
     """
-    for source, each in classes_with_real_utils(model):
-        yield from _absent_at_import(source, each)
-        for node, message, hint in absent_names(model, each):
-            if each.runs(node):
+    for source, model_class in classes_with_real_utils(model):
+        yield from _absent_at_import(source, model_class)
+        for node, message, hint in absent_names(model, model_class):
+            if model_class.runs(node):
                 yield _at(source, node, message, hint)
 
 
@@ -89,24 +89,29 @@ def backend_name_in_function(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise the call fails with ``AttributeError``. The rule skips names inside ``if`` and
     ``try``.
     """
-    for source, each in classes_with_real_utils(model):
-        for node, message, hint in absent_names(model, each):
-            if each.may_run_later(node):
+    for source, model_class in classes_with_real_utils(model):
+        for node, message, hint in absent_names(model, model_class):
+            if model_class.may_run_later(node):
                 yield _at(source, node, message, hint)
 
 
-def _absent_at_import(source: PythonSource, each: ModelClass) -> Iterator[Problem]:
-    later, aliases = names_of("set_after_import", None), each.index.aliases(UTILS)
-    for statement in each.index.of(ast.ImportFrom):
-        is_utils = statement.module == UTILS and not statement.level
-        names = [alias.name for alias in statement.names if alias.name in later and is_utils]
-        if names and each.runs(statement, "import"):
+def _absent_at_import(source: PythonSource, model_class: ModelClass) -> Iterator[Problem]:
+    """Yield each use, at import, of a name that Triton adds to its module only later."""
+    index = model_class.index
+    added_later = names_of("set_after_import", None)
+    for statement in index.of(ast.ImportFrom):
+        if statement.module != UTILS or statement.level:
+            continue
+        names = [alias.name for alias in statement.names if alias.name in added_later]
+        if names and model_class.runs(statement, "import"):
             hint = f"write `import {UTILS} as pb_utils`, and pb_utils.{names[0]} inside a method"
             yield _at(source, statement, _ABSENT_YET.format(names[0]), hint)
-    for node in each.index.of(ast.Attribute):
-        if node.attr not in later or each.index.is_in_body(node):
+
+    aliases = index.aliases(UTILS)
+    for node in index.of(ast.Attribute):
+        if node.attr not in added_later or index.is_in_body(node):
             continue
-        if _is_attribute_of(node, aliases) and each.runs(node, "import"):
+        if _is_attribute_of(node, aliases) and model_class.runs(node, "import"):
             hint = (
                 f'use "{node.attr}" inside a method: Triton adds it after it has imported this '
                 "file; write an annotation as a string"
@@ -115,7 +120,7 @@ def _absent_at_import(source: PythonSource, each: ModelClass) -> Iterator[Proble
 
 
 def absent_names(
-    model: ModelUnderCheck, each: ModelClass
+    model: ModelUnderCheck, model_class: ModelClass
 ) -> Iterator[tuple[ast.Attribute, str, str]]:
     """Yield each name of the backend's module that the image does not have,
     with a message and a hint.
@@ -123,9 +128,9 @@ def absent_names(
     version = model.target.image_version
     if is_outside_table(version):
         return
-    aliases, stored = each.index.aliases(UTILS), each.index.stored_attributes
+    aliases, stored = model_class.index.aliases(UTILS), model_class.index.stored_attributes
     known = names_of("module", version) | names_of("set_after_import", version)
-    for node in each.index.of(ast.Attribute):
+    for node in model_class.index.of(ast.Attribute):
         name = node.attr
         if name in known or name in stored or name.startswith("__"):
             continue
@@ -162,9 +167,9 @@ def attribute(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise loading fails with ``AttributeError``. The rule skips classes that may get attributes
     in another way, for example with ``setattr``.
     """
-    for source, each in model.python_classes:
-        for node in absent_attributes(source, each):
-            if each.runs(node, "initialize"):
+    for source, model_class in model.python_classes:
+        for node in absent_attributes(source, model_class):
+            if model_class.runs(node, "initialize"):
                 yield _at(source, node, NO_ATTRIBUTE.format(node.attr))
 
 
@@ -179,22 +184,22 @@ def attribute_in_method(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise the request fails with ``AttributeError``. The rule skips attributes inside ``if`` and
     ``try``, and classes that may get attributes in another way.
     """
-    for source, each in model.python_classes:
-        found = list(absent_attributes(source, each))
-        methods = [each.method(name) for name in ("execute", "finalize")] if found else []
+    for source, model_class in model.python_classes:
+        found = list(absent_attributes(source, model_class))
+        methods = [model_class.method(name) for name in ("execute", "finalize")] if found else []
         called = {id(node) for method in methods if method for node in nodes_of(*method.body)}
         for node in found:
-            if id(node) in called and each.may_run_later(node):
+            if id(node) in called and model_class.may_run_later(node):
                 yield _at(source, node, NO_ATTRIBUTE.format(node.attr))
 
 
-def absent_attributes(source: PythonSource, each: ModelClass) -> Iterator[ast.Attribute]:
+def absent_attributes(source: PythonSource, model_class: ModelClass) -> Iterator[ast.Attribute]:
     """Yield the attributes of ``self`` in the class that nothing assigns, each at its first use."""
-    methods = {getattr(statement, "name", "") for statement in each.node.body}
-    known = each.index.stored_attributes | methods | _OBJECT
-    known -= _never_assigned(each)
+    methods = {getattr(statement, "name", "") for statement in model_class.node.body}
+    known = model_class.index.stored_attributes | methods | _OBJECT
+    known -= _never_assigned(model_class)
     found: dict[str, ast.Attribute] = {}
-    for node in each.index.of(ast.Attribute):
+    for node in model_class.index.of(ast.Attribute):
         is_own = isinstance(node.value, ast.Name) and node.value.id == "self"
         if is_own and node.attr not in known and not node.attr.startswith("__"):
             found.setdefault(node.attr, node)
@@ -202,24 +207,26 @@ def absent_attributes(source: PythonSource, each: ModelClass) -> Iterator[ast.At
     if not found or any(word in source.content for word in dynamic):
         return
     # Methods of other classes have a `self` of their own.
-    inside = {id(node) for node in nodes_of(each.node)}
-    lost = _never_assigned(each)
+    inside = {id(node) for node in nodes_of(model_class.node)}
+    lost = _never_assigned(model_class)
     for name, node in found.items():
-        if id(node) in inside and (name in lost or name not in each.names):
+        if id(node) in inside and (name in lost or name not in model_class.names):
             yield node
 
 
-def _never_assigned(each: ModelClass) -> frozenset[str]:
+def _never_assigned(model_class: ModelClass) -> frozenset[str]:
     """Return the attributes that only an ``async def initialize`` assigns, which Triton does not
     await.
     """
-    method = each.method("initialize")
+    method = model_class.method("initialize")
     if not isinstance(method, ast.AsyncFunctionDef):
         return frozenset()
     inside = {id(node) for node in nodes_of(*method.body)}
-    stores = [node for node in each.index.of(ast.Attribute) if not isinstance(node.ctx, ast.Load)]
+    stores = [
+        node for node in model_class.index.of(ast.Attribute) if not isinstance(node.ctx, ast.Load)
+    ]
     elsewhere = {node.attr for node in stores if id(node) not in inside}
-    fields = {node.id for node in nodes_of(*each.node.body) if isinstance(node, ast.Name)}
+    fields = {node.id for node in nodes_of(*model_class.node.body) if isinstance(node, ast.Name)}
     return frozenset(node.attr for node in stores) - elsewhere - fields
 
 

@@ -58,10 +58,10 @@ def object_at_load(model: ModelUnderCheck) -> Iterator[Problem]:
     not take a ``TypeError``, and the model does not load. The rule follows variables to which a
     function assigns objects of one class only.
     """
-    for source, each in classes_with_real_utils(model):
+    for source, model_class in classes_with_real_utils(model):
         faults = (*_faults_of_objects(model, source), *faults_of_calls(model, source))
         for fault in faults:
-            if each.runs(fault.node):
+            if model_class.runs(fault.node):
                 yield fault.problem(source)
 
 
@@ -72,9 +72,9 @@ def object_in_method(model: ModelUnderCheck) -> Iterator[Problem]:
     Otherwise the call fails with ``AttributeError``. The rule skips what is inside ``if`` and
     ``try``.
     """
-    for source, each in classes_with_real_utils(model):
+    for source, model_class in classes_with_real_utils(model):
         for fault in _faults_of_objects(model, source):
-            if each.may_run_later(fault.node):
+            if model_class.may_run_later(fault.node):
                 yield fault.problem(source)
 
 
@@ -86,11 +86,11 @@ def request_fails(model: ModelUnderCheck) -> Iterator[Problem]:
     ``AttributeError`` or ``TypeError``. The rule looks at statements outside conditions and
     ``try``, in ``execute``, its loop over the requests, and the functions that it calls.
     """
-    for source, each in model.python_classes:
+    for source, model_class in model.python_classes:
         seen: set[int] = set()
-        for fault in _faults(model, source, each):
+        for fault in _faults(model, source, model_class):
             is_new = fault.node.lineno not in seen
-            if is_new and each.runs_at_each_request(fault.node):
+            if is_new and model_class.runs_at_each_request(fault.node):
                 seen.add(fault.node.lineno)
                 yield fault.problem(source)
 
@@ -145,35 +145,42 @@ def _absent_member(member: Member, known: frozenset[str]) -> Fault:
 
 
 def _absent_tensors(
-    model: ModelUnderCheck, source: PythonSource, each: ModelClass
+    model: ModelUnderCheck, source: PythonSource, model_class: ModelClass
 ) -> Iterator[tuple[str, Fault]]:
     """Yield each input that the model does not have, and what is read of ``None`` in its place."""
-    known, objects = _known_inputs(model), source.objects
+    known = _known_inputs(model)
+    objects = source.objects
     if known is None or objects is None:
         return
-    used = {
-        tensor.name
-        for other, tensors in model.python_tensors
-        for tensor in tensors
-        if other is source and tensor.is_input
-    }
-    calls = [call for call in each.index.calls("get_input_tensor_by_name") if len(call.args) == 2]
+
+    used: set[str] = set()
+    for other, tensors in model.python_tensors:
+        if other is source:
+            used |= {tensor.name for tensor in tensors if tensor.is_input}
+    calls = [
+        call for call in model_class.index.calls("get_input_tensor_by_name") if len(call.args) == 2
+    ]
     # Nearly every model is right, and names its tensors with strings.
     if used <= known and all(isinstance(call.args[1], ast.Constant) for call in calls):
         return
+
     lookups = {id(call): call for call in calls}
-    for node in each.index.of(ast.Attribute):
+    for node in model_class.index.of(ast.Attribute):
         call = lookups.get(id(objects.value(node.value)))
         if call is None:
             continue
         written = objects.value(call.args[1])
         name = _string(written)
-        if name is not None and name not in known:
-            message = f"'NoneType' object has no attribute '{node.attr}'"
-            otherwise = f"use one of {quoted(sorted(known))}, or add it to config.pbtxt"
-            hint = did_you_mean(name, sorted(known), otherwise, used=used)
-            fix = string_meant(name, hint, written.lineno, used=used)
-            yield name, Fault(node, f'{message}: config.pbtxt has no input "{name}"', hint, fix)
+        if name is None or name in known:
+            continue
+        message = (
+            f"'NoneType' object has no attribute '{node.attr}': config.pbtxt has no input "
+            f'"{name}"'
+        )
+        otherwise = f"use one of {quoted(sorted(known))}, or add it to config.pbtxt"
+        hint = did_you_mean(name, sorted(known), otherwise, used=used)
+        fix = string_meant(name, hint, written.lineno, used=used)
+        yield name, Fault(node, message, hint, fix)
 
 
 def inputs_that_fail(model: ModelUnderCheck, source: PythonSource) -> set[str]:

@@ -72,21 +72,44 @@ def metric_family(model: ModelUnderCheck) -> Iterator[Problem]:
 def _lost_families(
     source: PythonSource, function: Function, families: set[int]
 ) -> Iterator[Problem]:
+    """Yield each family that a function creates and loses, though it keeps a metric of it.
+
+    ``families`` has the identities of the calls that create a family.
+    """
     nodes = nodes_of(*function.body)
     parents = {id(child): node for node in nodes for child in ast.iter_child_nodes(node)}
     for node in nodes:
-        names = node.targets if isinstance(node, ast.Assign) and id(node.value) in families else []
-        if len(names) == 1 and isinstance(names[0], ast.Name):
-            uses = [each for each in nodes if isinstance(each, ast.Name) and each.id == names[0].id]
-            reads = [each for each in uses if isinstance(each.ctx, ast.Load)]
-            metrics = [_metric_of(each, parents) for each in reads]
-            is_local = len(reads) == len(uses) - 1 and all(metrics) and not _is_shared(nodes)
-            if is_local and any(_is_kept(each, parents) for each in metrics):
-                yield _at(source, node, "only a local variable has this MetricFamily")
-        elif id(node) in families:
+        if id(node) in families:
             metric = _metric_of(node, parents)
             if metric is not None and _is_kept(metric, parents):
                 yield _at(source, node, "nothing keeps this MetricFamily")
+
+        name = _variable_of_family(node, families)
+        if name is not None and _only_metrics_are_kept(name, nodes, parents):
+            yield _at(source, node, "only a local variable has this MetricFamily")
+
+
+def _variable_of_family(node: ast.AST, families: set[int]) -> str | None:
+    """Return the name to which a statement assigns a new family, or ``None``."""
+    if not isinstance(node, ast.Assign) or id(node.value) not in families:
+        return None
+    if len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
+        return None
+    return node.targets[0].id
+
+
+def _only_metrics_are_kept(
+    name: str, nodes: Sequence[ast.AST], parents: dict[int, ast.AST]
+) -> bool:
+    """Whether a variable is used only to create metrics, and one of them outlives the function."""
+    uses = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+    reads = [use for use in uses if isinstance(use.ctx, ast.Load)]
+    is_assigned_once = len(reads) == len(uses) - 1
+    if not is_assigned_once or _is_shared(nodes):
+        return False
+
+    metrics = [_metric_of(read, parents) for read in reads]
+    return all(metrics) and any(_is_kept(metric, parents) for metric in metrics)
 
 
 def _is_shared(nodes: Sequence[ast.AST]) -> bool:
@@ -124,7 +147,9 @@ def response_sender(model: ModelUnderCheck) -> Iterator[Problem]:
     In an older image the call fails with ``AttributeError``.
     """
     for source in model.python_sources:
-        for node in source.index.of(ast.Attribute) if source.index else ():
+        if source.index is None:
+            continue
+        for node in source.index.of(ast.Attribute):
             if node.attr == "get_response_sender":
                 yield _at(source, node, "requests have no get_response_sender in this image")
 

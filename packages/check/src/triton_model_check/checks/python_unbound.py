@@ -32,26 +32,26 @@ def unbound_name(model: ModelUnderCheck) -> Iterator[Problem]:
     that names it. A method is no variable: Python finds it only through ``self``. The model does
     not load.
     """
-    for source, each in model.python_classes:
-        for fault in faults_of_unbound_names(source, each):
-            if each.runs(fault.node, "initialize", "auto_complete_config"):
+    for source, model_class in model.python_classes:
+        for fault in faults_of_unbound_names(source, model_class):
+            if model_class.runs(fault.node, "initialize", "auto_complete_config"):
                 yield fault.problem(source)
 
 
-def faults_of_unbound_names(source: PythonSource, each: ModelClass) -> Iterator[Fault]:
+def faults_of_unbound_names(source: PythonSource, model_class: ModelClass) -> Iterator[Fault]:
     """Yield the reads of names that have no value there."""
-    for node in each.unbound_names:
+    for node in model_class.unbound_names:
         yield Fault(node, f"local variable '{node.id}' has no value here", _HINT)
-    for node in _bare_methods(source, each):
+    for node in _bare_methods(source, model_class):
         yield Fault(node, f"name '{node.id}' is not defined, but self.{node.id} is", _HINT)
 
 
-def _bare_methods(source: PythonSource, each: ModelClass) -> Iterator[ast.Name]:
+def _bare_methods(source: PythonSource, model_class: ModelClass) -> Iterator[ast.Name]:
     """Yield the names of methods that functions read without ``self``."""
-    index = each.index
+    index = model_class.index
     methods = {
         statement.name
-        for statement in each.node.body
+        for statement in model_class.node.body
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     methods = {name for name in methods if index.is_bound_once(name)} - known_names(())
@@ -98,29 +98,32 @@ def backend_name_absent(model: ModelUnderCheck) -> Iterator[Problem]:
 def _wrong_names(
     source: PythonSource, known: frozenset[str]
 ) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
-    index, each = source.index, source.model_class
+    """Yield each use of a name that Triton's module lacks, with the name; ``known`` has the rest.
+
+    Only what certainly runs is looked at.
+    """
+    index = source.index
     assert index is not None
-    aliases = index.aliases(UTILS)
     for statement in index.of(ast.ImportFrom):
         if statement.module != UTILS or statement.level or statement not in index.at_import:
             continue
         for alias in statement.names:
             if alias.name not in (*known, "*") and not alias.name.startswith("__"):
                 yield statement, alias.name
-    changed = {
-        node.attr
-        for node in index.of(ast.Attribute)
-        if not isinstance(node.ctx, ast.Load) and _is_alias(node.value, aliases)
-    }
-    for node in index.of(ast.Attribute):
+
+    aliases = index.aliases(UTILS)
+    uses = [node for node in index.of(ast.Attribute) if _is_alias(node.value, aliases)]
+    assigned = {node.attr for node in uses if not isinstance(node.ctx, ast.Load)}
+    model_class = source.model_class
+    for node in uses:
         name = node.attr
-        if not _is_alias(node.value, aliases) or name in (*known, *changed):
+        if name in known or name in assigned or name.startswith("__"):
             continue
         # Those of classes that inherit nothing are `python-backend-name`'s.
-        is_other = each is None or name in index.stored_attributes
-        if not is_other or not isinstance(node.ctx, ast.Load) or name.startswith("__"):
+        is_other = model_class is None or name in index.stored_attributes
+        if not is_other:
             continue
-        if node in index.at_import or (each is not None and each.runs(node)):
+        if node in index.at_import or (model_class is not None and model_class.runs(node)):
             yield node, name
 
 
