@@ -42,22 +42,22 @@ def batching(model: ModelUnderCheck) -> Iterator[Problem]:
     Every input and output of the model must have a variable first dimension to support batching.
     """
     for file, config in model.completed_configs:
-        if _contradicts_batching(model, file, config):
-            message = (
-                "model does not support batching while non-zero max_batch_size is specified, got "
-            )
-            message += f"max_batch_size {config.max_batch_size}"
-            fixed = ", ".join(
-                f'"{each.name}" {list(each.shape or ())}' for each in file.fixed_tensors
-            )
-            hint = (
-                "set max_batch_size: 0, or export the model "
-                f"with a variable first dimension of {fixed}"
-            )
-            yield Problem(message, ("max_batch_size",), hint, fix=unsafe(put("0")))
+        if not _contradicts_batching(model, file, config):
+            continue
+        shapes = [f'"{tensor.name}" {list(tensor.shape or ())}' for tensor in file.fixed_tensors]
+        message = (
+            "model does not support batching while non-zero max_batch_size is specified, got "
+            f"max_batch_size {config.max_batch_size}"
+        )
+        hint = (
+            "set max_batch_size: 0, or export the model "
+            f"with a variable first dimension of {', '.join(shapes)}"
+        )
+        yield Problem(message, ("max_batch_size",), hint, fix=unsafe(put("0")))
 
 
 def _contradicts_batching(model: ModelUnderCheck, file: ModelFile, config: Any) -> bool:
+    """Whether the configuration has batching, and the model certainly has no batch dimension."""
     return (
         model.is_auto_completed and file.has_batch_dimension is False and config.max_batch_size != 0
     )
@@ -111,29 +111,36 @@ def input_count(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _required(file: ModelFile) -> list[str]:
-    return [each.name for each in file.inputs if not each.is_optional]
+    """Return the names of the inputs that a request must have."""
+    return [tensor.name for tensor in file.inputs if not tensor.is_optional]
 
 
 def _input_count(config: Any) -> int:
-    controls = sum(
-        len({control.kind for control in each.control})
-        for each in config.sequence_batching.control_input
-    )
-    required = sum(1 for each in config.input if not each.optional)
-    return required + len(config.batch_input) + controls + len(config.sequence_batching.state)
+    """Return how many inputs the backend expects of the model."""
+    sequence = config.sequence_batching
+    count = len(config.batch_input) + len(sequence.state)
+    for tensor in config.input:
+        if not tensor.optional:
+            count += 1
+    for control_input in sequence.control_input:
+        count += len({control.kind for control in control_input.control})
+    return count
 
 
 def _count_hint(config: Any, names: Sequence[str]) -> str:
-    listed, known = dict.fromkeys(each.name for each in config.input), frozenset(names)
+    """Return how to give the configuration as many inputs as the model, which has ``names``."""
+    known = frozenset(names)
+    listed = dict.fromkeys(tensor.name for tensor in config.input)
     missing = [name for name in names if name not in listed]
     extra = [name for name in listed if name not in known]
     if missing and not extra:
         return f"add the input {quoted(missing)}"
     if extra and not missing:
         return f"remove the input {quoted(extra)}"
-    absent = [name for name in control_names(config) if name not in known]
-    if absent and not missing:
-        return absent_control_hint(config, absent[0], names)
+
+    absent_controls = [name for name in control_names(config) if name not in known]
+    if absent_controls and not missing:
+        return absent_control_hint(config, absent_controls[0], names)
     return (
         f"list exactly the inputs {quoted(names)}, without sequence controls, "
         "states and batch inputs"
@@ -163,18 +170,19 @@ def output_name(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def unexpected(config: Any, field: str, names: Sequence[str]) -> Iterator[Problem]:
     """Yield a problem for each tensor of the configuration that the model does not have."""
+    tensors = getattr(config, field)
     known = frozenset(names)
-    written = {each.name for each in getattr(config, field)}
-    for index, each in enumerate(getattr(config, field)):
-        if each.name and each.name not in known:
-            message = (
-                f'unexpected inference {field} "{each.name}", allowed {field}s are: {quoted(names)}'
-            )
-            free = [name for name in names if name not in written]
-            hint = did_you_mean(each.name, free, _otherwise(field, names, free))
-            yield Problem(
-                message, (field, index, "name"), hint, fix=meant(hint, instead_of=each.name)
-            )
+    written = {tensor.name for tensor in tensors}
+    for index, tensor in enumerate(tensors):
+        if not tensor.name or tensor.name in known:
+            continue
+        free = [name for name in names if name not in written]
+        hint = did_you_mean(tensor.name, free, _otherwise(field, names, free))
+        message = (
+            f'unexpected inference {field} "{tensor.name}", allowed {field}s are: {quoted(names)}'
+        )
+        fix = meant(hint, instead_of=tensor.name)
+        yield Problem(message, (field, index, "name"), hint, fix=fix)
 
 
 def _otherwise(field: str, names: Sequence[str], free: Sequence[str]) -> str:
@@ -191,10 +199,12 @@ def optional_input(model: ModelUnderCheck) -> Iterator[Problem]:
     The backend accepts ``optional: true`` only with ``max_batch_size: 0``.
     """
     for _, config in model.completed_configs:
-        for index, each in enumerate(config.input):
-            if each.optional and config.max_batch_size > 0:
+        if config.max_batch_size <= 0:
+            continue
+        for index, tensor in enumerate(config.input):
+            if tensor.optional:
                 message = (
-                    f'optional input "{each.name}" is not supported '
+                    f'optional input "{tensor.name}" is not supported '
                     "for models that support batching"
                 )
                 hint = "set max_batch_size: 0, or remove the input"
@@ -217,12 +227,16 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
 def type_problems(file: ModelFile, config: Any) -> Iterator[Problem]:
     """Yield a problem for each tensor that has another data type in the model."""
     for pair in pairs(file, config):
-        given, wanted = data_type_name(pair.tensor.data_type), pair.found.data_type
-        if wanted and given not in (wanted, "TYPE_INVALID"):
-            name = f'{pair.field} "{pair.tensor.name}"'
-            message = f"configuration expects datatype {given} for {name}, model provides {wanted}"
-            place = (pair.field, pair.position, "data_type")
-            yield Problem(message, place, f"write {wanted}", fix=unsafe(put(wanted)))
+        given = data_type_name(pair.tensor.data_type)
+        wanted = pair.found.data_type
+        if not wanted or given in (wanted, "TYPE_INVALID"):
+            continue
+        message = (
+            f'configuration expects datatype {given} for {pair.field} "{pair.tensor.name}", '
+            f"model provides {wanted}"
+        )
+        place = (pair.field, pair.position, "data_type")
+        yield Problem(message, place, f"write {wanted}", fix=unsafe(put(wanted)))
 
 
 @rule("onnx-unsupported-type", "onnxruntime", needs_files=True, source=_TYPES)
@@ -237,12 +251,15 @@ def unsupported_type(model: ModelUnderCheck) -> Iterator[Problem]:
     for file, config in model.completed_configs:
         for pair in pairs(file, config):
             type_name = pair.found.data_type
-            if not type_name or (type_name == "TYPE_BF16" and lacks_bf16):
-                shown = type_name or "that of the model"
-                message = f'unsupported data type for "{pair.tensor.name}": {shown}'
-                newer = f", or use image {first_release_with_bf16()} or newer" if type_name else ""
-                hint = f"export the model with FP16 or FP32{newer}"
-                yield Problem(message, (pair.field, pair.position), hint)
+            is_unsupported_bf16 = type_name == "TYPE_BF16" and lacks_bf16
+            if type_name and not is_unsupported_bf16:
+                continue
+            shown = type_name or "that of the model"
+            hint = "export the model with FP16 or FP32"
+            if is_unsupported_bf16:
+                hint = f"{hint}, or use image {first_release_with_bf16()} or newer"
+            message = f'unsupported data type for "{pair.tensor.name}": {shown}'
+            yield Problem(message, (pair.field, pair.position), hint)
 
 
 # Dims.
@@ -259,10 +276,12 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
     the same dims.
     """
     for file, config in model.completed_configs:
-        batch_outputs = {name for each in config.batch_output for name in each.target_name}
+        if _contradicts_batching(model, file, config):
+            continue  # onnx-batching reports it
+        batch_outputs = {name for output in config.batch_output for name in output.target_name}
         for pair in pairs(file, config):
             is_computed = pair.field == "output" and pair.tensor.name in batch_outputs
-            if is_computed or _contradicts_batching(model, file, config):
+            if is_computed:
                 continue
             is_filled_in = model.config is None or not getattr(model.config, pair.field)
             if is_filled_in and 0 in pair.tensor.dims:
@@ -271,15 +290,15 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
                 )
                 yield Problem(message, (pair.field,), "export the model with a size of at least 1")
             is_exact = pair.field == "input" or pair.found.has_certain_shape
-            problem = dims_fault(pair, config.max_batch_size > 0, is_exact)
-            if problem is not None:
-                yield dims_problem(pair, *problem)
+            fault = dims_fault(pair, config.max_batch_size > 0, is_exact)
+            if fault is not None:
+                yield dims_problem(pair, *fault)
 
 
 def dims_problem(pair: Pair, message: str, hint: str) -> Problem:
     """Return the problem of dims, with a fix if the hint has the right ones."""
-    written = None if pair.tensor.HasField("reshape") else _DIMS.fullmatch(hint)
-    fix = unsafe(put(written[1])) if written else None
+    right_dims = None if pair.tensor.HasField("reshape") else _DIMS.fullmatch(hint)
+    fix = unsafe(put(right_dims[1])) if right_dims is not None else None
     return Problem(message, (pair.field, pair.position, "dims"), hint, fix=fix)
 
 
@@ -300,10 +319,13 @@ def control(model: ModelUnderCheck) -> Iterator[Problem]:
     With ``max_batch_size`` above 0, the shape follows the batch dimension.
     """
     for file, config in model.completed_configs:
-        found = {each.name: each for each in file.inputs if not each.is_optional}
-        for index, given in enumerate(config.sequence_batching.control_input):
+        required = {tensor.name: tensor for tensor in file.inputs if not tensor.is_optional}
+        for index, control_input in enumerate(config.sequence_batching.control_input):
+            if not control_input.name:
+                continue
             place = ("sequence_batching", "control_input", index)
-            for each in given.control if given.name else ():
-                problem = control_problem(given.name, each, found, config)
-                if problem is not None:
-                    yield Problem(problem[0], place, problem[1])
+            for given in control_input.control:
+                fault = control_problem(control_input.name, given, required, config)
+                if fault is not None:
+                    message, hint = fault
+                    yield Problem(message, place, hint)

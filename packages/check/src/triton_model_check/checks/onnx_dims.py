@@ -36,7 +36,8 @@ def pairs(file: ModelFile, config: Any) -> Iterator[Pair]:
 
 def dims_fault(pair: Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:
     """Return message and hint. Without ``is_exact``, the runtime may infer a more precise shape."""
-    given, shape = pair.dims, pair.found.shape or ()
+    given = pair.dims
+    shape = pair.found.shape or ()
     if pair.field == "input" and pair.tensor.allow_ragged_batch:
         return None if shape == (-1,) else _ragged(pair, shape)
     if not shape:
@@ -44,12 +45,11 @@ def dims_fault(pair: Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] 
         return _scalar(pair, given) if is_wrong else None
     if is_batched and shape[0] != -1:
         return _not_batched(pair, shape)
-    full = [-1, *given] if is_batched else given
-    return (
-        None
-        if _fits(full, shape, pair.field, is_exact)
-        else different(pair, full, shape, is_batched)
-    )
+
+    with_batch = [-1, *given] if is_batched else given
+    if _fits(with_batch, shape, pair.field, is_exact):
+        return None
+    return different(pair, with_batch, shape, is_batched)
 
 
 def _fits(given: Sequence[int], shape: Sequence[int], field: str, is_exact: bool) -> bool:
@@ -61,8 +61,11 @@ def _fits(given: Sequence[int], shape: Sequence[int], field: str, is_exact: bool
 
 
 def _ragged(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
-    message = "configuration expects model provides input with shape [-1] for ragged input "
-    message += f'"{pair.tensor.name}", model provides {list(shape)}'
+    """Return message and hint for a ragged input that has another shape than [-1]."""
+    message = (
+        "configuration expects model provides input with shape [-1] for ragged input "
+        f'"{pair.tensor.name}", model provides {list(shape)}'
+    )
     return message, "remove allow_ragged_batch"
 
 
@@ -74,14 +77,17 @@ def _scalar(pair: Pair, given: Sequence[int]) -> tuple[str, str]:
 
 
 def _not_batched(pair: Pair, shape: Sequence[int]) -> tuple[str, str]:
+    """Return message and hint for a model whose first dimension is no batch dimension."""
     message = (
         f'tensor "{pair.tensor.name}": for the model to support batching the shape should have at '
+        "least 1 dimension and the first dimension must be -1; but shape expected by the model is "
+        f"{list(shape)}"
     )
-    message += (
-        "least 1 dimension and the first dimension must be -1; but shape expected by the model is"
+    hint = (
+        f"set max_batch_size: 0 and write dims: {list(shape)}, "
+        "or export the model with a variable first dimension"
     )
-    fix = f"set max_batch_size: 0 and write dims: {list(shape)}"
-    return f"{message} {list(shape)}", f"{fix}, or export the model with a variable first dimension"
+    return message, hint
 
 
 def different(
@@ -93,11 +99,11 @@ def different(
     message = (
         f'tensor "{pair.tensor.name}": the model expects '
         f"{len(shape)} dimensions (shape {list(shape)}) "
-    )
-    message += (
         f"but the model configuration specifies {len(given)} dimensions (shape {list(given)})"
     )
     wanted = list(shape[1:] if is_batched else shape)
     hint = f"write dims: {wanted}" if wanted else "write dims: [ 1 ] and reshape: { shape: [ ] }"
     lacks_batch_size = not is_batched and [-1, *given] == list(shape)
-    return message, f"set max_batch_size to at least 1, or {hint}" if lacks_batch_size else hint
+    if lacks_batch_size:
+        hint = f"set max_batch_size to at least 1, or {hint}"
+    return message, hint
