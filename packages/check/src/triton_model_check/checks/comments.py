@@ -116,13 +116,16 @@ def apply_comments(
     kept: list[Finding] = []
     ignored: list[Finding] = []
     used: set[tuple[IgnoreComment, str]] = set()
-    for each in findings:
-        place = (each.path, each.line or 1) if each.place is None else each.place[:2]
-        matching = [comment for comment in by_place.get(place, ()) if each.code in comment.codes]
-        is_ignored = bool(matching) and can_be_ignored(each.code)
-        (ignored if is_ignored else kept).append(each)
-        used |= {(comment, each.code) for comment in matching}
-    return kept, ignored, [_with_unused(each, used, expected) for each in comments]
+    for finding in findings:
+        code = finding.code
+        place = (finding.path, finding.line or 1) if finding.place is None else finding.place[:2]
+        matching = [comment for comment in by_place.get(place, ()) if code in comment.codes]
+        used |= {(comment, code) for comment in matching}
+        if matching and can_be_ignored(code):
+            ignored.append(finding)
+        else:
+            kept.append(finding)
+    return kept, ignored, [_with_unused(comment, used, expected) for comment in comments]
 
 
 def _with_unused(

@@ -156,23 +156,25 @@ def unread(model: ModelUnderCheck) -> Iterator[Problem]:
     Leave an output that no step reads out of ``output_map``.
     """
     graph = model.graph
-    similar, reported = graph.misspelled_writes, graph.misspelled_reads.values()
+    similar = graph.misspelled_writes
+    reported = graph.misspelled_reads.values()
     for tensor in graph.unread:
         if tensor in reported:
             continue
         step = graph.producers[tensor][0]
         key = next(key for key, value in step.output_map.items() if value == tensor)
-        is_only = len(step.output_map) == 1
-        otherwise = (
-            "remove the step, or add the tensor to output or to an input_map"
-            if is_only
-            else f'remove "{key}" from output_map'
-        )
-        hint = f'did you mean "{similar[tensor]}"?' if tensor in similar else otherwise
-        message = f'{step.title} output_map["{key}"]: ensemble tensor "{tensor}" is unused'
+        is_only_output = len(step.output_map) == 1
+        if tensor in similar:
+            hint = f'did you mean "{similar[tensor]}"?'
+        elif is_only_output:
+            hint = "remove the step, or add the tensor to output or to an input_map"
+        else:
+            hint = f'remove "{key}" from output_map'
+
         fix = meant(hint, "value", instead_of=tensor)
-        if fix is None and not is_only and tensor not in similar:
+        if fix is None and not is_only_output and tensor not in similar:
             fix = unsafe(remove())
+        message = f'{step.title} output_map["{key}"]: ensemble tensor "{tensor}" is unused'
         yield Problem(message, (*STEPS, step.index, "output_map", key), hint, fix=fix)
 
 

@@ -123,32 +123,41 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
             continue
         if step_model.config is None and step_model.folder.has_config:  # it cannot be read
             continue
-        for field, verb, given in (
-            ("input", "to", step.input_map),
-            ("output", "from", step.output_map),
-        ):
-            names = dict.fromkeys(
-                tensor.name for tensor in getattr(step_model.final_config, field, ())
-            )
-            listed = (
-                f"write one of the model's {field}s: {quoted(names)}"
-                if names
-                else "add it to the model"
-            )
-            for key in sorted(set(given) - names.keys()):
-                mapped = (
-                    f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
-                )
-                known = {*model.graph.inputs, *model.graph.outputs, *model.graph.tensors}
-                is_swapped = key in known and given[key] in names.keys() - given.keys()
-                swap = f'swap the two: key: "{given[key]}" value: "{key}"'
-                free = [name for name in names if name not in given]
-                hint = swap if is_swapped else did_you_mean(key, free, listed)
-                place, fix = (
-                    (*STEPS, step.index, f"{field}_map", key),
-                    meant(hint, "key", instead_of=key, used=given),
-                )
-                yield Problem(f"{step.title} {field}_map: {mapped}", place, hint, fix=fix)
+        yield from _unknown_keys(model, step, "input", step_model.final_config)
+        yield from _unknown_keys(model, step, "output", step_model.final_config)
+
+
+def _unknown_keys(
+    model: ModelUnderCheck, step: Step, field: str, step_config: Any
+) -> Iterator[Problem]:
+    """Yield a problem for each key of ``input_map`` or ``output_map`` that names no tensor.
+
+    ``field`` is ``"input"`` or ``"output"``, and ``step_config`` the configuration of the model.
+    """
+    given = step.input_map if field == "input" else step.output_map
+    direction = "to" if field == "input" else "from"
+    names = dict.fromkeys(tensor.name for tensor in getattr(step_config, field, ()))
+    free = [name for name in names if name not in given]
+    otherwise = "add it to the model"
+    if names:
+        otherwise = f"write one of the model's {field}s: {quoted(names)}"
+
+    graph = model.graph
+    ensemble_tensors = {*graph.inputs, *graph.outputs, *graph.tensors}
+    for key in sorted(set(given) - names.keys()):
+        tensor = given[key]
+        is_swapped = key in ensemble_tensors and tensor in free
+        if is_swapped:
+            hint = f'swap the two: key: "{tensor}" value: "{key}"'
+        else:
+            hint = did_you_mean(key, free, otherwise)
+        message = (
+            f"{step.title} {field}_map: "
+            f'ensemble tensor "{tensor}" is mapped {direction} non-existing {field} "{key}"'
+        )
+        place = (*STEPS, step.index, f"{field}_map", key)
+        fix = meant(hint, "key", instead_of=key, used=given)
+        yield Problem(message, place, hint, fix=fix)
 
 
 @ensemble_rule(

@@ -121,15 +121,20 @@ def environment_compiled(model: ModelUnderCheck) -> Iterator[Problem]:
         return
     if found.python not in (None, python):
         return  # python-environment-version reports it
-    packages, modules = _unusable_packages(found, python), _unusable_modules(found, python)
-    if packages or modules:
-        count, what = (len(packages), "package") if packages else (len(modules), "compiled module")
-        verb = "s are" if count > 1 else " is"
-        yield Problem(
-            f"{count} {what}{verb} not for Python {python} on x86_64 Linux, and cannot be "
-            f'imported: "{(packages or modules)[0]}"',
-            PLACE,
-        )
+    kind = "package"
+    unusable = _unusable_packages(found, python)
+    if not unusable:
+        kind = "compiled module"
+        unusable = _unusable_modules(found, python)
+    if not unusable:
+        return
+    count = len(unusable)
+    verb = "s are" if count > 1 else " is"
+    yield Problem(
+        f"{count} {kind}{verb} not for Python {python} on x86_64 Linux, and cannot be "
+        f'imported: "{unusable[0]}"',
+        PLACE,
+    )
 
 
 def _unusable_packages(found: PackedEnvironment, python: str) -> list[str]:

@@ -35,13 +35,17 @@ def no_model(context: RepositoryContext) -> Iterator[Problem]:
     Triton starts with an empty repository, but has no model to serve; with other folders, it ends.
     Often the path is one folder above or below the right one.
     """
+    if context.folders or context.root is not None or _is_model_itself(context):
+        return
     folders = [name for name, is_link in context.directories.items() if not is_link]
-    if context.folders or context.root is not None or (context.target.is_sagemaker and not folders):
+    if context.target.is_sagemaker and not folders:
         return
-    if _is_model_itself(context):
-        return
-    others = (each for name, each in sorted(context.others.items()) if name[0] != ".")
-    hint = next((_inner_hint(each) for each in others if each.inner_models), None)
+
+    hint = None
+    for name, folder in sorted(context.others.items()):
+        if not name.startswith(".") and folder.inner_models:
+            hint = _inner_hint(folder)
+            break
     if hint is None and context.root_files:
         hint = _of_root_files(context)
     message = f"contains no model, got {_few(sorted(context.directories))}"

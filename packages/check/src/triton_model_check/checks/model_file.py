@@ -346,23 +346,33 @@ def plan_dims(model: ModelUnderCheck) -> Iterator[Problem]:
 def _dims_problems(
     pair: Pair, dims: list[int], shape: tuple[int, ...], is_batched: bool
 ) -> Iterator[Problem]:
-    sizes = list(zip(dims, shape, strict=False))
-    if len(dims) != len(shape) or any(
-        one != other and -1 not in (one, other) for one, other in sizes
-    ):
+    """Yield what is wrong with dims beside the shape and the profile of the plan."""
+    if not _agree(dims, shape):
         yield dims_problem(pair, *different(pair, dims, shape, is_batched))
         return
+
     least, _, most = pair.found.profile or (dims, dims, dims)
     for index, size in enumerate(dims):
-        if size != -1 and not least[index] <= size <= most[index]:
-            name, between = pair.tensor.name, f"between {least[index]} and {most[index]}"
-            message = (
-                f'input "{name}": model expected the shape of dimension {index} to be {between}'
-            )
-            hint = (
-                f"write -1 or a size {between}, or compile the model again with --input {name}=DIMS"
-            )
-            yield dims_problem(pair, f"{message}, got {size}", hint)
+        if size == -1 or least[index] <= size <= most[index]:
+            continue
+        name = pair.tensor.name
+        between = f"between {least[index]} and {most[index]}"
+        message = (
+            f'input "{name}": model expected the shape of dimension {index} to be {between}, '
+            f"got {size}"
+        )
+        hint = f"write -1 or a size {between}, or compile the model again with --input {name}=DIMS"
+        yield dims_problem(pair, message, hint)
+
+
+def _agree(dims: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether two shapes can be the same; -1 is any size."""
+    if len(dims) != len(shape):
+        return False
+    for size, other in zip(dims, shape, strict=True):
+        if size != other and -1 not in (size, other):
+            return False
+    return True
 
 
 @rule("plan-max-batch-size", "tensorrt", needs_files=True, source=_BATCH)
@@ -373,26 +383,37 @@ def plan_max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
     ``plan.json`` has it.
     """
     for file, config in _plans(model):
-        profiles = [each.profile[2] for each in file.inputs if each.profile]
-        size, most = (
-            config.max_batch_size,
-            min((each[0] for each in profiles if each), default=None),
-        )
+        size = config.max_batch_size
         is_batched = _has_batches(list(pairs(file, config)))
-        allowed = most if is_batched else 0
-        if allowed is not None and size > allowed:
-            again = f"compile the model again with --max-batch-size {size}"
-            is_fixed = not all(each.is_batched for each in file.inputs if each.shape)
-            export = "export the model with a batch dimension, and " if is_fixed else ""
-            hint = f"set max_batch_size: {allowed}, or {export}{again}"
-            if not is_batched:
-                hint = "write dims without the batch dimension, or set max_batch_size: 0"
-            message = (
-                f"configuration specified max-batch {size} but "
-                "TensorRT engine only supports max-batch"
-            )
-            fix = unsafe(put(str(allowed)))
-            yield Problem(f"{message} {allowed}", ("max_batch_size",), hint, fix=fix)
+        allowed = _largest_batch(file) if is_batched else 0
+        if allowed is None or size <= allowed:
+            continue
+
+        message = (
+            f"configuration specified max-batch {size} but "
+            f"TensorRT engine only supports max-batch {allowed}"
+        )
+        is_fixed = not all(tensor.is_batched for tensor in file.inputs if tensor.shape)
+        export = "export the model with a batch dimension, and " if is_fixed else ""
+        hint = (
+            f"set max_batch_size: {allowed}, or {export}"
+            f"compile the model again with --max-batch-size {size}"
+        )
+        if not is_batched:
+            hint = "write dims without the batch dimension, or set max_batch_size: 0"
+        yield Problem(message, ("max_batch_size",), hint, fix=unsafe(put(str(allowed))))
+
+
+def _largest_batch(file: ModelFile) -> int | None:
+    """Return the largest batch that all inputs of a plan take, or ``None`` if it is not known."""
+    batches = []
+    for tensor in file.inputs:
+        if not tensor.profile:
+            continue
+        _, _, most = tensor.profile
+        if most:
+            batches.append(most[0])
+    return min(batches, default=None)
 
 
 @rule(

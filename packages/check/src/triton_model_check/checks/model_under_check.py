@@ -342,21 +342,22 @@ class ModelUnderCheck:
         """Each model file that can be read, with the configuration that the
         backend completes from it.
         """
-        formats = ("onnx", "ort")
-        readable = (each for each in self.model_files if each.format in formats and not each.faults)
-        found = tuple(
-            file
-            for file in readable
-            if (file.inputs or file.outputs)
-            and not (file.has_batch_dimension is None and self.is_auto_completed)
-        )
-        if not found:
+        files = [file for file in self.model_files if self._can_be_compared(file)]
+        if not files:
             return ()
         if self.target.completes_configs is False:
-            return () if self.config is None else tuple((file, self.config) for file in found)
+            return () if self.config is None else tuple((file, self.config) for file in files)
         from triton_model_check.model.completion import complete_from_onnx
 
-        return tuple((file, complete_from_onnx(self.config, file, self.name)) for file in found)
+        return tuple((file, complete_from_onnx(self.config, file, self.name)) for file in files)
+
+    def _can_be_compared(self, file: ModelFile) -> bool:
+        """Whether enough is known of a file to complete a configuration from it."""
+        if file.format not in ("onnx", "ort") or file.faults:
+            return False
+        if not file.inputs and not file.outputs:
+            return False
+        return file.has_batch_dimension is not None or not self.is_auto_completed
 
     @cached_property
     def not_checked(self) -> tuple[str, ...]:

@@ -106,22 +106,29 @@ def features(model: ModelUnderCheck) -> Iterator[Problem]:
     the wrong value. The number of features is read from files of LightGBM, and of XGBoost in JSON
     and UBJSON.
     """
-    counts = [
-        file.inputs[0].shape[1]
-        for file in model.model_files
-        if file.inputs and file.inputs[0].shape
-    ]
+    counts = []
+    for file in model.model_files:
+        shape = file.inputs[0].shape if file.inputs else None
+        if shape:
+            counts.append(shape[1])
+
     for field, index, tensor in model.tensors:
+        if field != "input" or tensor.name != "input__0":
+            continue
         given = tree_row_size(tensor, model.config.max_batch_size)
-        wrong = [count for count in counts if given is not None and count != given]
-        if field == "input" and tensor.name == "input__0" and wrong:
-            dims = [wrong[0]] if model.config.max_batch_size > 0 else [-1, wrong[0]]
-            message = (
-                f"the model has {wrong[0]} features, but a row of the input has {given} values"
-            )
-            yield Problem(
-                message, (field, index, "dims"), f"write dims: {dims}", fix=unsafe(put(f"{dims}"))
-            )
+        if given is None:
+            continue
+        other_counts = [count for count in counts if count != given]
+        if not other_counts:
+            continue
+        count = other_counts[0]
+        dims = [count] if model.config.max_batch_size > 0 else [-1, count]
+        yield Problem(
+            f"the model has {count} features, but a row of the input has {given} values",
+            (field, index, "dims"),
+            f"write dims: {dims}",
+            fix=unsafe(put(f"{dims}")),
+        )
 
 
 @warning(

@@ -138,21 +138,25 @@ def archive_order(context: RepositoryContext) -> Iterator[Problem]:
     """
     if context.root is not None:
         return
-    # python-calls-on-multi-model-endpoint reports archives with models that call others.
-    for archive in (
-        each for each in context.archives if context.calls.keys().isdisjoint(each.folders)
-    ):
+    for archive in context.archives:
+        has_callers = not context.calls.keys().isdisjoint(archive.folders)
+        if has_callers:
+            continue  # python-calls-on-multi-model-endpoint reports it
+
         ensembles = [name for name in archive.folders if _reads_as_ensemble(context, name)]
         path = f"{archive.model}/config.pbtxt" if archive.model in context.folders else "."
         if len(ensembles) > 1:
-            message = "the loader recognizes several folders as the ensemble to serve"
-            yield Problem(f"{message}, got {quoted(ensembles)}", path=path, hint=_NESTED)
-        elif len(archive.folders) > 1 and not ensembles:
-            message, hint = (
-                "the loader recognizes no folder as the ensemble to serve",
-                _order_hint(context, archive.model),
+            message = (
+                "the loader recognizes several folders as the ensemble to serve, "
+                f"got {quoted(ensembles)}"
             )
-            yield Problem(f"{message}, got {quoted(archive.folders)}", path=path, hint=hint)
+            yield Problem(message, path=path, hint=_NESTED)
+        elif len(archive.folders) > 1 and not ensembles:
+            message = (
+                "the loader recognizes no folder as the ensemble to serve, "
+                f"got {quoted(archive.folders)}"
+            )
+            yield Problem(message, path=path, hint=_order_hint(context, archive.model))
         elif ensembles and ensembles[0] != archive.model and not archive.is_given:
             message = f'the archive of "{archive.model}" would serve "{ensembles[0]}"'
             yield Problem(message, path=path, hint=_NESTED)

@@ -255,26 +255,40 @@ def control_values(model: ModelUnderCheck) -> Iterator[Problem]:
         given = [name for name in _VALUE_LISTS if len(getattr(control, name))]
         if control.kind == _CORRID:
             if given:
-                message = (
-                    f"sequence batching must not specify {_ANY_VALUES} for CONTROL_SEQUENCE_CORRID"
-                )
-                hint, fix = f"remove {given[0]}, and set data_type", safe(*map(remove, given))
-                yield Problem(f"{message}, got {given[0]}", place, hint, fix=fix)
+                yield _values_of_corrid(place, given)
         elif len(given) != 1:
-            got = f", got {' and '.join(given)}" if given else ""
-            message = f"sequence batching must specify {_ANY_VALUES} for {_kind_name(control)}{got}"
-            hint = f"keep only {given[0]}" if given else "add int32_false_true: [ 0, 1 ]"
-            steps = [*map(remove, given[1:])] or [put("[ 0, 1 ]", "int32_false_true")]
-            yield Problem(message, place, hint, fix=unsafe(*steps))
+            yield _not_one_pair(place, control, given)
         elif len(getattr(control, given[0])) != 2:
-            values = list(getattr(control, given[0]))
-            message = (
-                f"sequence batching control '{given[0]}' must "
-                f"have exactly 2 entries, got {len(values)}"
-            )
-            example = "[ false, true ]" if given[0] == "bool_false_true" else "[ 0, 1 ]"
-            fix = unsafe(put(example, given[0]))
-            yield Problem(message, place, f"write {given[0]}: {example}", fix=fix)
+            yield _not_two_values(place, control, given[0])
+
+
+def _values_of_corrid(place: tuple[str | int, ...], given: list[str]) -> Problem:
+    """Return the problem of a CORRID control that has values; ``given`` names their fields."""
+    message = (
+        f"sequence batching must not specify {_ANY_VALUES} for CONTROL_SEQUENCE_CORRID, "
+        f"got {given[0]}"
+    )
+    hint = f"remove {given[0]}, and set data_type"
+    return Problem(message, place, hint, fix=safe(*map(remove, given)))
+
+
+def _not_one_pair(place: tuple[str | int, ...], control: Any, given: list[str]) -> Problem:
+    """Return the problem of a control without values, or with several pairs of them."""
+    message = f"sequence batching must specify {_ANY_VALUES} for {_kind_name(control)}"
+    if not given:
+        hint = "add int32_false_true: [ 0, 1 ]"
+        return Problem(message, place, hint, fix=unsafe(put("[ 0, 1 ]", "int32_false_true")))
+
+    message = f"{message}, got {' and '.join(given)}"
+    return Problem(message, place, f"keep only {given[0]}", fix=unsafe(*map(remove, given[1:])))
+
+
+def _not_two_values(place: tuple[str | int, ...], control: Any, name: str) -> Problem:
+    """Return the problem of a control whose field ``name`` has another number of values."""
+    values = getattr(control, name)
+    message = f"sequence batching control '{name}' must have exactly 2 entries, got {len(values)}"
+    example = "[ false, true ]" if name == "bool_false_true" else "[ 0, 1 ]"
+    return Problem(message, place, f"write {name}: {example}", fix=unsafe(put(example, name)))
 
 
 @rule(

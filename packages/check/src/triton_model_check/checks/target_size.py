@@ -178,21 +178,22 @@ def memory(context: RepositoryContext) -> Iterator[Problem]:
 
 def _exceeded(context: RepositoryContext, *, is_gpu: bool) -> Iterator[Problem]:
     """Report the fullest place, for the models of the archive that need most of it."""
-    found = [
-        (each.total(place), place, each)
-        for each in memory_of(context)
-        for place in each.exceeded
-        if place != SHARED_MEMORY and (place != HOST) is is_gpu
-    ]
-    if found:
-        total, place, largest = max(found, key=lambda each: each[0])
-        comparison = _compared(context.target, largest, place, total)
-        parts = "; ".join(map(str, largest.largest(place)))
-        yield Problem(
-            f"the models need at least {comparison}: {parts}",
-            hint=_higher_limit(total, place, context.target)
-            or _smaller_shares(largest, place, context.target),
-        )
+    found = []
+    for estimate in memory_of(context):
+        for place in estimate.exceeded:
+            is_kind = place != SHARED_MEMORY and (place != HOST) is is_gpu
+            if is_kind:
+                found.append((estimate.total(place), place, estimate))
+    if not found:
+        return
+
+    total, place, largest = max(found, key=lambda entry: entry[0])
+    comparison = _compared(context.target, largest, place, total)
+    parts = "; ".join(map(str, largest.largest(place)))
+    hint = _higher_limit(total, place, context.target)
+    if not hint:
+        hint = _smaller_shares(largest, place, context.target)
+    yield Problem(f"the models need at least {comparison}: {parts}", hint=hint)
 
 
 def _compared(target: Target, found: MemoryEstimate, place: str, size: int) -> str:

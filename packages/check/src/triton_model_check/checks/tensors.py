@@ -315,16 +315,17 @@ def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     size = model.config.max_batch_size
     declared = [tensor for _, _, tensor in model.tensors]
-    if (
-        size > 1
-        and len(declared) > 1
-        and all(len(tensor.dims) > 1 and tensor.dims[0] == size for tensor in declared)
-    ):
-        field = "input" if model.config.input else "output"
-        steps = [remove(path=(side, index, "dims", 0)) for side, index, _ in model.tensors]
-        fix = None if any(tensor.HasField("reshape") for tensor in declared) else unsafe(*steps)
-        message = f"the first dim of every tensor is {size}, which equals max_batch_size"
-        yield Problem(message, (field, 0, "dims"), fix=fix)
+    if size <= 1 or len(declared) <= 1:
+        return
+    if not all(len(tensor.dims) > 1 and tensor.dims[0] == size for tensor in declared):
+        return
+
+    field = "input" if model.config.input else "output"
+    has_reshape = any(tensor.HasField("reshape") for tensor in declared)
+    steps = [remove(path=(side, index, "dims", 0)) for side, index, _ in model.tensors]
+    fix = None if has_reshape else unsafe(*steps)
+    message = f"the first dim of every tensor is {size}, which equals max_batch_size"
+    yield Problem(message, (field, 0, "dims"), fix=fix)
 
 
 # --- labels ---------------------------------------------------------------------------------------

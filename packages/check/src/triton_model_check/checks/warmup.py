@@ -94,21 +94,30 @@ def required_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
 def _mismatch(
     place: tuple[str | int, ...], name: str, value: Any, tensor: Any
 ) -> Iterator[Problem]:
+    """Yield how the value of an input in a warmup sample differs from the input of the model."""
     if value.data_type != tensor.data_type:
         wanted = data_type_name(tensor.data_type)
         got = data_type_name(value.data_type)
         message = f'unexpected data type for warmup input "{name}", expected {wanted}, got {got}'
-        field, hint = (*place, "value", "data_type"), f"write data_type: {wanted}"
-        yield Problem(message, field, hint, fix=unsafe(put(wanted)))
-    fits = len(value.dims) == len(tensor.dims) and all(
-        there in (-1, given) for given, there in zip(value.dims, tensor.dims, strict=True)
-    )
-    if not fits and not any(dim < 0 for dim in value.dims):
-        expected, dims = list(tensor.dims), list(value.dims)
-        message = f'unexpected shape for warmup input "{name}", expected {expected}, got {dims}'
-        fix = unsafe(put(f"{expected}")) if expected and -1 not in expected else None
-        hint = "write the dims of the input, without the batch axis"
-        yield Problem(message, (*place, "value", "dims"), hint, fix=fix)
+        field = (*place, "value", "data_type")
+        yield Problem(message, field, f"write data_type: {wanted}", fix=unsafe(put(wanted)))
+
+    dims = list(value.dims)
+    expected = list(tensor.dims)
+    has_variable_size = any(size < 0 for size in dims)  # warmup-data reports it
+    if has_variable_size or _fits(dims, expected):
+        return
+    message = f'unexpected shape for warmup input "{name}", expected {expected}, got {dims}'
+    fix = unsafe(put(f"{expected}")) if expected and -1 not in expected else None
+    hint = "write the dims of the input, without the batch axis"
+    yield Problem(message, (*place, "value", "dims"), hint, fix=fix)
+
+
+def _fits(dims: list[int], expected: list[int]) -> bool:
+    """Whether the dims of a sample are those of the input, in which -1 is any size."""
+    if len(dims) != len(expected):
+        return False
+    return all(wanted in (-1, size) for size, wanted in zip(dims, expected, strict=True))
 
 
 def _inputs(model: ModelUnderCheck) -> Iterator[_Sample]:
