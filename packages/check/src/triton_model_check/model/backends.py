@@ -5,6 +5,7 @@ Source: triton core, AutoCompleteBackendFields and GetBackendTypeFromPlatform.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -93,21 +94,37 @@ def fix_of_wrong_backend(model: ModelFolder, version: str, backend: str) -> str 
     """Return the hint for a version directory without a model of ``backend`` and
     with that of another one.
     """
-    file_of = {PurePath(file).suffix: file for file in _BACKEND_OF_FILE if file != "model.py"}
-    is_python = is_python_model(model.read(version, "model.py"))
-    files = sorted(name for name in model.list(version) if name != "model.py" or is_python)
-    found = next(
-        (each for each in files if each == "model.py" or PurePath(each).suffix in file_of), ""
-    )
-    expected = file_of.get(PurePath(found).suffix, found)
+    file_of_suffix = {
+        PurePath(file).suffix: file for file in _BACKEND_OF_FILE if file != "model.py"
+    }
+    found = _other_model(model, version, file_of_suffix.keys())
+    expected = file_of_suffix.get(PurePath(found).suffix, found)
     other = _BACKEND_OF_FILE.get(expected, backend)
     if other == backend or model.config is None:
         return None
-    fix = f'"{found}" is a model of the backend {other}: write {_field_of(other, expected)}'
-    fields = {name: getattr(model.config, name) for name in ("backend", "platform")}
-    replaced = " and ".join(f'{name}: "{value}"' for name, value in fields.items() if value)
-    fix += f" in place of {replaced}" if replaced else ""
-    return fix if found == expected else f'{fix}, and rename "{found}" to "{expected}"'
+
+    hint = f'"{found}" is a model of the backend {other}: write {_field_of(other, expected)}'
+    replaced = []
+    if model.config.backend:
+        replaced.append(f'backend: "{model.config.backend}"')
+    if model.config.platform:
+        replaced.append(f'platform: "{model.config.platform}"')
+    if replaced:
+        hint = f"{hint} in place of {' and '.join(replaced)}"
+    if found != expected:
+        hint = f'{hint}, and rename "{found}" to "{expected}"'
+    return hint
+
+
+def _other_model(model: ModelFolder, version: str, suffixes: Container[str]) -> str:
+    """Return the first file of a version directory that is a model; "" if there is none."""
+    for name in sorted(model.list(version)):
+        if name == "model.py":
+            if is_python_model(model.read(version, name)):
+                return name
+        elif PurePath(name).suffix in suffixes:
+            return name
+    return ""
 
 
 def _field_of(backend: str, file: str) -> str:

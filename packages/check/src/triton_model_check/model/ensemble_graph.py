@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 from constructs_triton_core.spelling import closest
@@ -270,15 +271,13 @@ class EnsembleGraph:
         return "\n".join(lines)
 
     def _arrows(self, tensor: str) -> list[str]:
+        """Return the lines of a Mermaid graph from each writer of a tensor to each reader."""
         sources = [f"step{step.index}" for step in self.producers.get(tensor, ())]
-        sources += [f"in{i}" for i, name in enumerate(self.inputs) if name == tensor]
+        sources += [f"in{index}" for index, name in enumerate(self.inputs) if name == tensor]
         targets = [f"step{step.index}" for step in self.readers.get(tensor, ())]
-        targets += [f"out{i}" for i, name in enumerate(self.outputs) if name == tensor]
-        return [
-            f'  {source} -->|"{_escape(tensor)}"| {target}'
-            for source in sources
-            for target in targets
-        ]
+        targets += [f"out{index}" for index, name in enumerate(self.outputs) if name == tensor]
+        arrow = f'-->|"{_escape(tensor)}"|'
+        return [f"  {source} {arrow} {target}" for source, target in product(sources, targets)]
 
     def __str__(self) -> str:
         return self.to_text()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,26 +65,36 @@ class PackedFiles:
         pointers: list[_Parts] = []
         windows: list[_Parts] = []
         decomposed: list[_Parts] = []
-        groups: list[list[_Parts]] = []
+        similar: list[tuple[str, ...]] = []
         for folder, files in self._folders():
             names = self._folder.list(*folder)
             decomposed += [(*folder, name) for name in names if not is_composed(name)]
-            if len(names) > 1:
-                groups += [[(*folder, name) for name in each] for each in same_on_some_disks(names)]
+            similar += self._same_on_some_disks(folder, names)
             for parts in files:
                 is_code = parts[-1].endswith(".py") or parts == _CONFIG
                 head = self._folder.head(*parts, smaller_than=None if is_code else POINTER_BYTES)
                 if is_pointer(head):
                     pointers.append(parts)
-                elif is_code and head[max(head.find(b"\n") - 1, 0) :][:2] == b"\r\n":
+                elif is_code and _has_windows_lines(head):
                     windows.append(parts)
-        same = (self._packed(group) for group in groups)
+
         return Findings(
             self._packed(pointers),
             self._packed(windows),
             self._packed(decomposed),
-            tuple(group for group in same if len(group) > 1),
+            tuple(similar),
         )
+
+    def _same_on_some_disks(self, folder: _Parts, names: Collection[str]) -> list[tuple[str, ...]]:
+        """Return the groups of names in a folder of which some disks keep only one."""
+        if len(names) < 2:
+            return []
+        groups = []
+        for similar_names in same_on_some_disks(names):
+            packed = self._packed([(*folder, name) for name in similar_names])
+            if len(packed) > 1:
+                groups.append(packed)
+        return groups
 
     def _folders(self) -> Iterator[tuple[_Parts, list[_Parts]]]:
         """Yield each folder that is not left out, with its files; each once."""
@@ -139,3 +149,9 @@ def same_on_some_disks(names: Iterable[str]) -> list[list[str]]:
     for name in names:
         groups.setdefault(unicodedata.normalize("NFC", name).casefold(), []).append(name)
     return [sorted(group) for group in groups.values() if len(group) > 1]
+
+
+def _has_windows_lines(head: bytes) -> bool:
+    """Whether the first line of a text ends with CR LF."""
+    end = max(head.find(b"\n") - 1, 0)
+    return head[end : end + 2] == b"\r\n"

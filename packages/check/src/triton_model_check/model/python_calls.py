@@ -147,24 +147,31 @@ def _sources(folder: ModelFolder) -> Iterator[tuple[str, ast.Module]]:
 
 
 def _sources_of(folder: ModelFolder, version: str, file: str) -> Iterator[tuple[str, ast.Module]]:
-    waiting, seen = [f"{version}/{file}"], set[str]()
+    """Yield the model file and the modules of the folder that call other models, parsed."""
+    waiting = [f"{version}/{file}"]
+    seen: set[str] = set()
     while waiting and len(seen) < _MOST_FILES:
         path = waiting.pop(0)
         if path in seen:
             continue
         seen.add(path)
         content = folder.read(*path.split("/")) or b""
-        has_modules = len(folder.list(version)) > 1 or any(
-            name.endswith(".py") for name in folder.entries
-        )
-        if not content or not (has_modules or _REQUEST.encode() in content):
+        has_calls = _REQUEST.encode() in content
+        if not content or not (has_calls or _has_modules(folder, version)):
             continue
         tree = _parse(content)
         if tree is None:
             continue
-        if _REQUEST.encode() in content:
+        if has_calls:
             yield folder.relative(*path.split("/")), tree
         waiting += imported_files(folder, path, version, tree)
+
+
+def _has_modules(folder: ModelFolder, version: str) -> bool:
+    """Whether a model has other files beside its model file that it may import."""
+    if len(folder.list(version)) > 1:
+        return True
+    return any(name.endswith(".py") for name in folder.entries)
 
 
 def _parse(content: bytes) -> ast.Module | None:

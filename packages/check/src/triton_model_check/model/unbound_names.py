@@ -33,15 +33,10 @@ def unbound_reads(function: Function, runs: Callable[[ast.AST], bool]) -> Iterat
     own = nodes_of(*function.body, without=(*_SCOPES, *_COMPREHENSIONS))
     names = [node for node in own if isinstance(node, ast.Name)]
     handled = {node.name for node in own if isinstance(node, ast.ExceptHandler) and node.name}
-    # Most functions read each name after its first assignment, and delete none.
-    suspicious = _read_before_assignment(names) | handled
-    suspicious |= {node.id for node in names if isinstance(node.ctx, ast.Del)}
-    if not suspicious:
-        return
-    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)} | handled
-    local = (suspicious & stored) - _shared_or_passed(function)
+    local = _suspicious_variables(function, names, handled)
     if not local:
         return
+
     bindings = list(_bindings(function))
     deletions = [node for node in names if isinstance(node.ctx, ast.Del) and runs(node)]
     for read in names:
@@ -51,6 +46,19 @@ def unbound_reads(function: Function, runs: Callable[[ast.AST], bool]) -> Iterat
         before = [binding for name, binding in bindings if name == read.id]
         if not any(_has_value(binding, _position(read), lost) for binding in before):
             yield read
+
+
+def _suspicious_variables(function: Function, names: list[ast.Name], handled: set[str]) -> set[str]:
+    """Return the local variables that may be read without a value; most functions have none.
+
+    ``handled`` has the names of ``except ... as NAME``, which lose their value after the block.
+    """
+    deleted = {node.id for node in names if isinstance(node.ctx, ast.Del)}
+    suspicious = _read_before_assignment(names) | handled | deleted
+    if not suspicious:
+        return set()
+    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)} | handled
+    return (suspicious & stored) - _shared_or_passed(function)
 
 
 def _read_before_assignment(names: list[ast.Name]) -> set[str]:
