@@ -160,24 +160,30 @@ def _why_missing(path: Path) -> str:
 
 
 def _hint(path: Path, used_format: ModelFormat) -> str:
+    """Return how to let the server find a model file that is not at ``path``."""
     from triton_model_check.model_files.model_file import TREE_MODEL_FILES
 
-    others = [
-        name
-        for name in _names(path.parent)
-        if format_of(Path(name)) == used_format and name != path.name
-    ]
+    others = []
+    for name in _names(path.parent):
+        if name != path.name and format_of(Path(name)) == used_format:
+            others.append(name)
     if not others:
         return f'copy the model to "{path.parent.name}/{path.name}"'
-    shown = next((name for name in others if name.lower() == path.name.lower()), others[0])
-    if len(others) > 1 and shown.lower() != path.name.lower() and used_format != "tree":
+
+    in_other_case = [name for name in others if name.lower() == path.name.lower()]
+    if len(others) > 1 and not in_other_case and used_format != "tree":
         return (
             f"set default_model_filename to the name of the model, one of {quoted(others)}, "
             f'or rename that one to "{path.name}"'
         )
-    model_type = next((each for each, name in TREE_MODEL_FILES.items() if name == shown), None)
-    if used_format == "tree" and model_type is not None:
-        return f'write parameters {{ key: "model_type" value {{ string_value: "{model_type}" }} }}'
+    shown = (in_other_case or others)[0]
+    if used_format == "tree":
+        for model_type, name in TREE_MODEL_FILES.items():
+            if name == shown:
+                return (
+                    'write parameters { key: "model_type" '
+                    f'value {{ string_value: "{model_type}" }} }}'
+                )
     return f'rename "{shown}" to "{path.name}", or set default_model_filename: "{shown}"'
 
 

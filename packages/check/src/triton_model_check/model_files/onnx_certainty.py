@@ -97,39 +97,46 @@ def uncertain_sizes(inferred: Any, followed: Any) -> dict[str, Collection[int] |
 
 
 def _uncertain(output: Any, with_values: Any) -> Iterator[int]:
-    dims, others = output.type.tensor_type.shape.dim, with_values.type.tensor_type.shape.dim
+    """Yield the axes of an output whose size is neither fixed nor that of an input."""
+    dims = output.type.tensor_type.shape.dim
+    dims_with_values = with_values.type.tensor_type.shape.dim
+    is_same_rank = len(dims) == len(dims_with_values)
     for axis, dim in enumerate(dims):
-        is_of_input = len(dims) == len(others) and others[axis].dim_param.startswith(INPUT_SIZE)
-        if not dim.HasField("dim_value") and not is_of_input:
+        if dim.HasField("dim_value"):
+            continue
+        is_of_input = is_same_rank and dims_with_values[axis].dim_param.startswith(INPUT_SIZE)
+        if not is_of_input:
             yield axis
 
 
 def _depending_on_values(inferred: Any) -> set[str]:
     """Return the tensors with an unknown size that may depend on a computed value."""
     graph = inferred.graph
-    inputs = {each.name for each in graph.input}
-    initializers = {each.name for each in graph.initializer}
-    constants = {name for node in graph.node if node.op_type == "Constant" for name in node.output}
+    inputs = {tensor.name for tensor in graph.input}
+    initializers = {tensor.name for tensor in graph.initializer}
+    constants: set[str] = set()
+    for node in graph.node:
+        if node.op_type == "Constant":
+            constants.update(node.output)
     # Neither a constant nor an input of the model is computed, but one that is both may be either.
     given = constants | (initializers ^ inputs)
-    known = (
-        constants
-        | initializers
-        | {
-            each.name
-            for each in (*graph.input, *graph.value_info, *graph.output)
-            if _is_known(each.type.tensor_type)
-        }
-    )
-    requested = set(inputs)  # what differs from request to request
+    known = constants | initializers | _tensors_of_known_size(graph)
+
+    varying = set(inputs)  # what differs from request to request
     depending: set[str] = set()
     for node in graph.node:
         read = {name for name in node.input if name}
-        if node.op_type not in _SIZES_OF_A_TENSOR and not requested.isdisjoint(read):
-            requested.update(node.output)
-        if not depending.isdisjoint(read) or _depends(node, given, requested):
+        if node.op_type not in _SIZES_OF_A_TENSOR and not varying.isdisjoint(read):
+            varying.update(node.output)
+        if not depending.isdisjoint(read) or _depends(node, given, varying):
             depending.update(name for name in node.output if name not in known)
     return depending
+
+
+def _tensors_of_known_size(graph: Any) -> set[str]:
+    """Return the names of the tensors whose declared or inferred sizes are all known."""
+    values = (*graph.input, *graph.value_info, *graph.output)
+    return {value.name for value in values if _is_known(value.type.tensor_type)}
 
 
 def _is_known(tensor_type: Any) -> bool:

@@ -82,10 +82,13 @@ def _faults(path: Path, external: ExternalData, runtime: OnnxRuntime | None) -> 
 
 
 def _size_faults(folder: Path, external: ExternalData) -> Iterator[FileFault]:
-    note_path(f"{folder}/{external.location}", external.location)
-    size = _file_size(f"{folder}/{external.location}")
-    length, wanted = external.length or external.size or 0, external.size
-    needed = (external.offset or 0) + length
+    """Yield why the runtime cannot read a tensor from the file that has its data."""
+    path = f"{folder}/{external.location}"
+    note_path(path, external.location)
+    size = _file_size(path)
+    wanted = external.size
+    length = external.length or wanted or 0
+    end = (external.offset or 0) + length
     if size is None:
         reason = f'is in "{external.location}", which does not exist'
         yield _external_fault(external, reason, _COPY.format(external.location))
@@ -94,10 +97,10 @@ def _size_faults(folder: Path, external: ExternalData) -> Iterator[FileFault]:
         yield _external_fault(external, reason, _SAVE_AGAIN)
     elif external.offset is None or external.offset < 0:
         yield _external_fault(external, "has an offset that is not a number of bytes", _SAVE_AGAIN)
-    elif size < needed and _is_pointer(f"{folder}/{external.location}"):
+    elif size < end and _is_pointer(path):
         yield FileFault("onnx-external-data", POINTER_MESSAGE, POINTER_HINT, external.location)
-    elif size < needed:
-        reason = f'ends at byte {needed} of "{external.location}", which has only {size} bytes'
+    elif size < end:
+        reason = f'ends at byte {end} of "{external.location}", which has only {size} bytes'
         yield _external_fault(external, reason, f'copy the whole file "{external.location}" again')
 
 

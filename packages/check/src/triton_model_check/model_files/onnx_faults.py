@@ -328,18 +328,23 @@ def _raw_data_fault(tensor: OnnxTensor) -> str:
 
 
 def _has_cycle(graph: OnnxGraph) -> bool:
-    producer = {
-        name: index for index, node in enumerate(graph.nodes) for name in node.outputs if name
-    }
-    needed = {
-        index: [producer[name] for name in node.reads() if name in producer]
-        for index, node in enumerate(graph.nodes)
-    }
-    if all(before < index for index, nodes in needed.items() for before in nodes):
+    """Whether an operator reads, directly or through others, what it writes."""
+    producer: dict[str, int] = {}
+    for index, node in enumerate(graph.nodes):
+        for name in node.outputs:
+            if name:
+                producer[name] = index
+
+    needed: dict[int, list[int]] = {}
+    is_in_order = True
+    for index, node in enumerate(graph.nodes):
+        needed[index] = [producer[name] for name in node.reads() if name in producer]
+        is_in_order = is_in_order and all(other < index for other in needed[index])
+    if is_in_order:
         return False  # the order in which exporters write operators
-    order = TopologicalSorter(needed)
+
     try:
-        order.prepare()
+        TopologicalSorter(needed).prepare()
     except CycleError:
         return True
     return False

@@ -201,19 +201,24 @@ def _not_a_model(path: Path, file: BinaryIO, message: str, reason: str = "") -> 
 
 def _signature(path: Path, model: OnnxModel, graph: OnnxGraph) -> ModelFile:
     """I1 and I2: the inputs and outputs, with the shapes that the file declares."""
-    inputs = [_tensor(each) for each in graph.inputs if each.name not in graph.initializers]
+    inputs = []
+    overridable = []
+    for tensor in graph.inputs:
+        if tensor.name in graph.initializers:
+            overridable.append(_tensor(tensor, is_optional=True))
+        else:
+            inputs.append(_tensor(tensor))
     if (model.ir_version or 0) >= _FIRST_IR_WITH_OVERRIDABLE_INITIALIZERS:
-        overridable = [each for each in graph.inputs if each.name in graph.initializers]
-        inputs += [_tensor(each, is_optional=True) for each in overridable]
-    outputs = tuple(_tensor(each) for each in graph.outputs)
-    data_files = dict.fromkeys(each.location for each in used_external_data(graph) if each.location)
+        inputs += overridable
+
+    locations = [external.location for external in used_external_data(graph)]
     return ModelFile(
         path,
         "onnx",
         tuple(inputs),
-        outputs,
+        tuple(_tensor(tensor) for tensor in graph.outputs),
         versions=_versions(model),
-        data_files=tuple(data_files),
+        data_files=tuple(dict.fromkeys(location for location in locations if location)),
         external_bytes=external_bytes(path, graph),
         certain_weight_bytes=certain_weight_bytes(graph),
     )

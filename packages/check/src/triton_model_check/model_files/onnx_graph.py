@@ -270,10 +270,13 @@ def _attribute(
 
 
 def _names_from_outside(graph: OnnxGraph) -> list[str]:
-    inside = {each.name for each in graph.inputs} | graph.initializers.keys()
-    inside |= {name for node in graph.nodes for name in node.outputs}
-    read = [name for node in graph.nodes for name in node.reads()]
-    read += [each.name for each in graph.outputs]
+    """Return the names that a graph reads, and that nothing in it defines."""
+    inside = {tensor.name for tensor in graph.inputs} | graph.initializers.keys()
+    read: list[str] = []
+    for node in graph.nodes:
+        inside.update(node.outputs)
+        read += node.reads()
+    read += [tensor.name for tensor in graph.outputs]
     return [name for name in read if name and name not in inside]
 
 

@@ -113,13 +113,9 @@ def _newest_opset(domain: str) -> float:
 
 def _inferred(model: Any, release: str) -> dict[str, Any]:
     """Infer the shapes; a type that an operator does not allow or does not produce is a fault."""
-    declared = {each.name: _shape(each) for each in model.graph.output}
-    types = {each.name: each.type.tensor_type.elem_type for each in model.graph.output}
-    for each in model.graph.output:
-        each.ClearField("type")
-    inner = [each for each in model.graph.value_info if not types.get(each.name)]
-    del model.graph.value_info[:]
-    model.graph.value_info.extend(inner)
+    declared = {output.name: _shape(output) for output in model.graph.output}
+    types = {output.name: output.type.tensor_type.elem_type for output in model.graph.output}
+    _forget_outputs(model, types)
     try:
         inferred, doubt = _infer(model)
     except shape_inference.InferenceError as error:
@@ -129,15 +125,11 @@ def _inferred(model: Any, release: str) -> dict[str, Any]:
     fault = _wrong_type(inferred, types)
     if fault is not None:
         return {"fault": fault}
-    found = {each.name: each.type.tensor_type.elem_type for each in inferred.graph.output}
-    missing = missing_kernel(inferred, release) if release else None
-    answer = {
-        "types": {name: found[name] for name in found if not types[name]},
-        "missing_kernel": missing.message if missing and missing.is_certain else None,
-        "doubtful_kernel": missing.message if missing and not missing.is_certain else "",
-    }
+
+    answer = _types_and_kernels(inferred, types, release)
     shapes = {
-        each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output
+        output.name: _merged(declared[output.name], _shape(output))
+        for output in inferred.graph.output
     }
     reason = _unclear(model, declared, shapes, doubt) or _squeezed(inferred)
     if reason is not None:
@@ -145,6 +137,29 @@ def _inferred(model: Any, release: str) -> dict[str, Any]:
         return {**answer, "not_checked": reason, "unclear": unclear}
     uncertain = uncertain_sizes(inferred, lambda: _with_values(model))
     return {**answer, "shapes": shapes, **_without(shapes, uncertain)}
+
+
+def _forget_outputs(model: Any, types: Mapping[str, int]) -> None:
+    """Remove the declared types and shapes of outputs, so that they are inferred.
+
+    ``types`` has the data types of the outputs, by name.
+    """
+    for output in model.graph.output:
+        output.ClearField("type")
+    inner = [value for value in model.graph.value_info if not types.get(value.name)]
+    del model.graph.value_info[:]
+    model.graph.value_info.extend(inner)
+
+
+def _types_and_kernels(inferred: Any, types: Mapping[str, int], release: str) -> dict[str, Any]:
+    """Return the types that outputs do not declare, and the kernel that the release lacks."""
+    missing = missing_kernel(inferred, release) if release else None
+    found = {output.name: output.type.tensor_type.elem_type for output in inferred.graph.output}
+    return {
+        "types": {name: data_type for name, data_type in found.items() if not types[name]},
+        "missing_kernel": missing.message if missing and missing.is_certain else None,
+        "doubtful_kernel": missing.message if missing and not missing.is_certain else "",
+    }
 
 
 def _without(shapes: _Shapes, uncertain: Mapping[str, Collection[int] | None]) -> dict[str, Any]:
@@ -183,14 +198,17 @@ def _squeezed(inferred: Any) -> str | None:
     ONNX Runtime 1.19 to 1.21 removes variable sizes there, other releases infer nothing. The
     models of the package speechmos, which some releases refuse for this, show it.
     """
-    values = (*inferred.graph.input, *inferred.graph.value_info)
-    fixed = {
-        each.name for each in values if -1 not in (_shape(each) or (-1,)) or _shape(each) == ()
-    }
-    fixed.update(each.name for each in inferred.graph.initializer)
+    fixed = {tensor.name for tensor in inferred.graph.initializer}
+    for value in (*inferred.graph.input, *inferred.graph.value_info):
+        shape = _shape(value)
+        if shape is not None and -1 not in shape:
+            fixed.add(value.name)
+
     for node in inferred.graph.node:
+        if node.op_type != "Squeeze":
+            continue
         has_axes = len(node.input) > 1 or any(each.name == "axes" for each in node.attribute)
-        if node.op_type == "Squeeze" and not has_axes and node.input[0] not in fixed:
+        if not has_axes and node.input[0] not in fixed:
             return "ONNX Runtime infers other shapes of Squeeze without axes than onnx"
     return None
 
@@ -214,20 +232,25 @@ def _may_be_a_shape(tensor: Any) -> bool:
 
 
 def _wrong_type(inferred: Any, types: Mapping[str, int]) -> str | None:
+    """Return what is wrong with the type of an output, or ``None``.
+
+    ``types`` has the declared data types of the outputs by name; 0 is none.
+    """
     # The runtime turns a Constant into an initializer before it compares types.
-    constants = {
-        name for node in inferred.graph.node if node.op_type == "Constant" for name in node.output
-    }
-    for each in inferred.graph.output:
-        produced = each.type.tensor_type.elem_type
-        if types[each.name] and each.type.WhichOneof("value") not in (None, "tensor_type"):
-            return f"Type Error: the output {each.name} is declared as a tensor, but is none"
-        if (
-            types[each.name]
-            and produced not in (0, types[each.name])
-            and each.name not in constants
-        ):
-            return _type_fault(each.name, types[each.name], produced)
+    constants: set[str] = set()
+    for node in inferred.graph.node:
+        if node.op_type == "Constant":
+            constants.update(node.output)
+
+    for output in inferred.graph.output:
+        declared = types[output.name]
+        if not declared:
+            continue
+        if output.type.WhichOneof("value") not in (None, "tensor_type"):
+            return f"Type Error: the output {output.name} is declared as a tensor, but is none"
+        produced = output.type.tensor_type.elem_type
+        if produced not in (0, declared) and output.name not in constants:
+            return _type_fault(output.name, declared, produced)
     return None
 
 

@@ -174,20 +174,20 @@ def _nodes(
 ) -> Iterator[tuple[Any, _Types, frozenset[str]]]:
     """Yield each operator with the types of values that it can read, and those of fixed sizes."""
     values = (*graph.input, *graph.value_info, *graph.output)
-    fixed = fixed_outside.union(each.name for each in values if _has_fixed_sizes(each.type))
+    fixed = fixed_outside.union(value.name for value in values if _has_fixed_sizes(value.type))
     types = {**outside}
-    types.update(
-        (each.name, _type_name(each.type))
-        for each in (*graph.input, *graph.value_info, *graph.output)
-    )
-    types.update((each.name, _tensor_name(each.data_type)) for each in graph.initializer)
+    for value in values:
+        types[value.name] = _type_name(value.type)
+    for tensor in graph.initializer:
+        types[tensor.name] = _tensor_name(tensor.data_type)
+
     for node in graph.node:
         yield node, types, fixed
         for attribute in node.attribute:
-            for below in (
-                (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs
-            ):
-                yield from _nodes(below, types, fixed)
+            if attribute.HasField("g"):
+                yield from _nodes(attribute.g, types, fixed)
+            for inner in attribute.graphs:
+                yield from _nodes(inner, types, fixed)
 
 
 def _has_fixed_sizes(given: Any) -> bool:
