@@ -200,27 +200,30 @@ def _check_derived(
     Several models that do not need each other fit a multi-model endpoint, unless only an endpoint
     for each of them can serve them all.
     """
-    names, multi_model = (
-        repository.top_level_models(),
-        replace(target, platform="sagemaker-multi-model"),
-    )
+    names = repository.top_level_models()
+    server = replace(target, platform="server")
+    multi_model = replace(target, platform="sagemaker-multi-model")
     if repository.root_model is not None and is_archive:
         return Checked(check(multi_model), multi_model)
+
     # Ensembles that are steps of each other are on top of none, so no endpoint loads them.
     are_in_a_circle = len(names) == 1 and len(repository.closure(names[0])) < len(repository.models)
-    if repository.root_model is not None or not names or are_in_a_circle:  # the layout is wrong
-        return Checked(check(replace(target, platform="server")), None)
+    is_wrong_layout = repository.root_model is not None or not names or are_in_a_circle
+    if is_wrong_layout:
+        return Checked(check(server), None)
     if len(names) == 1:
         return Checked(check(replace(target, default_model=names[0])), target, (names[0],))
+
     together = Checked(check(multi_model), multi_model)
-    if not together.report.errors:
+    errors = together.report.errors
+    if not errors:
         return together
-    anywhere = {(each.code, each.path) for each in check(replace(target, platform="server")).errors}
-    if all((each.code, each.path) in anywhere for each in together.report.errors):
+    errors_anywhere = {(error.code, error.path) for error in check(server).errors}
+    if all((error.code, error.path) in errors_anywhere for error in errors):
         # other endpoints have these errors too; to check each of a thousand takes minutes
         return together
     alone = _check_each(repository, check, target, names)
-    return alone if len(alone.report.errors) < len(together.report.errors) else together
+    return alone if len(alone.report.errors) < len(errors) else together
 
 
 def _check_named(
@@ -246,18 +249,23 @@ def _check_each(
     repository: ModelRepository, check: Callable[..., Report], target: Target, names: Sequence[str]
 ) -> Checked:
     """Check each model with those that it needs for an endpoint of its own."""
-    reports = {name: check(replace(target, default_model=name)) for name in names}
-    found: dict[Finding, bool] = {}  # whether it is reported, and not ignored
-    for name, report in reports.items():
-        own = {".", *repository.closure(name)}
-        listed = (
-            *((each, True) for each in report.findings),
-            *((each, False) for each in report.ignored),
-        )
-        found |= {each: is_kept for each, is_kept in listed if each.path.partition("/")[0] in own}
-    not_checked = dict.fromkeys(line for report in reports.values() for line in report.not_checked)
-    kept, ignored = (
-        tuple(each for each in found if found[each] is is_kept) for is_kept in (True, False)
+    is_kept: dict[Finding, bool] = {}  # False if comments or settings ignore it
+    not_checked: list[str] = []
+    for name in names:
+        report = check(replace(target, default_model=name))
+        own_folders = {".", *repository.closure(name)}
+        for finding in report.findings:
+            if finding.path.partition("/")[0] in own_folders:
+                is_kept[finding] = True
+        for finding in report.ignored:
+            if finding.path.partition("/")[0] in own_folders:
+                is_kept[finding] = False
+        not_checked += report.not_checked
+
+    merged = Report(
+        str(repository.path),
+        tuple(finding for finding, kept in is_kept.items() if kept),
+        tuple(dict.fromkeys(not_checked)),
+        tuple(finding for finding, kept in is_kept.items() if not kept),
     )
-    merged = Report(str(repository.path), kept, tuple(not_checked), ignored)
     return Checked(merged, target, tuple(names))

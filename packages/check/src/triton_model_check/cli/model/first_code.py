@@ -27,40 +27,41 @@ def first_code(config: Any) -> str:
     A size of -1 becomes 1. ``config`` is a ``ModelConfig`` with inputs and outputs.
     """
     tensors = (*config.input, *config.output)
+    _refuse_bf16(tensors)
+    variables = _variables(tensor.name for tensor in tensors)
+    inputs = list(zip(config.input, variables, strict=False))
+    outputs = list(zip(config.output, variables[len(inputs) :], strict=True))
+
+    body = [
+        f"{variable} = pb_utils.get_input_tensor_by_name(request, "
+        f"{json.dumps(tensor.name)}).as_numpy()"
+        for tensor, variable in inputs
+    ]
+    body += _zeros(outputs, variables[0] if config.max_batch_size else None)
+    responses = [
+        f"pb_utils.Tensor({json.dumps(tensor.name)}, {variable})," for tensor, variable in outputs
+    ]
+
+    policy = config.model_transaction_policy
+    is_decoupled = policy is not None and policy.decoupled
+    indent = _INDENT + " " * (8 if is_decoupled else 4)
+    template = "first_decoupled_model.txt" if is_decoupled else "first_model.txt"
+    code = (pkgutil.get_data(__package__, template) or b"").decode()
+    return code.format(
+        name=json.dumps(config.name),
+        body="\n".join(f"{_INDENT}{line}" for line in body),
+        tensors="\n".join(f"{indent}{line}" for line in responses),
+    )
+
+
+def _refuse_bf16(tensors: Iterable[Any]) -> None:
+    """Raise ``InvalidValueError`` if a tensor has a data type that NumPy lacks."""
     for tensor in tensors:
         if tensor.data_type == "TYPE_BF16":
             raise InvalidValueError(
                 f'tensor "{tensor.name}": NumPy has no BF16, so no model.py can be written; use '
                 "FP32, or pass your own FILE.py in place of the name"
             )
-    variables = _variables(tensor.name for tensor in tensors)
-    inputs = list(zip(config.input, variables, strict=False))
-    outputs = list(zip(config.output, variables[len(inputs) :], strict=True))
-    lines = [
-        (
-            f"{variable} = pb_utils.get_input_tensor_by_name(request, "
-            f"{json.dumps(each.name)}).as_numpy()"
-        )
-        for each, variable in inputs
-    ]
-    lines += _zeros(outputs, inputs[0][1] if config.max_batch_size else None)
-    is_decoupled = (
-        config.model_transaction_policy is not None and config.model_transaction_policy.decoupled
-    )
-    responses = (
-        f"pb_utils.Tensor({json.dumps(each.name)}, {variable})," for each, variable in outputs
-    )
-    indent = _INDENT + " " * (8 if is_decoupled else 4)
-    template = "first_decoupled_model.txt" if is_decoupled else "first_model.txt"
-    return (
-        (pkgutil.get_data(__package__, template) or b"")
-        .decode()
-        .format(
-            name=json.dumps(config.name),
-            body="\n".join(f"{_INDENT}{line}" for line in lines),
-            tensors="\n".join(f"{indent}{line}" for line in responses),
-        )
-    )
 
 
 def _zeros(outputs: list[tuple[Any, str]], batched: str | None) -> Iterator[str]:

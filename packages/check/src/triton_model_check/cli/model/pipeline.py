@@ -62,14 +62,20 @@ def pipeline_of(
 
 
 def _connected(ensemble: Ensemble, steps: Sequence[_Step]) -> Ensemble:
+    """Add the steps, the inputs that no step writes, and the outputs that no step reads."""
+    reads: list[str] = []
+    writes: list[str] = []
     for step in steps:
         ensemble = ensemble.step(step.config, inputs=step.inputs, outputs=step.outputs)
-    reads = dict.fromkeys(tensor for step in steps for tensor in step.reads())
-    writes = dict.fromkeys(tensor for step in steps for tensor in step.writes())
-    for tensor in (each for each in reads if each not in writes):
-        ensemble = ensemble.input(tensor)
-    for tensor in (each for each in writes if each not in reads):
-        ensemble = ensemble.output(tensor)
+        reads += step.reads()
+        writes += step.writes()
+
+    for tensor in dict.fromkeys(reads):
+        if tensor not in writes:
+            ensemble = ensemble.input(tensor)
+    for tensor in dict.fromkeys(writes):
+        if tensor not in reads:
+            ensemble = ensemble.output(tensor)
     return ensemble
 
 
