@@ -205,23 +205,24 @@ def _batching_comment(derivation: Derivation) -> str:
 
 
 def _input_comments(message: Any, file: ModelFile) -> Iterator[str]:
+    """Yield what a comment above the inputs explains."""
     if message.max_batch_size:
         yield "dims do not contain the batch dimension."
     if any(-1 in tensor.dims for tensor in (*message.input, *message.output)):
         yield "-1 is a variable size."
-    scalars = [
-        each.name
-        for each in (*file.inputs, *file.outputs)
-        if not each.shape and not each.is_optional
-    ]
+
+    required = [tensor for tensor in (*file.inputs, *file.outputs) if not tensor.is_optional]
+    scalars = [tensor.name for tensor in required if not tensor.shape]
     if scalars:
         yield f"Triton writes the scalar {_listed(scalars)} with dims [1]."
     if message.max_batch_size and any(tensor.HasField("reshape") for tensor in message.input):
         yield "A tensor that is only the batch dimension has dims [1], which reshape removes."
+
     written = {tensor.name for tensor in message.input}
-    optional = [each.name for each in file.inputs if each.is_optional and each.name not in written]
-    if optional:
-        yield f"Left out, because the model has default values: {_listed(optional)}."
+    optional = [tensor.name for tensor in file.inputs if tensor.is_optional]
+    left_out = [name for name in optional if name not in written]
+    if left_out:
+        yield f"Left out, because the model has default values: {_listed(left_out)}."
 
 
 def _listed(given: Iterable[str]) -> str:

@@ -71,17 +71,25 @@ class Choice:
         return not self.select or finding.code in self.select or is_always
 
     def _ignores(self, finding: Finding) -> bool:
-        model, path = finding.path.partition("/")[0], finding.path
-        return finding.code in self.ignore or any(
-            finding.code in codes and fnmatchcase(name, pattern)
-            for name, patterns in ((model, self.per_model), (path, self.per_file))
-            for pattern, codes in patterns
+        """Whether a code is ignored everywhere, or in the model or the file of a finding."""
+        if finding.code in self.ignore:
+            return True
+        model = finding.path.partition("/")[0]
+        return _matches(self.per_model, model, finding.code) or _matches(
+            self.per_file, finding.path, finding.code
         )
 
 
+def _matches(patterns: Patterns, name: str, code: str) -> bool:
+    """Whether one of the patterns with this code fits a name."""
+    return any(code in codes and fnmatchcase(name, pattern) for pattern, codes in patterns)
+
+
 def _patterns(ignores: Mapping[str, Sequence[str]], keyword: str) -> Patterns:
+    """Return each pattern with the codes that it ignores; ``keyword`` is for error messages."""
     return tuple(
-        (each, _ignored_codes(codes, f'{keyword}["{each}"]')) for each, codes in ignores.items()
+        (pattern, _ignored_codes(codes, f'{keyword}["{pattern}"]'))
+        for pattern, codes in ignores.items()
     )
 
 

@@ -93,8 +93,12 @@ def models_at_once(
     ``load_limit``
         The part of each GPU that models may fill. The estimates were calculated with it.
     """
+    places: dict[str, None] = {}
+    for estimate in estimates:
+        places.update(dict.fromkeys(estimate.limits))
+
     rooms = []
-    for place in dict.fromkeys(place for estimate in estimates for place in estimate.limits):
+    for place in places:
         sizes = [_size_of(estimate, place) for estimate in estimates if estimate.models]
         archives = tuple(archive for archive in sizes if archive.size)
         if not archives:

@@ -141,7 +141,9 @@ class Locations:
         """Return where the field starts, its parts,
         and whether it is exactly the field of the path.
         """
-        start, spans, is_exact = 0, None, False
+        start = 0
+        spans: FieldSpans | None = None
+        is_exact = False
         block: dict[str, _Field] | None = self._root
         rest = list(reversed(path))
         while rest:
@@ -149,13 +151,18 @@ class Locations:
             if field is None:
                 return start, spans, False
             spans = field.statements[0]
-            start, is_exact, index = spans.name[0], len(field.statements) == 1, 0
+            start = spans.name[0]
+            is_exact = len(field.statements) == 1
+            index = 0
+            # The next part of the path may choose one value: by its index, or by its key in a map.
             if rest and (isinstance(rest[-1], int) or rest[-1] in field.keys):
                 chosen = rest.pop()
                 index = chosen if isinstance(chosen, int) else field.keys[chosen]
                 if index >= len(field.values):
                     return start, spans, False
-                start, spans, is_exact = *field.values[index][:2], True
+                start = field.values[index].start
+                spans = field.values[index].spans
+                is_exact = True
             block = field.values[index].block if field.values else None
         return start, spans, is_exact
 

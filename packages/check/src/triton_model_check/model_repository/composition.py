@@ -151,13 +151,11 @@ class Composition:
         """Return the models that no other model needs, and those to serve alone,
         in alphabetical order.
         """
-        needed = {
-            step
-            for name, folder in self._models.items()
-            for step in folder.step_models
-            if step != name
-        }
-        needed |= {called for caller in self.calls for called in self._called_only(caller)}
+        needed: set[str] = set()
+        for name, folder in self._models.items():
+            needed.update(step for step in folder.step_models if step != name)
+        for caller in self.calls:
+            needed.update(self._called_only(caller))
         served = self._options.also_served
         return [name for name in self._models if name not in needed or name in served]
 

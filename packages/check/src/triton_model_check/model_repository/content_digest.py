@@ -62,12 +62,11 @@ def hash_files(members: Sequence[Member], workers: int) -> dict[str, ContentDige
     groups += [[member] for member in files if member.size > SMALL_BYTES]
     if len(groups) == 1:
         return _hash_group(groups[0])
+    digests: dict[str, ContentDigest] = {}
     with ThreadPoolExecutor(workers) as pool:
-        return {
-            name: digest
-            for found in pool.map(_hash_group, groups)
-            for name, digest in found.items()
-        }
+        for digests_of_group in pool.map(_hash_group, groups):
+            digests.update(digests_of_group)
+    return digests
 
 
 def _hash_group(members: Sequence[Member]) -> dict[str, ContentDigest]:

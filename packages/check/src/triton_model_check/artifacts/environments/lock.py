@@ -148,13 +148,14 @@ def read_lock_file(path: Path) -> EnvironmentLock | None:
 
 
 def _is_header(header: Any) -> bool:
+    """Whether a value that was read from JSON has the form of a header."""
     if not isinstance(header, dict) or header.keys() != _FIELDS:
         return False
-    texts = [header[name] for name in ("python", "platform", "digest")]
-    lists = [header[name] for name in ("requirements", "constraints", "options", "extras")]
-    if not all(isinstance(each, list) for each in lists):
-        return False
-    words = [*texts, *(line for lines in lists for line in lines)]
+    words = [header["python"], header["platform"], header["digest"]]
+    for name in ("requirements", "constraints", "options", "extras"):
+        if not isinstance(header[name], list):
+            return False
+        words += header[name]
     return all(map(_is_text, words)) and _are_options(header["options"])
 
 
