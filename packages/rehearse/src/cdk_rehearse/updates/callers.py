@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Severity
@@ -21,40 +21,61 @@ from ..moto_account.backends import objects_of
 from .problems import problem
 from .report import GENERATED, Problem
 
-_ENDPOINT, _OPERATION = "", "operation"
+_ENDPOINT = ""  # sorted before all other kinds
+_OPERATION = "operation"
 _noticed = partial(problem, "rehearse-callers-fail")
-Call = tuple[str, str, str]
-"""What a call contains: the endpoint, a kind of name and the name;
-the operation that works is one too.
-"""
+
+
+class Call(NamedTuple):
+    """A name that calls of an endpoint contain: of a variant, a container, a model or a component.
+
+    The endpoint itself and the operation that works are kinds too.
+    """
+
+    endpoint: str
+    kind: str
+    name: str
 
 
 def calls(account: SimulatedAccount) -> set[Call]:
     """Return everything that callers may name now."""
     backend = account.api.backend("sagemaker")
-    return {
-        (endpoint, kind, name)
-        for endpoint, running in backend.endpoints.items()
-        if (config := backend.endpoint_configs.get(running.endpoint_config_name)) is not None
-        for kind, name in _names(account, endpoint, config)
-    }
+    found: set[Call] = set()
+    for endpoint, running in backend.endpoints.items():
+        config = backend.endpoint_configs.get(running.endpoint_config_name)
+        if config is None:
+            continue
+        for kind, name in _names(account, endpoint, config):
+            found.add(Call(endpoint, kind, name))
+    return found
 
 
 def _names(account: SimulatedAccount, endpoint: str, config: Any) -> Iterator[tuple[str, str]]:
+    """Yield each kind and name that calls of an endpoint with this configuration may contain."""
     yield _ENDPOINT, endpoint
     yield _OPERATION, "InvokeEndpointAsync" if config.async_inference_config else "InvokeEndpoint"
-    yield from (("variant", each["VariantName"]) for each in config.production_variants)
-    yield from (
-        ("inference component", each.name) for each in account.components.of_endpoint(endpoint)
-    )
+    for variant in config.production_variants:
+        yield "variant", variant["VariantName"]
+    for component in account.components.of_endpoint(endpoint):
+        yield "inference component", component.name
+
     models = account.api.backend("sagemaker").models
-    names = account.fleets.models_of(config.endpoint_config_name)
-    for model in (models[name] for name in names if name in models):
-        if model.kept_members.get("InferenceExecutionConfig", {}).get("Mode") == "Direct":
-            yield from (("container", each["ContainerHostname"]) for each in model.containers)
-        for each in (model.primary_container or {}, *model.containers):
-            if each.get("Mode") == "MultiModel" and "ModelDataUrl" in each:
-                yield from (("model", name) for name in _models(account, each["ModelDataUrl"]))
+    for name in account.fleets.models_of(config.endpoint_config_name):
+        if name in models:
+            yield from _names_of_model(account, models[name])
+
+
+def _names_of_model(account: SimulatedAccount, model: Any) -> Iterator[tuple[str, str]]:
+    """Yield the containers that can be called one by one, and the models of multi-model ones."""
+    execution = model.kept_members.get("InferenceExecutionConfig", {})
+    if execution.get("Mode") == "Direct":
+        for container in model.containers:
+            yield "container", container["ContainerHostname"]
+
+    for container in (model.primary_container or {}, *model.containers):
+        if container.get("Mode") == "MultiModel" and "ModelDataUrl" in container:
+            for name in _models(account, container["ModelDataUrl"]):
+                yield "model", name
 
 
 def _models(account: SimulatedAccount, url: str) -> list[str]:
@@ -79,24 +100,39 @@ def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Problem]:
     name no variant work with each of them, and callers do not have generated names of models in
     their code.
     """
-    kept = {each[0] for each in before & after if each[1] == _ENDPOINT}
-    for kind, endpoint in sorted({(each[1], each[0]) for each in before ^ after}):
-        old, new = (
-            {each[2] for each in found if each[:2] == (endpoint, kind)} for found in (before, after)
-        )
-        gone, added, place = sorted(old - new), sorted(new - old), f"endpoint {endpoint}"
+    kept = {call.endpoint for call in before & after if call.kind == _ENDPOINT}
+    changed = {(call.kind, call.endpoint) for call in before ^ after}
+    for kind, endpoint in sorted(changed):
+        old = _names_in(before, endpoint, kind)
+        new = _names_in(after, endpoint, kind)
+        removed = sorted(old - new)
+        added = sorted(new - old)
         if kind == _ENDPOINT:
-            yield _noticed("", f"{place} {'no longer exists' if gone else 'is new'}")
-        elif endpoint not in kept:
-            continue
-        elif kind == _OPERATION:
-            yield _noticed(place, f"{place}: {gone[0]} fails, and callers must use {added[0]}")
-        elif gone:
-            is_generated = kind == "model" and all(map(GENERATED.search, gone))
-            is_named = kind != "variant" and not is_generated
-            text = f"{place} no longer has {kind} {some_of(gone)}"
-            fix = f"keep the {kind} until its last caller has left"
-            found = _noticed(f"{place}, {kind}" if is_named else "", text, fix)
-            yield replace(found, severity=Severity.WARNING)
-        if added and endpoint in kept and kind != _OPERATION:
-            yield _noticed("", f"{place} has the new {kind} {some_of(added)}")
+            yield _noticed("", f"endpoint {endpoint} {'no longer exists' if removed else 'is new'}")
+        elif endpoint in kept:
+            yield from _changed_names(endpoint, kind, removed, added)
+
+
+def _names_in(found: set[Call], endpoint: str, kind: str) -> set[str]:
+    """Return the names of one kind that calls of an endpoint contain."""
+    return {call.name for call in found if call.endpoint == endpoint and call.kind == kind}
+
+
+def _changed_names(
+    endpoint: str, kind: str, removed: list[str], added: list[str]
+) -> Iterator[Problem]:
+    """Yield what callers of an endpoint that is kept notice of one kind of names."""
+    place = f"endpoint {endpoint}"
+    if kind == _OPERATION:
+        yield _noticed(place, f"{place}: {removed[0]} fails, and callers must use {added[0]}")
+        return
+
+    if removed:
+        is_generated = kind == "model" and all(map(GENERATED.search, removed))
+        is_named = kind != "variant" and not is_generated
+        text = f"{place} no longer has {kind} {some_of(removed)}"
+        fix = f"keep the {kind} until its last caller has left"
+        found = _noticed(f"{place}, {kind}" if is_named else "", text, fix)
+        yield replace(found, severity=Severity.WARNING)
+    if added:
+        yield _noticed("", f"{place} has the new {kind} {some_of(added)}")
