@@ -11,7 +11,6 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import chain, compress
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import quoted
@@ -22,37 +21,47 @@ from .report import GENERATED, Problem, Rehearsal
 
 def expect_codes(acknowledgements: Iterable[str]) -> None:
     """Raise ``InvalidValueError`` if an acknowledgement has no known code."""
-    for each in acknowledgements:
-        code = each.partition("@")[0]
+    for acknowledgement in acknowledgements:
+        code, _, _ = acknowledgement.partition("@")
         if code not in CODES:
             near = difflib.get_close_matches(code, CODES, cutoff=0.3)
             fix = f"write one of {quoted(near or CODES)}"
-            raise InvalidValueError(f"acknowledge: unknown code, got {each!r}; {fix}")
+            raise InvalidValueError(f"acknowledge: unknown code, got {acknowledgement!r}; {fix}")
 
 
 def acknowledged(found: Rehearsal, acknowledgements: tuple[str, ...]) -> Rehearsal:
     """Return the rehearsal without the problems that are acknowledged; they are named apart."""
-    fitting = [
-        [each for each in acknowledgements if _fits(found, one, each)] for one in found.problems
-    ]
-    used = set(chain.from_iterable(fitting))
+    remaining: list[Problem] = []
+    known: list[Problem] = []
+    used: set[str] = set()
+    for problem in found.problems:
+        fitting = [text for text in acknowledgements if _fits(found, problem, text)]
+        used.update(fitting)
+        if fitting:
+            known.append(problem)
+        else:
+            remaining.append(problem)
+
+    unused = [text for text in dict.fromkeys(acknowledgements) if text not in used]
     return replace(
         found,
-        problems=tuple(
-            each for each, fits in zip(found.problems, fitting, strict=True) if not fits
-        ),
-        acknowledged=tuple(compress(found.problems, fitting)),
-        unused_acknowledgements=tuple(
-            each for each in dict.fromkeys(acknowledgements) if each not in used
-        ),
+        problems=tuple(remaining),
+        acknowledged=tuple(known),
+        unused_acknowledgements=tuple(unused),
     )
 
 
 def _fits(found: Rehearsal, problem: Problem, acknowledgement: str) -> bool:
+    """Whether an acknowledgement has the code of a problem, and a place that the problem is in."""
     code, _, place = acknowledgement.partition("@")
+    if code != problem.code:
+        return False
+    if not place:
+        return True
+
+    places = [problem.path, found.named(problem.path), found.named(found.place_of(problem))]
+    if problem.stack:
+        places += [f"{problem.stack}/{inner}" for inner in places]
     wanted = re.escape(GENERATED.sub("", place))
-    inner = [problem.path, found.named(problem.path), found.named(found.place_of(problem))]
-    outer = [f"{problem.stack}/{each}" for each in inner] if problem.stack else []
-    places = [GENERATED.sub("", each) for each in (*inner, *outer)]
-    pattern = rf"(endpoint |inference component )?{wanted}($|[/,]| \()" if place else ""
-    return code == problem.code and any(re.match(pattern, each) for each in places)
+    pattern = re.compile(rf"(endpoint |inference component )?{wanted}($|[/,]| \()")
+    return any(pattern.match(GENERATED.sub("", each)) for each in places)
