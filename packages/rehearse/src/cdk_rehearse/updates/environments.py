@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
@@ -34,42 +35,58 @@ def by_environment(request: Request) -> dict[str, Request]:
     A stack without an account or Region has that of the other stacks if these have only one.
     """
     stacks = (*request.old.stacks, *request.new.stacks)
-    account = _only({each.account for each in stacks}, DEFAULT_ACCOUNT_ID)
-    region = _only({each.region for each in stacks}, REGION)
+    account = _only({stack.account for stack in stacks}, DEFAULT_ACCOUNT_ID)
+    region = _only({stack.region for stack in stacks}, REGION)
+    old = _placed(request.old, account, region)
+    new = _placed(request.new, account, region)
+    imported_by_old = _imported(old, new)
+    imported_by_new = _imported(new, old)
 
-    def placed(each: StackVersion) -> StackVersion:
-        return replace(each, account=each.account or account, region=each.region or region)
+    parts: dict[str, Request] = {}
+    for environment in _environments((*old.stacks, *new.stacks)):
+        parts[environment] = replace(
+            request,
+            old=_part(old, environment, imported_by_old),
+            new=_part(new, environment, imported_by_new),
+        )
+    return parts
 
-    old, new = (Version(tuple(map(placed, each.stacks))) for each in (request.old, request.new))
-    imports = _imported(old, new), _imported(new, old)
-    return {
-        each: replace(request, old=_part(old, each, imports[0]), new=_part(new, each, imports[1]))
-        for each in _environments((*old.stacks, *new.stacks))
-    }
+
+def _placed(version: Version, account: str, region: str) -> Version:
+    """Return a version whose stacks all have an account and a Region; these are the defaults."""
+    stacks = [
+        replace(stack, account=stack.account or account, region=stack.region or region)
+        for stack in version.stacks
+    ]
+    return Version(tuple(stacks))
 
 
 def _only(known: set[str], default: str) -> str:
-    known.discard("")
-    return known.pop() if len(known) == 1 else default
+    """Return the only known account or Region, or the default if there are several or none."""
+    named = known - {""}
+    return named.pop() if len(named) == 1 else default
 
 
 def _part(version: Version, environment: str, imported: Mapping[Place, str]) -> Version:
     """The stacks of an environment; without any, it is no deletion of the app."""
-    stacks = tuple(each for each in version.stacks if each.environment == environment)
-    return Version(stacks, environment, version.passed, imported) if version.stacks else NONE
+    if not version.stacks:
+        return NONE
+    stacks = tuple(stack for stack in version.stacks if stack.environment == environment)
+    return Version(stacks, environment, version.passed, imported)
 
 
 def _environments(stacks: tuple[StackVersion, ...]) -> list[str]:
     """The environments, each after those that it needs; in a circle,
     first those that need the fewest.
     """
-    needed: dict[str, set[str]] = {each.environment: set() for each in stacks}
-    for each in stacks:
-        needed[each.environment] |= each.needs & needed.keys() - {each.environment}
+    needed: dict[str, set[str]] = {stack.environment: set() for stack in stacks}
+    for stack in stacks:
+        others = needed.keys() - {stack.environment}
+        needed[stack.environment] |= stack.needs & others
     try:
         return list(TopologicalSorter(needed).static_order())
     except CycleError:
-        return sorted(needed, key=lambda each: len(needed[each]))
+        return sorted(needed, key=lambda environment: len(needed[environment]))
 
 
 def _imported(version: Version, other: Version) -> dict[Place, str]:
@@ -87,15 +104,17 @@ def _imported(version: Version, other: Version) -> dict[Place, str]:
 
 def _is_guarded(version: Version) -> bool:
     """Whether the CDK's function of this version refuses to change a parameter that is read."""
-    folders = {each.directory for each in version.stacks if each.directory}
-    assets = (
-        each
-        for folder in folders
-        for one in Assembly(folder).asset_manifests
-        for each in one.files()
-    )
-    codes = (each.path / "index.js" for each in assets if each.path is not None)
-    return any(_GUARD in each.read_bytes() for each in codes if each.is_file())
+    folders = {stack.directory for stack in version.stacks if stack.directory}
+    for folder in folders:
+        for manifest in Assembly(folder).asset_manifests:
+            for asset in manifest.files():
+                if asset.path is not None and _has_guard(asset.path / "index.js"):
+                    return True
+    return False
+
+
+def _has_guard(code: Path) -> bool:
+    return code.is_file() and _GUARD in code.read_bytes()
 
 
 def joined(
@@ -108,18 +127,24 @@ def joined(
     """
     if len(parts) == 1:
         return found[0]
-    every = [*found, *unreached]
-    names = Counter(chain.from_iterable(map(_names, parts.values(), every)))
-    several = {name for name, count in names.items() if count > 1}
-    first, named = 0, []
-    for environment, each in zip(parts, every, strict=True):
-        named.append(_of_environment(each, environment, several, first))
-        first += len(each.steps)
-    values = {each.name: [getattr(one, each.name) for one in named] for each in fields(Rehearsal)}
-    whole = Rehearsal(**{name: _sum(each) for name, each in values.items()})
-    missed = (f"{each}, since the update fails before" for each in list(parts)[len(found) :])
+
+    rehearsals = [*found, *unreached]
+    names: Counter[str] = Counter()
+    for part, rehearsal in zip(parts.values(), rehearsals, strict=True):
+        names.update(_names(part, rehearsal))
+    ambiguous = {name for name, count in names.items() if count > 1}
+
+    named: list[Rehearsal] = []
+    first_step = 0
+    for environment, rehearsal in zip(parts, rehearsals, strict=True):
+        named.append(_of_environment(rehearsal, environment, ambiguous, first_step))
+        first_step += len(rehearsal.steps)
+
+    whole = _sum(named)
+    unreached_environments = list(parts)[len(found) :]
+    missed = [f"{name}, since the update fails before" for name in unreached_environments]
     # Lost data comes first, whichever environment it is in.
-    problems = sorted(whole.problems, key=lambda each: each.code not in DATA_CODES)
+    problems = sorted(whole.problems, key=lambda problem: problem.code not in DATA_CODES)
     return replace(
         whole,
         reason=found[-1].reason,
@@ -130,63 +155,88 @@ def joined(
 
 def _names(part: Request, found: Rehearsal) -> set[str]:
     """The names of the stacks and endpoints of an environment."""
-    serving = chain(
-        {each.endpoint for each in found.instances}, *(each.serving for each in found.steps)
-    )
-    return {*serving, *(each.name for each in (*part.old.stacks, *part.new.stacks))}
+    names = {stack.name for stack in (*part.old.stacks, *part.new.stacks)}
+    names.update(instances.endpoint for instances in found.instances)
+    for step in found.steps:
+        names.update(step.serving)
+    return names
 
 
-def _of_environment(value: Any, environment: str, several: set[str], first: int) -> Any:
+def _of_environment(value: Any, environment: str, ambiguous: set[str], first_step: int) -> Any:
     """Name the environment in a report, or in a part of one,
-    and count its steps from ``first`` on.
+    and count its steps from ``first_step`` on.
+
+    ``ambiguous`` has the names that several environments have.
     """
 
-    def name(given: str) -> str:
-        return f"{given} ({environment})" if given in several else given
+    def named(name: str) -> str:
+        return f"{name} ({environment})" if name in ambiguous else name
 
     def numbered(text: str) -> str:
-        return _STEP.sub(lambda match: f"step {int(match[1]) + first}", text)
+        return _STEP.sub(lambda match: f"step {int(match[1]) + first_step}", text)
 
     changed: dict[str, Any] = {}
-    for each in fields(value):
-        match each.name, getattr(value, each.name):
+    for member in fields(value):
+        match member.name, getattr(value, member.name):
             case "environment", _:
-                changed[each.name] = environment
-            case "path", str() as given:
-                changed[each.name] = f"{given} ({environment})"
-            case "message", str() as given:
-                changed[each.name] = numbered(given)
-            case "stack" | "endpoint", str() as given:
-                changed[each.name] = name(given)
-            case "status" | "serving", dict() as given:
-                changed[each.name] = {name(key): given[key] for key in given}
-            case "number" | "step", int() as given:
-                changed[each.name] = given + first
-            case "callers", tuple() as given:
-                changed[each.name] = tuple(" ".join(map(name, one.split(" "))) for one in given)
-            case "depends_on_aws", tuple() as given:
-                changed[each.name] = tuple(map(numbered, given))
-            case "steps" | "failures" | "instances" | "problems", tuple() as given:
-                changed[each.name] = tuple(
-                    _of_environment(one, environment, several, first) for one in given
+                changed[member.name] = environment
+            case "path", str() as path:
+                changed[member.name] = f"{path} ({environment})"
+            case "message", str() as message:
+                changed[member.name] = numbered(message)
+            case "stack" | "endpoint", str() as name:
+                changed[member.name] = named(name)
+            case "status" | "serving", dict() as by_name:
+                changed[member.name] = {named(name): by_name[name] for name in by_name}
+            case "number" | "step", int() as number:
+                changed[member.name] = number + first_step
+            case "callers", tuple() as lines:
+                changed[member.name] = tuple(_named_words(line, named) for line in lines)
+            case "depends_on_aws", tuple() as lines:
+                changed[member.name] = tuple(map(numbered, lines))
+            case "steps" | "failures" | "instances" | "problems", tuple() as parts:
+                changed[member.name] = tuple(
+                    _of_environment(part, environment, ambiguous, first_step) for part in parts
                 )
     return replace(value, **changed)
 
 
-def _sum(values: list[Any]) -> Any:
-    """Join the values of one field; of an operation the first failure, or the last end."""
+def _named_words(line: str, named: Callable[[str], str]) -> str:
+    """Return a line in which each word that is an ambiguous name has its environment."""
+    return " ".join(map(named, line.split(" ")))
+
+
+def _sum(rehearsals: list[Rehearsal]) -> Rehearsal:
+    """Return a rehearsal each of whose fields joins those of all rehearsals."""
+    joined_fields = {}
+    for member in fields(Rehearsal):
+        values = [getattr(rehearsal, member.name) for rehearsal in rehearsals]
+        joined_fields[member.name] = _joined_values(values)
+    return Rehearsal(**joined_fields)
+
+
+def _joined_values(values: list[Any]) -> Any:
+    """Join the values of one field, by their type: of texts, the last one counts."""
     match values[0]:
         case dict():
-            return {name: value for each in values for name, value in each.items()}
+            return dict(chain.from_iterable(mapping.items() for mapping in values))
         case tuple():
-            joined = list(chain.from_iterable(values))
-            return tuple(dict.fromkeys(joined) if joined and isinstance(joined[0], str) else joined)
+            elements = list(chain.from_iterable(values))
+            has_lines = bool(elements) and isinstance(elements[0], str)
+            return tuple(dict.fromkeys(elements) if has_lines else elements)
         case str():
             return values[-1]
         case int():
             return sum(values)
-    ends: list[Operation] = [each for each in values if each is not None and each.status]
-    if not ends:
+    return _joined_operations(values)
+
+
+def _joined_operations(operations: list[Operation | None]) -> Operation | None:
+    """Return the first operation that fails, or the last one, with the leftovers of all."""
+    ended = [operation for operation in operations if operation is not None and operation.status]
+    if not ended:
         return None
-    end = next((each for each in ends if not each.succeeds), ends[-1])
-    return replace(end, leftovers=tuple(left for each in ends for left in each.leftovers))
+    failed = [operation for operation in ended if not operation.succeeds]
+    decisive = failed[0] if failed else ended[-1]
+    leftovers = chain.from_iterable(operation.leftovers for operation in ended)
+    return replace(decisive, leftovers=tuple(leftovers))

@@ -4,7 +4,7 @@ in one or two orders.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -80,25 +80,43 @@ def _with_subjects(parts: dict[str, Request]) -> dict[str, Request]:
     whole = next(iter(parts.values()))
     if len(parts) == 1 or not (whole.fleets or whole.meanwhile):
         return parts
+
     known: dict[str, str] = {}
-    unknown: dict[str, InvalidValueError] = {}
-    chosen = {}
+    refusals: dict[str, InvalidValueError] = {}
+    chosen: dict[str, Request] = {}
     for environment, part in parts.items():
+        events: list[str] = []
         with prepared(replace(part, fleets={}, meanwhile=()), CALM) as meanwhile:
             present = meanwhile.trial.endpoints()
-            refused = {each: meanwhile.refusal(each) for each in part.meanwhile}
+            for event in part.meanwhile:
+                refusal = meanwhile.refusal(event)
+                if refusal is None:
+                    events.append(event)
+                else:
+                    refusals[event] = refusal
         known |= present
-        events = tuple(each for each, error in refused.items() if error is None)
-        unknown |= {each: error for each, error in refused.items() if error is not None}
-        named = {
-            name.removesuffix(f" ({environment})"): count for name, count in whole.fleets.items()
-        }
-        own = {name: named[name] for name in named if name in present or name in present.values()}
-        chosen[environment] = replace(part, fleets=own, meanwhile=events)
+        fleets = _fleets_of(environment, whole, present)
+        chosen[environment] = replace(part, fleets=fleets, meanwhile=tuple(events))
+
     expect_known((name.partition(" (aws://")[0] for name in whole.fleets), known)
-    for event in set(whole.meanwhile).difference(*(each.meanwhile for each in chosen.values())):
-        raise unknown[event]
+    possible = {event for part in chosen.values() for event in part.meanwhile}
+    for event in whole.meanwhile:
+        if event not in possible:
+            raise refusals[event]
     return chosen
+
+
+def _fleets_of(environment: str, whole: Request, present: Mapping[str, str]) -> dict[str, int]:
+    """Return the fleets of a request whose endpoints an environment has, by their names there.
+
+    ``present`` has the endpoints of the environment: one can be named by its key or its value.
+    """
+    fleets = {}
+    for name, count in whole.fleets.items():
+        own_name = name.removesuffix(f" ({environment})")
+        if own_name in present or own_name in present.values():
+            fleets[own_name] = count
+    return fleets
 
 
 def _rehearsed(calm: Pass) -> Rehearsal:
@@ -125,14 +143,15 @@ def _compared(
 ) -> Rehearsal:
     """Add the problems found only under AWS's other behaviour.
 
-    Each is a warning, unless the order alone causes it.
+    Each is a warning, unless the order alone causes it; ``errors`` has the places of these.
     """
-    marked = [replace(each, message=f"depending on AWS: {each.message}") for each in added]
-    problems = [
-        each if _place(each) in errors else replace(each, severity=Severity.WARNING)
-        for each in marked
-    ]
-    notes = [f"what AWS does not document: {each.path} ({each.code})" for each in added]
+    problems: list[Problem] = []
+    notes: list[str] = []
+    for problem in added:
+        severity = problem.severity if _place(problem) in errors else Severity.WARNING
+        message = f"depending on AWS: {problem.message}"
+        problems.append(replace(problem, message=message, severity=severity))
+        notes.append(f"what AWS does not document: {problem.path} ({problem.code})")
     depends = (*_redeployments(request, found.steps), *notes)
     return replace(found, problems=(*found.problems, *problems), depends_on_aws=depends)
 
@@ -141,16 +160,21 @@ def _redeployments(request: Request, steps: tuple[RehearsedStep, ...]) -> Iterat
     """The updates of endpoints whose configuration stays the same,
     unless only their tags change.
     """
-    old, new = declared_resources(request.old), declared_resources(request.new)
-    for each in steps:
-        if each.type in ENDPOINT_TYPES and (each.action, each.is_cleanup) == ("update", False):
-            place = each.stack, each.logical_id
-            properties = [
-                without(found[place].properties, "Tags") for found in (old, new) if place in found
-            ]
-            if BOTH not in each.serving.values() and properties[:1] != properties[1:]:
-                step = f"step {each.number}, {each.logical_id},"
-                yield f"whether {step} starts new instances for the same configuration"
+    old = declared_resources(request.old)
+    new = declared_resources(request.new)
+    for step in steps:
+        if step.type not in ENDPOINT_TYPES or step.action != "update" or step.is_cleanup:
+            continue
+        place = (step.stack, step.logical_id)
+        properties = [
+            without(found[place].properties, "Tags") for found in (old, new) if place in found
+        ]
+        is_changed = properties[:1] != properties[1:]
+        if is_changed and BOTH not in step.serving.values():
+            yield (
+                f"whether step {step.number}, {step.logical_id}, starts new instances for the same "
+                "configuration"
+            )
 
 
 def _place(problem: Problem) -> tuple[str, str, str]:
