@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from ..endpoints.readings import Count, Peak, Reading
@@ -21,9 +23,9 @@ RESTORE = "undo this, or let an update replace what it took away"
 
 def since(number: int, step: Step) -> str:
     """Return since when something is so: a step of the operation, or an event before it."""
-    return (
-        f"after {step.subject}" if step.action == "meanwhile" else f"from step {number} ({step}) on"
-    )
+    if step.action == "meanwhile":
+        return f"after {step.subject}"
+    return f"from step {number} ({step}) on"
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,9 @@ class Sequence:
 
     def serving(self, moment: Moment | None) -> dict[str, str]:
         """What each endpoint serves at a moment."""
-        return (
-            {}
-            if moment is None
-            else {name: self.label(config) for name, config in moment.serving.items()}
-        )
+        if moment is None:
+            return {}
+        return {name: self.label(config) for name, config in moment.serving.items()}
 
     def steps(self) -> tuple[RehearsedStep, ...]:
         """The changes of resources, in order."""
@@ -70,72 +70,97 @@ class Sequence:
         return tuple(found)
 
     def _step(self, number: int, previous: Moment | None, moment: Moment) -> RehearsedStep:
-        place, logical_id = moment.step.place, moment.step.subject
-        resources = (
-            self.outcome.before.resources if moment.is_cleanup else self.outcome.after.resources
-        )
-        both = {**self.outcome.after.resources, **self.outcome.before.resources, **resources}
-        earlier, later = self.serving(previous), self.serving(moment)
-        old = [each for each in moment.readings if self.is_old(each)]
-        data = [each for each in moment.data if each.waits and not each.use.has_previous_key]
+        """Return the step that led from the previous moment to this one."""
+        step = moment.step
+        earlier = self.serving(previous)
+        later = self.serving(moment)
+        of_old = [reading for reading in moment.readings if self.is_old(reading)]
+        of_new = [reading for reading in moment.readings if not self.is_old(reading)]
+        data = [read for read in moment.data if read.waits and not read.use.has_previous_key]
         return RehearsedStep(
-            number,
-            moment.stack,
-            moment.step.action,
-            logical_id,
-            both.get((place, logical_id), ("",))[0],
-            moment.is_cleanup or moment.step.action == "delete",
-            {name: _during(earlier.get(name), later.get(name)) for name in {**earlier, **later}},
-            _all_read([*old, *data]),
-            _all_read(each for each in moment.readings if not self.is_old(each)),
-            nested=place.removeprefix(moment.stack).removeprefix("/"),
+            number=number,
+            stack=moment.stack,
+            action=step.action,
+            logical_id=step.subject,
+            type=self._type_of(moment),
+            is_cleanup=moment.is_cleanup or step.action == "delete",
+            serving={
+                name: _during(earlier.get(name), later.get(name)) for name in {**earlier, **later}
+            },
+            may_read_old=_all_read([*of_old, *data]),
+            may_read_new=_all_read(of_new),
+            nested=step.place.removeprefix(moment.stack).removeprefix("/"),
         )
+
+    def _type_of(self, moment: Moment) -> str:
+        """Return the type of the resource of a step; "" if no stack has it before or after.
+
+        A cleanup concerns the resource before the operation, and any other step the one after it.
+        """
+        states = [self.outcome.after, self.outcome.before]
+        if moment.is_cleanup:
+            states.reverse()
+        place = (moment.step.place, moment.step.subject)
+        for state in states:
+            if place in state.resources:
+                resource_type, _ = state.resources[place]
+                return resource_type
+        return ""
 
     def replaced(self) -> tuple[str, ...]:
         """The logical IDs whose physical resource is another one afterwards."""
-        before, after = self.outcome.before.resources, self.outcome.after.resources
-        return tuple(
-            place[1] for place, known in before.items() if after.get(place, known)[1] != known[1]
-        )
+        after = self.outcome.after.resources
+        found = []
+        for place, resource in self.outcome.before.resources.items():
+            _, logical_id = place
+            _, physical_id = resource
+            _, new_physical_id = after.get(place, resource)
+            if new_physical_id != physical_id:
+                found.append(logical_id)
+        return tuple(found)
 
     def instances(self) -> tuple[Instances, ...]:
         """The instances of each endpoint before, during and after the operation."""
         moments = self.outcome.moments
-        before, after = _totals(self.before), _totals(moments[-1] if moments else self.before)
+        totals = [_totals(moment) for moment in (self.before, *moments)]
+        endpoints = dict.fromkeys(chain.from_iterable(totals))
+
         found = []
-        for name in dict.fromkeys([*before, *(name for each in moments for name in _totals(each))]):
-            totals = [_totals(each).get(name, 0) for each in (self.before, *moments)]
-            peaks = [moment.peaks[name] for moment in moments if name in moment.peaks]
-            highest = max([*totals, *(each.total for each in peaks)])
-            by_type = self._highest_by_type(name, peaks)
-            types = ", ".join(filter(None, by_type))
+        for endpoint in endpoints:
+            counts = [by_endpoint.get(endpoint, 0) for by_endpoint in totals]
+            peaks = [moment.peaks[endpoint] for moment in moments if endpoint in moment.peaks]
+            by_type = self._highest_by_type(endpoint, peaks)
             found.append(
-                Instances(name, types, before.get(name, 0), highest, after.get(name, 0), by_type)
+                Instances(
+                    endpoint,
+                    ", ".join(filter(None, by_type)),
+                    counts[0],
+                    max([*counts, *(peak.total for peak in peaks)]),
+                    counts[-1],
+                    by_type,
+                )
             )
         return tuple(found)
 
     def _highest_by_type(self, endpoint: str, peaks: Iterable[Peak]) -> dict[str, int]:
         """The highest number of each instance type, in the order in which they are seen."""
-        found: dict[str, int] = {}
-        for moment in (self.before, *self.outcome.moments):
-            present: dict[str, int] = {}
-            for each in () if moment is None else moment.counts:
-                for kind in each.instance_type.split(", ") if each.endpoint == endpoint else ():
-                    present[kind] = present.get(kind, 0) + each.count
-            found |= {kind: max(count, found.get(kind, 0)) for kind, count in present.items()}
-        for peak in peaks:
-            found |= {kind: max(count, found.get(kind, 0)) for kind, count in peak.by_type.items()}
-        return found
+        seen = [_by_type(moment, endpoint) for moment in (self.before, *self.outcome.moments)]
+        highest: dict[str, int] = {}
+        for counts in (*seen, *(peak.by_type for peak in peaks)):
+            for instance_type, count in counts.items():
+                highest[instance_type] = max(count, highest.get(instance_type, 0))
+        return highest
 
     def drops(self) -> list[tuple[Count, Count]]:
         """The variants that have fewer instances afterwards,
         although their initial count was exceeded.
         """
-        found, previous = [], _by_variant(self.before)
+        found = []
+        previous = _by_variant(self.before)
         for moment in self.outcome.moments:
             present = _by_variant(moment)
-            for place, after in present.items():
-                before = previous.get(place, after)
+            for variant, after in present.items():
+                before = previous.get(variant, after)
                 if before.count > max(after.count, before.initial_count):
                     found.append((before, after))
             previous = {**previous, **present}
@@ -143,13 +168,31 @@ class Sequence:
 
 
 def _by_variant(moment: Moment | None) -> dict[tuple[str, str], Count]:
-    return {} if moment is None else {(each.endpoint, each.variant): each for each in moment.counts}
+    """Return the instances at a moment by endpoint and variant."""
+    if moment is None:
+        return {}
+    return {(count.endpoint, count.variant): count for count in moment.counts}
 
 
-def _totals(moment: Moment | None) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for each in () if moment is None else moment.counts:
-        found[each.endpoint] = found.get(each.endpoint, 0) + each.count
+def _by_type(moment: Moment | None, endpoint: str) -> Mapping[str, int]:
+    """Return how many instances of each type an endpoint has at a moment.
+
+    Instances of a variant with several types count for each of them.
+    """
+    found: Counter[str] = Counter()
+    if moment is not None:
+        for count in moment.counts:
+            if count.endpoint == endpoint:
+                found.update(dict.fromkeys(count.instance_type.split(", "), count.count))
+    return found
+
+
+def _totals(moment: Moment | None) -> Mapping[str, int]:
+    """Return how many instances each endpoint has at a moment."""
+    found: Counter[str] = Counter()
+    if moment is not None:
+        for count in moment.counts:
+            found[count.endpoint] += count.count
     return found
 
 
