@@ -47,27 +47,26 @@ def data_changes(old: Version, new: Version) -> DataChanges:
     """
     before = {stack.name: stack for stack in _with_nested(old)}
     after = {stack.name: stack for stack in _with_nested(new)}
-    pairs = [_Pair(stack, after.get(name), before) for name, stack in before.items()]
-    created = {
-        kind for name, stack in after.items() for kind in _new_types(stack, before.get(name))
-    }
+    created: set[str] = set()
+    for name, stack in after.items():
+        created.update(_new_types(stack, before.get(name)))
 
-    changes = [
-        replace(change, has_successor=change.has_successor or change.type in created)
-        for pair in pairs
-        for change in pair.changes()
-    ]
-    # What the template retains needs no word, unless an empty resource takes its place.
-    seen = [change for change in changes if change.fate != "kept" or change.has_successor]
-    others = [
-        (pair.old.name, logical_id, causes)
-        for pair in pairs
-        for logical_id, causes in pair.may_be_replaced()
-    ]
+    seen: list[DataChange] = []
+    others: list[tuple[str, str, tuple[str, ...]]] = []
+    for name, stack in before.items():
+        pair = _Pair(stack, after.get(name), before)
+        for change in pair.changes():
+            has_successor = change.has_successor or change.type in created
+            # What the template retains needs no word, unless an empty resource takes its place.
+            if change.fate != "kept" or has_successor:
+                seen.append(replace(change, has_successor=has_successor))
+        for logical_id, causes in pair.may_be_replaced():
+            others.append((name, logical_id, causes))
     return DataChanges(tuple(seen), tuple(others))
 
 
 def _with_nested(version: Version) -> Iterator[SynthesizedStack]:
+    """Yield each stack of a version, with its nested stacks."""
     for stack in version.stacks:
         yield from stack.synthesized()
 

@@ -43,27 +43,47 @@ def data_problems(sequence: Sequence, when: str = "") -> Iterator[Problem]:
     previous key is concerned: there may be none. ``when`` replaces the step. What was so before the
     update comes last, as a warning: the update does not cause it, but new data is lost.
     """
-    before = _refused(sequence.before)
-    for place, loss in sorted(_losses(sequence).items(), key=lambda each: each[0] in before):
-        use = loss.reading.use
-        if place in before and not (loss.lasts and _is_known_to_fail(sequence, loss.reading)):
-            continue
-        if not loss.lasts and use.data in (EVENTS, NOTICES, SCHEDULES):
-            continue  # they are used hours later, and no request waits for them
-        if not loss.lasts and not use.is_own and _is_deleted(sequence, use):
-            continue  # with the caller or with what it calls, the permission has no use
-        is_previous = use.has_previous_key
-        is_sure = use.is_own or loss.reading.refusal.startswith(
-            "kms:"
-        )  # others may be meant to lose it
-        is_error = loss.lasts and is_sure and not is_previous and place not in before
-        yield Problem(
-            _PREVIOUS_CODE if is_previous else _CODE,
-            Severity.ERROR if is_error else Severity.WARNING,
-            _where(use),
-            _message(sequence, loss, "before and after the update" if place in before else when),
-            _fix_of_previous_key(use) if is_previous else _fix(sequence, loss.reading),
-        )
+    refused_before = _refused(sequence.before)
+    new_losses = []
+    former_losses = []
+    for place, loss in _losses(sequence).items():
+        if place not in refused_before:
+            new_losses.append(loss)
+        elif loss.lasts and _is_known_to_fail(sequence, loss.reading):
+            former_losses.append(loss)
+
+    for loss in new_losses:
+        if _matters(sequence, loss):
+            yield _problem(sequence, loss, when, is_new=True)
+    for loss in former_losses:
+        yield _problem(sequence, loss, "before and after the update", is_new=False)
+
+
+def _matters(sequence: Sequence, loss: _Loss) -> bool:
+    """Whether a loss that may end with the update has an effect."""
+    use = loss.reading.use
+    if loss.lasts:
+        return True
+    if use.data in (EVENTS, NOTICES, SCHEDULES):
+        return False  # they are used hours later, and no request waits for them
+    # With the caller, or with what it calls, the permission has no use any more.
+    return use.is_own or not _is_deleted(sequence, use)
+
+
+def _problem(sequence: Sequence, loss: _Loss, when: str, *, is_new: bool) -> Problem:
+    """Return the problem of a loss; ``is_new`` is whether the update causes it."""
+    use = loss.reading.use
+    is_previous = use.has_previous_key
+    # Others may be meant to lose it, unless they lose only the key.
+    is_sure = use.is_own or loss.reading.refusal.startswith("kms:")
+    is_error = loss.lasts and is_sure and is_new and not is_previous
+    return Problem(
+        _PREVIOUS_CODE if is_previous else _CODE,
+        Severity.ERROR if is_error else Severity.WARNING,
+        _where(use),
+        _message(sequence, loss, when),
+        _fix_of_previous_key(use) if is_previous else _fix(sequence, loss.reading),
+    )
 
 
 def _where(use: Use) -> str:
@@ -90,15 +110,16 @@ def _is_deleted(sequence: Sequence, use: Use) -> bool:
         return True
 
     role = use.role.rpartition("/")[2]
-    before, after = (
-        {identifier for _, identifier in state.resources.values()}
-        for state in (sequence.outcome.before, sequence.outcome.after)
-    )
-    return role in before - after
+    before = {physical_id for _, physical_id in sequence.outcome.before.resources.values()}
+    after = {physical_id for _, physical_id in sequence.outcome.after.resources.values()}
+    return role in before and role not in after
 
 
 def _refused(moment: Moment | None) -> set[_Place]:
-    return {_place(each) for each in (moment.data if moment else ()) if each.refusal}
+    """Return the uses of data that are refused at a moment."""
+    if moment is None:
+        return set()
+    return {_place(reading) for reading in moment.data if reading.refusal}
 
 
 def _place(reading: DataReading) -> _Place:

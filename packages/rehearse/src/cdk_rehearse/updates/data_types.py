@@ -117,13 +117,15 @@ def emptying_type(type: str) -> str:
 
 
 def _tags(properties: Mapping[str, Any]) -> set[str]:
+    """Return the names of the tags whose value is "true"."""
     tags = properties.get("Tags")
-    pairs = tags if isinstance(tags, list) else []
-    return {
-        str(each.get("Key"))
-        for each in pairs
-        if isinstance(each, Mapping) and str(each.get("Value")).lower() == "true"
-    }
+    if not isinstance(tags, list):
+        return set()
+    names = set()
+    for tag in tags:
+        if isinstance(tag, Mapping) and str(tag.get("Value")).lower() == "true":
+            names.add(str(tag.get("Key")))
+    return names
 
 
 def shorter_retention(type: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
