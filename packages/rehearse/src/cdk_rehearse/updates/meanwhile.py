@@ -189,15 +189,16 @@ class Meanwhile:
 def _found(what: str, subject: str, known: Mapping[str, tuple[str, ...]]) -> list[str]:
     """The names that the subject is, ends, or names in another way;
     an image may have a tag after it.
+
+    ``known`` has the other names of each name.
     """
     pattern = re.compile(rf"(?:^|/){re.escape(subject)}(?:[:@]|$)")
     found = [name for name, others in known.items() if pattern.search(name) or subject in others]
-    if not found:
+    if found:
+        return found
+
+    fix = "there is none; remove this"
+    if known:
         listed = [f"{name} ({others[0]})" if others else name for name, others in known.items()]
-        fix = (
-            f"pass one of {', '.join(listed[:_MOST_LISTED])}"
-            if listed
-            else "there is none; remove this"
-        )
-        raise InvalidValueError(f"meanwhile: there is no {what} {subject!r}; {fix}")
-    return found
+        fix = f"pass one of {', '.join(listed[:_MOST_LISTED])}"
+    raise InvalidValueError(f"meanwhile: there is no {what} {subject!r}; {fix}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
@@ -133,15 +132,21 @@ class Pass:
             for index, result in self._results():
                 results[index] = result
                 self.notify(Attempted())
-        found = [results[event.index] for event in self.events if event.index in results]
-        failures = sorted((each for each, _ in found), key=lambda each: (each.step, each.event))
-        problems = chain.from_iterable(each for _, each in found)
-        missed = [
-            f"the failure of step {event.step.number}, {event.step.logical_id}, which a second "
-            "deployment did not reach"
-            for event in self.events
-            if event.index not in results
-        ]
+
+        failures: list[Failure] = []
+        problems: list[Problem] = []
+        missed: list[str] = []
+        for event in self.events:
+            if event.index not in results:
+                missed.append(
+                    f"the failure of step {event.step.number}, {event.step.logical_id}, which a "
+                    "second deployment did not reach"
+                )
+                continue
+            failure, problems_of_failure = results[event.index]
+            failures.append(failure)
+            problems += problems_of_failure
+        failures.sort(key=lambda failure: (failure.step, failure.event))
         return replace(
             self.calm,
             failures=tuple(failures),
@@ -152,13 +157,14 @@ class Pass:
     def _typed(self, steps: tuple[RehearsedStep, ...]) -> tuple[RehearsedStep, ...]:
         """Add the types of resources that a rollback has deleted, from the templates."""
         declared = {**declared_resources(self.request.old), **declared_resources(self.request.new)}
-        return tuple(
-            replace(
-                each,
-                type=each.type or getattr(declared.get((each.stack, each.logical_id)), "type", ""),
-            )
-            for each in steps
-        )
+        typed = []
+        for step in steps:
+            resource = declared.get((step.stack, step.logical_id))
+            if not step.type and resource is not None:
+                typed.append(replace(step, type=resource.type))
+            else:
+                typed.append(step)
+        return tuple(typed)
 
     def _afterwards(self, trial: Trial, calm: Sequence) -> tuple[Sequence | None, Sequence | None]:
         """Deploy OLD again, then NEW, and delete it."""
@@ -249,15 +255,16 @@ def _events(steps: tuple[RehearsedStep, ...], *, answers: bool) -> Iterator[Step
     With ``answers``, a new custom resource also answers FAILED. After an update its physical ID
     stays the same, whether the response is lost or says FAILED.
     """
-    changing = [each for each in steps if not each.is_cleanup]
-    created = [each for each in changing if each.action == "create" and answers]
-    custom = [each for each in created if is_custom(each.type)]
-    places: list[tuple[RehearsedStep, FailureEvent]] = [
-        *((each, "fails") for each in changing),
-        *((each, "answers FAILED") for each in custom),
-        *((each, "reverts") for each in changing if _is_update(each)),
-    ]
-    for index, (step, kind) in enumerate(places):
+    changing = [step for step in steps if not step.is_cleanup]
+    events: list[tuple[RehearsedStep, FailureEvent]] = [(step, "fails") for step in changing]
+    for step in changing:
+        if answers and step.action == "create" and is_custom(step.type):
+            events.append((step, "answers FAILED"))
+    for step in changing:
+        if _is_update(step):
+            events.append((step, "reverts"))
+
+    for index, (step, kind) in enumerate(events):
         yield StepEvent(index, step, kind)
 
 

@@ -40,15 +40,10 @@ def groups_of_members(update: StackUpdate) -> Iterator[PossibleRefusal]:
     for cluster, old, new in update.kept(_CLUSTER):
         if not _is_major(old.get("EngineVersion"), new.get("EngineVersion")):
             continue
-        own = json.dumps({"Ref": cluster.logical_id})
-        custom = [
-            instance.logical_id
-            for instance in update.before.values()
-            if instance.type == _INSTANCE
-            and json.dumps(instance.properties.get("DBClusterIdentifier")) == own
-            and _is_custom_group(instance.properties.get("DBParameterGroupName"))
-        ]
-        if custom and "DBInstanceParameterGroupName" not in new:
+        if "DBInstanceParameterGroupName" in new:
+            continue
+        custom = _members_with_own_group(update, cluster.logical_id)
+        if custom:
             yield PossibleRefusal(
                 cluster.logical_id,
                 f"EngineVersion changes from {old['EngineVersion']} to {new['EngineVersion']}, and "
@@ -56,6 +51,19 @@ def groups_of_members(update: StackUpdate) -> Iterator[PossibleRefusal]:
                 "unless the cluster names one for the new version",
                 "set DBInstanceParameterGroupName of the cluster to the new group in this update",
             )
+
+
+def _members_with_own_group(update: StackUpdate, cluster: str) -> list[str]:
+    """Return the logical IDs of a cluster's instances that have a custom parameter group."""
+    reference = json.dumps({"Ref": cluster})
+    found = []
+    for instance in update.before.values():
+        if instance.type != _INSTANCE:
+            continue
+        is_member = json.dumps(instance.properties.get("DBClusterIdentifier")) == reference
+        if is_member and _is_custom_group(instance.properties.get("DBParameterGroupName")):
+            found.append(instance.logical_id)
+    return found
 
 
 def subnets_in_use(update: StackUpdate) -> Iterator[PossibleRefusal]:
@@ -69,13 +77,7 @@ def subnets_in_use(update: StackUpdate) -> Iterator[PossibleRefusal]:
         if not isinstance(before, list) or not isinstance(after, list):
             continue
         removed = [subnet for subnet in before if subnet not in after]
-        users = [
-            database.logical_id
-            for database in update.before.values()
-            if database.type in (_INSTANCE, _CLUSTER)
-            and database.properties.get("DBSubnetGroupName") == {"Ref": group.logical_id}
-            and database.logical_id in update.after
-        ]
+        users = _kept_databases_in(update, group.logical_id)
         if removed and users:
             yield PossibleRefusal(
                 group.logical_id,
@@ -83,6 +85,17 @@ def subnets_in_use(update: StackUpdate) -> Iterator[PossibleRefusal]:
                 "while the database is in that subnet, which no template shows",
                 "add the new subnets first, and move the database before you remove the old ones",
             )
+
+
+def _kept_databases_in(update: StackUpdate, group: str) -> list[str]:
+    """Return the logical IDs of the databases in a subnet group that the update keeps."""
+    found = []
+    for database in update.before.values():
+        if database.type not in (_INSTANCE, _CLUSTER) or database.logical_id not in update.after:
+            continue
+        if database.properties.get("DBSubnetGroupName") == {"Ref": group}:
+            found.append(database.logical_id)
+    return found
 
 
 def _is_major(old: Any, new: Any) -> bool:

@@ -148,16 +148,19 @@ def _stopping(sequence: Sequence) -> Iterator[Problem]:
 
 
 def _successor(sequence: Sequence, name: str) -> str:
-    before, after = sequence.outcome.before.resources, sequence.outcome.after.resources
+    """Return the endpoint that takes the place of another one, or all new endpoints."""
+    before = sequence.outcome.before.resources
+    after = sequence.outcome.after.resources
     for place, (_, identifier) in before.items():
         if _is_arn_of(identifier, name) and place in after:
-            return _endpoint_name(sequence, after[place][1])
-    new = (
-        name
-        for place, (kind, name) in after.items()
-        if kind in ENDPOINT_TYPES and place not in before
-    )
-    return ", ".join(_endpoint_name(sequence, each) for each in new)
+            _, successor = after[place]
+            return _endpoint_name(sequence, successor)
+
+    new = []
+    for place, (resource_type, identifier) in after.items():
+        if resource_type in ENDPOINT_TYPES and place not in before:
+            new.append(_endpoint_name(sequence, identifier))
+    return ", ".join(new)
 
 
 def _is_arn_of(identifier: str, endpoint: str) -> bool:

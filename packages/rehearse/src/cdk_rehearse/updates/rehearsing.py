@@ -193,17 +193,21 @@ def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Ve
     stacks = tuple(name for name in stacks if name not in alone.stacks[0].names)
     named = other.only(stacks or alone.stacks[0].names)
     chosen = named if named.stacks or stacks else other
-    if len(chosen.stacks) != 1:
-        # A stack has several names. The one that the fewest stacks have says best which one it is.
-        known = [{stack.name, *stack.names} for stack in other.stacks]
-        stacks_with = Counter(chain.from_iterable(known))
-        best = [min(sorted(names), key=stacks_with.__getitem__) for names in known]
-        wanted = ", ".join(best)
-        raise InvalidValueError(
-            f"template {alone.stacks[0].name}: is compared with one stack; "
-            f"pass --stack with one of {wanted}"
-        )
-    return alone.named(chosen.stacks[0].name), chosen
+    if len(chosen.stacks) == 1:
+        return alone.named(chosen.stacks[0].name), chosen
+
+    wanted = ", ".join(_clearest_names(other))
+    raise InvalidValueError(
+        f"template {alone.stacks[0].name}: is compared with one stack; "
+        f"pass --stack with one of {wanted}"
+    )
+
+
+def _clearest_names(version: Version) -> list[str]:
+    """Return of each stack the name that the fewest stacks have."""
+    known = [{stack.name, *stack.names} for stack in version.stacks]
+    stacks_with = Counter(chain.from_iterable(known))
+    return [min(sorted(names), key=stacks_with.__getitem__) for names in known]
 
 
 def _looked_up(request: Request, notify: Notify) -> Rehearsal:

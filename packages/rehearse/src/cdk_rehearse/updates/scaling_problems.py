@@ -179,12 +179,13 @@ def _starts(policy: Mapping[str, Any]) -> bool | None:
 
 def _without_traffic(outcome: Outcome) -> Iterator[Problem]:
     """A warning for each endpoint that gets a configuration in which all weights are zero."""
-    before, after = outcome.before.deployed, outcome.after.deployed
-    silent = {
-        str(config.physical.attributes.get("EndpointConfigName")): logical_id
-        for (_, logical_id), config in after.items()
-        if config.request.type == _CONFIG and _has_no_weight(config.properties)
-    }
+    before = outcome.before.deployed
+    after = outcome.after.deployed
+    silent: dict[str, str] = {}  # the logical ID of each such configuration, by its name
+    for (_, logical_id), config in after.items():
+        if config.request.type == _CONFIG and _has_no_weight(config.properties):
+            silent[str(config.physical.attributes.get("EndpointConfigName"))] = logical_id
+
     for place, endpoint in after.items():
         name = str(endpoint.properties.get("EndpointConfigName"))
         if endpoint.request.type != _ENDPOINT or name not in silent:

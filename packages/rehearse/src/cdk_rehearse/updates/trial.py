@@ -104,15 +104,21 @@ class Trial:
         return {name for name, bucket in found.items() if bool(bucket.keys) is filled}
 
     def _deploy(self, version: Version, former: Version, behaviour: Behaviour | None) -> Outcome:
-        kept = {each.name for each in version.stacks}
-        removed = [each.name for each in reversed(former.stacks) if each.name not in kept]
+        """Update the stacks of a version, then delete the others of the former one."""
+        kept = {stack.name for stack in version.stacks}
+        removed = [stack.name for stack in reversed(former.stacks) if stack.name not in kept]
         self.account.behaviour = behaviour or self.account.behaviour
-        api = self.account.api
+
         # Stacks of other environments are updated after these, and deleted before them.
-        api.passed, api.imported = version.passed, former.imported if version.stacks else {}
+        api = self.account.api
+        api.passed = version.passed
+        api.imported = former.imported if version.stacks else {}
         for place, value in former.passed.items():
-            if place[2].startswith("/"):  # a parameter, which no deployment changes
+            _, _, name = place
+            is_parameter = name.startswith("/")  # which no deployment changes
+            if is_parameter:
                 api.passed.setdefault(place, value)
+
         outcome = self._run([*version.stacks, *removed])
         for stack in self.account.stacks.all:
             for name, value in stack.output_values.items():
