@@ -4,7 +4,7 @@ and what a rollback has to undo.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal
@@ -274,25 +274,36 @@ def order(
     In a random order, the next resource is the one with the lowest number among those that could be
     next.
     """
+    declared = template.order[::-1] if is_reversed else template.order
     if not behaviour.random_order:
-        return template.order[::-1] if is_reversed else template.order
-    graph = {
-        name: each.references & template.resources.keys()
-        for name, each in template.resources.items()
+        return declared
+
+    needed = {
+        name: resource.references & template.resources.keys()
+        for name, resource in template.resources.items()
     }
-    if is_reversed:
-        graph = {name: {user for user, used in graph.items() if name in used} for name in graph}
-    sorter = TopologicalSorter(graph)
+    sorter = TopologicalSorter(_inverted(needed) if is_reversed else needed)
     try:
         sorter.prepare()
     except CycleError as error:
         if template.unknown_transforms:
-            return template.order[::-1] if is_reversed else template.order
+            return declared
         raise TemplateError(f"Circular dependency between resources: {error.args[1]}") from None
+
     ordered: list[str] = []
     ready: list[str] = []
     while sorter.is_active():
         ready = sorted([*ready, *sorter.get_ready()], key=lambda name: behaviour.draw(phase, name))
-        ordered.append(ready.pop(0))
-        sorter.done(ordered[-1])
+        following = ready.pop(0)
+        ordered.append(following)
+        sorter.done(following)
     return tuple(ordered)
+
+
+def _inverted(needed: Mapping[str, Collection[str]]) -> dict[str, set[str]]:
+    """Return the users of each resource, from what each resource needs."""
+    users: dict[str, set[str]] = {name: set() for name in needed}
+    for user, names in needed.items():
+        for name in names:
+            users[name].add(user)
+    return users

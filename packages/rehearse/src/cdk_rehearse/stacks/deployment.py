@@ -152,29 +152,28 @@ class Deployer(Engine):
         try:
             for logical_id in order(before.template, self.behaviour, "rollback"):
                 old = before.resources.get(logical_id)
-                is_restored = old is stack.resources.get(
-                    logical_id
-                )  # by a rollback that failed later
+                # A rollback that failed later has restored some already.
+                is_restored = old is stack.resources.get(logical_id)
                 if old is not None and logical_id in change.touched and not is_restored:
                     self._put_back(stack, old, change.failed)
         except StackError as error:
             stack.roll_back = lambda: self._restore(stack, before, change, reason)
             self._enter(stack, "end", "UPDATE_ROLLBACK_FAILED", str(error))
             return
-        stack.template, stack.given, stack.parameters = (
-            before.template,
-            before.given,
-            before.parameters,
-        )
-        stack.resources, stack.outputs = dict(before.resources), before.outputs
+        stack.template = before.template
+        stack.given = before.given
+        stack.parameters = before.parameters
+        stack.resources = dict(before.resources)
+        stack.outputs = before.outputs
         # UpdateStack keeps what it created and the template retains, unless RetainExceptOnCreate is
         # set. No document says so of the new half of a replacement, to which DeletionPolicy does
         # not apply.
-        created = [
-            (each, each.is_kept_after_create and each.request.logical_id not in before.resources)
-            for each in change.created
-        ]
-        self._clean_up(stack, "UPDATE_ROLLBACK_COMPLETE", created[::-1])
+        created = []
+        for resource in reversed(change.created):
+            is_replacement = resource.request.logical_id in before.resources
+            is_kept = resource.is_kept_after_create and not is_replacement
+            created.append((resource, is_kept))
+        self._clean_up(stack, "UPDATE_ROLLBACK_COMPLETE", created)
         stack.reason = reason
 
     def _put_back(self, stack: Stack, old: Deployed, failed: str) -> None:
@@ -182,8 +181,10 @@ class Deployer(Engine):
 
         What ``failed`` may be unchanged.
         """
-        logical_id, now = old.request.logical_id, stack.resources[old.request.logical_id]
-        kind, physical_id = old.request.type, old.physical.id
+        logical_id = old.request.logical_id
+        now = stack.resources[logical_id]
+        kind = old.request.type
+        physical_id = old.physical.id
         is_in_place = now.physical.id == physical_id
         is_updated = is_in_place or (
             is_custom(kind) and self.behaviour.updates_replaced_on_rollback

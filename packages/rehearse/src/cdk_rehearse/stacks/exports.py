@@ -30,18 +30,20 @@ def expect_exportable(stacks: Stacks, stack: Stack, outputs: Iterable[Output]) -
     Sources: template reference, "Fn::ImportValue"; zeroae/zae-limiter issue 445 and amplify-cli
     issue 1581.
     """
-    owners = {
-        one.export_name: each.name
-        for each in stacks.all
-        if each is not stack
-        for one in each.outputs
-    }
-    for each in (output for output in outputs if output.export_name is not None):
-        if (name := each.export_name) in owners:
+    owners: dict[str | None, str] = {}
+    for other in stacks.all:
+        if other is not stack:
+            owners.update((output.export_name, other.name) for output in other.outputs)
+
+    for output in outputs:
+        name = output.export_name
+        if name is None:
+            continue
+        if name in owners:
             raise StackError(f"Export with name {name} is already exported by stack {owners[name]}")
-        if not each.value.strip():
+        if not output.value.strip():
             reason = "Exported values must not be empty or whitespace-only."
-            raise StackError(f"Cannot export output {each.key}. {reason}")
+            raise StackError(f"Cannot export output {output.key}. {reason}")
         owners[name] = stack.name
 
 
@@ -54,13 +56,16 @@ def expect_deletable(stacks: Stacks, stack: Stack) -> None:
 
 def _imported(stacks: Stacks, stack: Stack) -> Iterator[tuple[Output, str]]:
     """The exports of a stack that other stacks import, with these stacks."""
-    exports = [each for each in stack.outputs if each.export_name is not None]
-    others = (
-        [each for each in stacks.all if each is not stack and each.resources] if exports else []
-    )
-    imports = {each.name: _imports(stacks, each) for each in others}
+    exports = [output for output in stack.outputs if output.export_name is not None]
+    if not exports:
+        return
+
+    imports = {}
+    for other in stacks.all:
+        if other is not stack and other.resources:
+            imports[other.name] = _imports(stacks, other)
     for output in exports:
-        users = [name for name, found in imports.items() if output.export_name in found]
+        users = [name for name, imported in imports.items() if output.export_name in imported]
         if users:
             yield output, " and ".join(users)
 

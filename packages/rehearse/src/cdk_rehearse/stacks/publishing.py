@@ -40,14 +40,13 @@ def publish(assembly: Assembly, api: ServiceApi) -> bool:
 
 def _created_buckets(assembly: Assembly, api: ServiceApi) -> set[str]:
     """The names of the buckets that stacks of the assembly create."""
-    templates = (assembly.template(artifact) for artifact in assembly.stacks())
-    buckets = (
-        resource.properties.get("BucketName")
-        for template in templates
-        for resource in template.resources.values()
-        if resource.type == "AWS::S3::Bucket"
-    )
-    return {_bucket(_as_text(name), api) for name in buckets if name}
+    buckets = set()
+    for artifact in assembly.stacks():
+        for resource in assembly.template(artifact).resources.values():
+            name = resource.properties.get("BucketName")
+            if resource.type == "AWS::S3::Bucket" and name:
+                buckets.add(_bucket(_as_text(name), api))
+    return buckets
 
 
 def _as_text(name: Any) -> str:
