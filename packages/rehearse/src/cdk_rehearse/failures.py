@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 from .account import SimulatedAccount
 from .behaviour import Behaviour
@@ -59,21 +58,30 @@ def attempt(
     aws: SimulatedAccount, deploy: Callable[[], Stack], failing: Behaviour, step: Step, when: When
 ) -> Attempt:
     """Deploy while ``step`` fails as ``failing`` says, and return to the state before."""
-    fleets, usual = aws.fleets, aws.behaviour
-    records: list[list[Any]] = [fleets.steps, fleets.readings, fleets.drops]
-    lengths = [len(each) for each in records]
-    events = {each.id: len(each.events) for each in aws.stacks.all}
+    fleets = aws.fleets
+    first_step = len(fleets.steps)
+    first_reading = len(fleets.readings)
+    first_drop = len(fleets.drops)
+    first_events = {stack.id: len(stack.events) for stack in aws.stacks.all}
+
+    usual = aws.behaviour
     aws.behaviour = failing
     try:
         stack = deploy()
     finally:
         aws.behaviour = usual
-    reason, statuses = stack.reason, (stack.status, *_return(aws, stack))
-    steps, readings, drops = (
-        tuple(each[before:]) for each, before in zip(records, lengths, strict=True)
+    reason = stack.reason
+    statuses = (stack.status, *_return(aws, stack))
+    return Attempt(
+        step,
+        when,
+        statuses,
+        reason,
+        tuple(fleets.steps[first_step:]),
+        tuple(fleets.readings[first_reading:]),
+        tuple(fleets.drops[first_drop:]),
+        tuple(stack.events[first_events.get(stack.id, 0) :]),
     )
-    seen = tuple(stack.events[events.get(stack.id, 0) :])
-    return Attempt(step, when, statuses, reason, steps, readings, drops, seen)
 
 
 def _return(aws: SimulatedAccount, stack: Stack) -> Iterator[str]:

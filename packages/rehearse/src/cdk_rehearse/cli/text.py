@@ -224,19 +224,25 @@ def _facts_of_failures(found: Rehearsal, calm: Rehearsal) -> Iterator[str]:
 
 
 def _instances(found: Rehearsal) -> Iterator[str]:
-    peaks, added = Counter[tuple[str, str]](), set[tuple[str, str]]()
-    for each in found.instances:
-        kind = f" ({each.instance_type})" if each.instance_type else ""
+    """Yield the instances of each endpoint, then the quotas that the update needs."""
+    peaks: Counter[tuple[str, str]] = Counter()  # by instance type and environment
+    growing: set[tuple[str, str]] = set()
+    for instances in found.instances:
+        types = f" ({instances.instance_type})" if instances.instance_type else ""
         yield (
-            f"{each.endpoint}: {each.before} before, {each.peak} at most, {each.after} after{kind}"
+            f"{instances.endpoint}: {instances.before} before, {instances.peak} at most, "
+            f"{instances.after} after{types}"
         )
-        places = {
-            (kind, each.environment): count for kind, count in each.peak_by_type.items() if kind
-        }
-        peaks.update(places)
-        added |= places.keys() if each.peak > each.before else set()
+        for kind, count in instances.peak_by_type.items():
+            if not kind:
+                continue
+            place = (kind, instances.environment)
+            peaks[place] += count
+            if instances.peak > instances.before:
+                growing.add(place)
+
     for (kind, environment), count in peaks.items():
-        if (kind, environment) in added:
+        if (kind, environment) in growing:
             where = f" in {environment}" if environment else ""
             yield f'the quota "{kind} for endpoint usage"{where} must be at least {count}'
 

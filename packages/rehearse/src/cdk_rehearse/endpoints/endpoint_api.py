@@ -232,14 +232,14 @@ def _delete_unused(
 def _refuse_scaled_variants(
     fleets: Fleets, endpoint_name: str, before: list[dict[str, Any]], after: list[dict[str, Any]]
 ) -> None:
-    instance_types = {each["VariantName"]: instance_types_of(each) for each in after}
+    new_types = {variant["VariantName"]: instance_types_of(variant) for variant in after}
     scaled = fleets.api.backend("applicationautoscaling").targets.get(_DIMENSION, {})
-    refused = [
-        each["VariantName"]
-        for each in before
-        if f"endpoint/{endpoint_name}/variant/{each['VariantName']}" in scaled
-        and instance_types.get(each["VariantName"]) != instance_types_of(each)
-    ]
+    refused = []
+    for variant in before:
+        name = variant["VariantName"]
+        is_scaled = f"endpoint/{endpoint_name}/variant/{name}" in scaled
+        if is_scaled and new_types.get(name) != instance_types_of(variant):
+            refused.append(name)
     if refused:
         raise ValidationError(
             message=(

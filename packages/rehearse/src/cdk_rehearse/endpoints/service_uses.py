@@ -131,11 +131,12 @@ def without_sender(document: Mapping[str, Any]) -> Mapping[str, Any]:
 def _of_any_sender(statement: Mapping[str, Any]) -> Mapping[str, Any]:
     if statement.get("Effect") != "Allow" or "Condition" not in statement:
         return statement
-    conditions = {
-        operator: {key: value for key, value in keys.items() if key.lower() not in _OF_SENDER}
-        for operator, keys in statement["Condition"].items()
-    }
-    return {**statement, "Condition": {name: keys for name, keys in conditions.items() if keys}}
+    conditions = {}
+    for operator, keys in statement["Condition"].items():
+        kept = {key: value for key, value in keys.items() if key.lower() not in _OF_SENDER}
+        if kept:
+            conditions[operator] = kept
+    return {**statement, "Condition": conditions}
 
 
 def _key_of_queue(api: ServiceApi, queue_arn: str) -> str | None:

@@ -33,21 +33,27 @@ class ResourcePolicies:
         They decide alone without a policy of the resource, and if it is outside the account's
         stacks.
         """
-        resource, is_of_key = request["resource"], request["action"].startswith("kms:")
+        resource = request["resource"]
         policy = self._policy(request["action"], resource)
         if policy is None:
             return of_role is Decision.ALLOWED
+
         account = role_arn.split(":")[4]
         root = role_arn.partition(f":{account}:")[0] + f":{account}:root"
-        for_role, *for_account = (
-            self.decide([parse_policy(policy)], principal=each, **request)
-            for each in (role_arn, root, account)
-        )
-        is_off = is_of_key and self._key(resource).key_state != "Enabled"
-        if is_off or Decision.DENIED in (of_role, for_role, *for_account):
+        policies = [parse_policy(policy)]
+        for_role = self.decide(policies, principal=role_arn, **request)
+        for_account = [self.decide(policies, principal=name, **request) for name in (root, account)]
+
+        is_of_key = request["action"].startswith("kms:")
+        if is_of_key and self._key(resource).key_state != "Enabled":
             return False
+        if Decision.DENIED in (of_role, for_role, *for_account):
+            return False
+        if for_role is Decision.ALLOWED:
+            return True
+        # The role's own policies count for a key only if its policy allows the account.
         counts = not is_of_key or Decision.ALLOWED in for_account
-        return for_role is Decision.ALLOWED or (counts and of_role is Decision.ALLOWED)
+        return counts and of_role is Decision.ALLOWED
 
     def may_allow_outside(self, role_arn: str, action: str, resource: str) -> bool:
         """Whether a resource is outside of the stacks, and its policy alone may allow a role.

@@ -50,14 +50,14 @@ class RolePolicies:
         A policy that was removed never takes part.
         """
         with self._lock:
-            stored, before = self._stored(role_arn), self._effective.get(role_arn, {})
-            now = {
-                name: self._version(role_arn, name, each, before) for name, each in stored.items()
-            }
-            self._effective[role_arn] = {
-                name: each for name, each in now.items() if each is not None
-            }
-            return [parse_policy(each) for each in self._effective[role_arn].values()]
+            before = self._effective.get(role_arn, {})
+            effective = {}
+            for name, stored in self._stored(role_arn).items():
+                document = self._version(role_arn, name, stored, before)
+                if document is not None:
+                    effective[name] = document
+            self._effective[role_arn] = effective
+            return [parse_policy(document) for document in effective.values()]
 
     def _version(
         self, role_arn: str, name: str, document: str, before: Mapping[str, str]

@@ -96,17 +96,20 @@ def _check_specification(specification: Mapping[str, Any], instance_type: str) -
 
 def check_model(model: Any, config: Any) -> None:
     """Check that a model has one container and what its endpoint has: role, VPC and isolation."""
-    containers = [each for each in (model.primary_container, *(model.containers or ())) if each]
+    containers = [model.primary_container, *(model.containers or ())]
+    containers = [container for container in containers if container]
     if len(containers) != 1 or containers[0].get("Mode") == "MultiModel":
         raise ValidationError("Each inference component contains one model.")
-    isolated = {"EnableNetworkIsolation": False}
-    of_endpoint, of_model = ({**isolated, **each.kept_members} for each in (config, model))
-    of_model |= {
+
+    of_endpoint = {"EnableNetworkIsolation": False, **config.kept_members}
+    of_model = {
+        "EnableNetworkIsolation": False,
+        **model.kept_members,
         "ExecutionRoleArn": model.execution_role_arn,
         "VpcConfig": model.vpc_config or None,
     }
-    shared = ("ExecutionRoleArn", "VpcConfig", *isolated)
-    different = [each for each in shared if of_endpoint.get(each) != of_model[each]]
+    shared = ("ExecutionRoleArn", "VpcConfig", "EnableNetworkIsolation")
+    different = [name for name in shared if of_endpoint.get(name) != of_model[name]]
     if different:
         raise ValidationError(
             f"Model and endpoint are not compatible: {', '.join(different)} differ."
