@@ -115,17 +115,16 @@ class RecordedRequest:
             datatypes: Datatypes that were given to ``infer``. Default: those of the arrays.
         """
         given = datatypes or {}
-        recorded = {
-            key: RecordedTensor(array, given.get(key) or resolve_datatype(key, array).datatype)
-            for key, array in inputs.items()
-        }
-        outputs = {
-            key: ExpectedOutput(
-                RecordedTensor(array, result.datatypes[key]),
-                *_TOLERANCES.get(result.datatypes[key], (0.0, 0.0)),
-            )
-            for key, array in result.items()
-        }
+        recorded = {}
+        for key, array in inputs.items():
+            datatype = given.get(key) or resolve_datatype(key, array).datatype
+            recorded[key] = RecordedTensor(array, datatype)
+
+        outputs = {}
+        for key, array in result.items():
+            datatype = result.datatypes[key]
+            absolute, relative = _TOLERANCES.get(datatype, (0.0, 0.0))
+            outputs[key] = ExpectedOutput(RecordedTensor(array, datatype), absolute, relative)
         return cls(name, recorded, outputs, target_model)
 
     def compile(self) -> dict[str, Any]:
@@ -265,35 +264,43 @@ def _request(where: str, number: int, value: Any, arrays: ArrayFolder) -> Record
 
 
 def _expected(where: str, value: Mapping[str, Any], arrays: ArrayFolder) -> ExpectedOutput:
-    tolerances = [value.get(f"{kind}_tolerance", 0.0) for kind in ("absolute", "relative")]
-    for each in tolerances:
-        if (
-            isinstance(each, bool)
-            or not isinstance(each, int | float)
-            or not 0 <= each < float("inf")
-        ):
+    """Return the expected output that an object of the file describes."""
+    absolute = value.get("absolute_tolerance", 0.0)
+    relative = value.get("relative_tolerance", 0.0)
+    for tolerance in (absolute, relative):
+        if not _is_tolerance(tolerance):
             raise InvalidValueError(
                 f"{where} output {value['name']}: a tolerance must be a number of at least 0, "
-                f"got {each!r:.40}; set absolute_tolerance and relative_tolerance"
+                f"got {tolerance!r:.40}; set absolute_tolerance and relative_tolerance"
             )
-    return ExpectedOutput(read_tensor(where, value, arrays), *tolerances)
+    return ExpectedOutput(read_tensor(where, value, arrays), absolute, relative)
+
+
+def _is_tolerance(value: Any) -> bool:
+    """Whether a value of JSON is a finite number of at least 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 <= value < float("inf")
 
 
 # Writing.
 
 
 def _document(path: Path, request: RecordedRequest) -> dict[str, Any]:
-    inputs = [
+    """Return a request as the file has it, and write its large arrays beside the file."""
+    document: dict[str, Any] = {"name": request.name}
+    if request.target_model is not None:
+        document["target_model"] = request.target_model
+
+    document["inputs"] = [
         write_tensor(path, f"{request.name}.{name}", name, tensor)
         for name, tensor in request.inputs.items()
     ]
-    outputs = [
-        {
-            **write_tensor(path, f"{request.name}.{name}.expected", name, each.tensor),
-            "absolute_tolerance": each.absolute_tolerance,
-            "relative_tolerance": each.relative_tolerance,
-        }
-        for name, each in request.outputs.items()
-    ]
-    target = {} if request.target_model is None else {"target_model": request.target_model}
-    return {"name": request.name, **target, "inputs": inputs, "outputs": outputs}
+    outputs = []
+    for name, expected in request.outputs.items():
+        output = write_tensor(path, f"{request.name}.{name}.expected", name, expected.tensor)
+        output["absolute_tolerance"] = expected.absolute_tolerance
+        output["relative_tolerance"] = expected.relative_tolerance
+        outputs.append(output)
+    document["outputs"] = outputs
+    return document
