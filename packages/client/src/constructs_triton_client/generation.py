@@ -133,19 +133,24 @@ class GenerationReader:
             yield GenerateEvent(event)
 
     def _check(self, event: dict[str, Any]) -> None:
+        """Raise ``InvocationError`` for an event that is an error or a whole response.
+
+        Otherwise remember whether the event is the last one of the text.
+        """
         choices = objects_in(event, "choices")
-        reasons = [
-            entry.get("finish_reason") for entry in [*choices, *objects_in(event, "details")]
-        ]
-        if (error := event.get("error")) is not None or _FAILED in reasons:
-            said = str(error.get("message", error) if isinstance(error, dict) else error or _FAILED)
+        entries = [*choices, *objects_in(event, "details")]
+        reasons = [entry.get("finish_reason") for entry in entries]
+        error = event.get("error")
+        if error is not None or _FAILED in reasons:
+            said = _said(error)
             raise InvocationError(
                 f"event {self.count}: the model failed, got {said:.500}; {fix_of(said) or _LOG}",
                 model_message=said,
             )
-        if any("message" in choice for choice in choices) or (
-            "generated_text" in event and "token" not in event
-        ):
+
+        is_whole_chat = any("message" in choice for choice in choices)
+        is_whole_text = "generated_text" in event and "token" not in event
+        if is_whole_chat or is_whole_text:
             raise InvocationError(
                 f'event {self.count}: is a whole response; add "stream": true to the request'
             )
@@ -174,3 +179,10 @@ def _parse(index: int, data: str) -> dict[str, Any]:
             "set inference_type to generate_stream on the endpoint"
         )
     return event
+
+
+def _said(error: Any) -> str:
+    """Return what a model says of its failure, in an object with a message or as another value."""
+    if isinstance(error, dict):
+        return str(error.get("message", error))
+    return str(error or _FAILED)

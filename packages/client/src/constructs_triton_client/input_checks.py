@@ -169,11 +169,13 @@ def _check_shape(
 def _check_batch(
     inputs: Mapping[str, NDArray[Any]], expected: Mapping[str, ModelInputLike], max_batch_size: int
 ) -> None:
-    sizes = {
-        name: array.shape[0]
-        for name, array in inputs.items()
-        if not getattr(expected[name], "is_shape_tensor", False)
-    }
+    """Raise ``RequestEncodingError`` unless all inputs have one batch size, which is allowed."""
+    sizes: dict[str, int] = {}
+    for name, array in inputs.items():
+        is_shape_tensor = getattr(expected[name], "is_shape_tensor", False)
+        if not is_shape_tensor:
+            sizes[name] = array.shape[0]
+
     for name, size in sizes.items():
         if not 1 <= size <= max_batch_size:
             raise RequestEncodingError(

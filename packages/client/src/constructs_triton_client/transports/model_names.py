@@ -106,16 +106,11 @@ def find_index(transport: SageMakerTransport, name: str) -> ModelIndex:
         InvocationError: the endpoint cannot be described, or the index cannot be read.
     """
     try:
-        local = _ask_local_run(transport)
-        if isinstance(local, ModelIndex):
-            return local
-        prefix = _prefix_of(transport) if local is None else local.get(_PREFIX)
-        index = _read_below(transport, prefix) if prefix and local is None else None
+        prefix, index = _prefix_and_index(transport)
     except InvocationError as error:
         # SageMaker denies with status 400, S3 with 403, also for an index that does not exist.
-        if error.status != _FORBIDDEN and "not authorized to perform" not in (
-            error.model_message or ""
-        ):
+        said = error.model_message or ""
+        if error.status != _FORBIDDEN and "not authorized to perform" not in said:
             raise
         error.args = (
             (
@@ -126,6 +121,7 @@ def find_index(transport: SageMakerTransport, name: str) -> ModelIndex:
             ),
         )
         raise
+
     if index is not None:
         return index
     if prefix is None:
@@ -138,6 +134,23 @@ def find_index(transport: SageMakerTransport, name: str) -> ModelIndex:
         "the name of the archive (.tar.gz), or add models with TritonModelRepository or "
         "`constructs-triton models add`"
     )
+
+
+def _prefix_and_index(transport: SageMakerTransport) -> tuple[str | None, ModelIndex | None]:
+    """Return where the archives of an endpoint are, and the index there.
+
+    The prefix is ``None`` if the endpoint is not a multi-model endpoint, or if a local run has
+    answered with the index itself.
+    """
+    local = _ask_local_run(transport)
+    if isinstance(local, ModelIndex):
+        return None, local
+    if local is not None:
+        return local.get(_PREFIX), None
+
+    prefix = _prefix_of(transport)
+    index = _read_below(transport, prefix) if prefix else None
+    return prefix, index
 
 
 # --- an endpoint in AWS ---------------------------------------------------------------------------

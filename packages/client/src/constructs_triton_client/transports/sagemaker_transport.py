@@ -248,15 +248,15 @@ class SageMakerTransport:
         is_loopback = url is not None and urlsplit(url).hostname in LOOPBACK_HOSTS
         # Elsewhere endpoint_url is the address of the runtime API only, never of S3.
         has_s3_address = bool({"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} & os.environ.keys())
-        if url is None or (service != "sagemaker-runtime" and (not is_loopback or has_s3_address)):
+        serves_all = is_loopback and not has_s3_address
+        if url is None or (service != "sagemaker-runtime" and not serves_all):
             return session.client(service, region_name=self._region_name, config=config)
+
         region = self._region_name or session.region_name
         if is_loopback:
             config = _unsigned(config)
             region = region or LOOPBACK_REGION
-        return session.client(
-            service, endpoint_url=self._endpoint_url, region_name=region, config=config
-        )
+        return session.client(service, endpoint_url=url, region_name=region, config=config)
 
     def _arguments(self, invocation: Invocation) -> dict[str, Any]:
         return {

@@ -108,6 +108,7 @@ def _split_equal(data: bytes, count: int) -> Sequence[bytes] | None:
 
 
 def _split(data: bytes, count: int) -> list[bytes] | None:
+    """Return the values of which each follows its length; ``None`` if the data has another form."""
     stream = io.BytesIO(data)
     unpack = _LENGTH.unpack
     read = stream.read
@@ -115,12 +116,15 @@ def _split(data: bytes, count: int) -> list[bytes] | None:
         values = [read(*unpack(read(PREFIX_SIZE))) for _ in range(count)]
     except struct.error:
         return None
+    if stream.tell() != len(data):
+        return None
+    if not values:
+        return values
+
     # A value before the last one that has not its whole length would end the data.
-    length = len(values[-1]) if values else None
-    is_last_complete = (
-        length is None or _read_length(data, len(data) - length - PREFIX_SIZE)[0] == length
-    )
-    return values if stream.tell() == len(data) and is_last_complete else None
+    last_length = len(values[-1])
+    (stated,) = _read_length(data, len(data) - last_length - PREFIX_SIZE)
+    return values if stated == last_length else None
 
 
 def _locate_error(path: str, data: bytes, count: int, first_byte: int) -> ResponseDecodingError:

@@ -195,9 +195,9 @@ def encode_raw_request(array: NDArray[Any] | bytes) -> EncodedRequest:
 def _encode_inputs(
     inputs: Mapping[str, NDArray[Any]], binary: bool, datatypes: Mapping[str, str]
 ) -> tuple[list[bytes], list[Buffer]]:
-    if not isinstance(inputs, dict) and not isinstance(
-        inputs, Mapping
-    ):  # the check of an ABC is slower
+    """Return the entry of each input in the header, and the data of those that are binary."""
+    # The check of a class first: that of an ABC is slower.
+    if not isinstance(inputs, dict) and not isinstance(inputs, Mapping):
         raise _inputs_error(inputs)
     tensors: Any = inputs.get("inputs")
     if isinstance(tensors, list) and set(map(type, tensors)) == {dict}:

@@ -28,12 +28,7 @@ _NUMPY_SHAPE = "shape must be one that NumPy supports"
 def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) -> Datatype:
     """Return the datatype of ``array``; ``stated`` can only declare a ``uint16`` array as BF16."""
     if not isinstance(array, np.ndarray):
-        raise RequestEncodingError(
-            f"{path}: must be a NumPy array, got {type(array).__name__}; "
-            f"{f'{FILE_HINT}; for pixels, ' * any(hasattr(array, name) for name in _FILES)}use "
-            f"numpy.asarray{_ARGUMENTS.get(type(array), ' with a dtype')}, "
-            "and the model's number of dimensions: [[VALUE]] if it has a batch axis"
-        )
+        raise _not_an_array(path, array)
     found = datatype_of(array)
     if found is not None and stated in (None, found.datatype):
         return found
@@ -46,6 +41,18 @@ def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) 
         )
     raise RequestEncodingError(
         f"{path}: Triton has no datatype for dtype {array.dtype}; convert the array with astype"
+    )
+
+
+def _not_an_array(path: str, value: Any) -> RequestEncodingError:
+    """Return the error about an input that is another object, such as a list or an open file."""
+    is_file = any(hasattr(value, name) for name in _FILES)
+    file_hint = f"{FILE_HINT}; for pixels, " if is_file else ""
+    arguments = _ARGUMENTS.get(type(value), " with a dtype")
+    return RequestEncodingError(
+        f"{path}: must be a NumPy array, got {type(value).__name__}; "
+        f"{file_hint}use numpy.asarray{arguments}, "
+        "and the model's number of dimensions: [[VALUE]] if it has a batch axis"
     )
 
 
