@@ -82,6 +82,7 @@ def _kinds(hint: Any) -> list[Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value has the type of an option."""
     for kind in _kinds(hint):
         if not isinstance(kind, type):
             if value == kind and not isinstance(value, bool):

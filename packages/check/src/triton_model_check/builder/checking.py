@@ -105,6 +105,7 @@ def report(config: Any) -> Report:
 
 
 def _context(config: Any, steps: Iterable[Any]) -> RepositoryContext:
+    """Return the repository in memory of a configuration and the models of its steps."""
     folders: dict[str, ModelFolder] = {
         # The tensors of a step are those of its configuration, even if its model.py would add
         # others.

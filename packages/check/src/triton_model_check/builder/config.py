@@ -164,6 +164,7 @@ class ModelConfig(TypedMessage):
         return draft
 
     def _with(self, changes: Mapping[str, Any]) -> Self:
+        """Return a copy with other values of some fields."""
         for name in changes:
             if name not in vars(self):
                 hint = did_you_mean(name, vars(self), "use a field of model_config.proto")

@@ -186,6 +186,7 @@ _ZEROS = (
 
 
 def _described(path: Path, onnx_runtime: Asking) -> ModelFile:
+    """Return the description of a model file, whose format must be known."""
     if not os.path.lexists(path):
         raise InvalidValueError(f"{path}: does not exist; pass the path of a model file")
     image = None if onnx_runtime == "never" else newest_known_release().version

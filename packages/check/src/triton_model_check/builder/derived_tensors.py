@@ -79,6 +79,7 @@ def _refuse_dynamic_batching(derivation: Derivation) -> None:
 
 
 def _derive_onnx(derivation: Derivation) -> None:
+    """Complete the configuration of an ONNX model from its file."""
     _refuse_batching(derivation)
     axis = derivation.file.other_batch_axis
     if derivation.max_batch_size is None and axis is not None:
@@ -114,6 +115,7 @@ def _refuse_unknown_outputs(derivation: Derivation) -> None:
 
 
 def _refuse_batching(derivation: Derivation) -> None:
+    """Raise ``InvalidValueError`` for batching that the model does not support."""
     file, size = derivation.file, derivation.max_batch_size
     if size and file.has_batch_dimension is False:
         names = _listed(each.name for each in file.fixed_tensors)
@@ -179,6 +181,7 @@ _DYNAMIC_BATCHING = "Triton combines requests that arrive at the same time into 
 
 
 def _batching_comment(derivation: Derivation) -> str:
+    """Return the comment that explains ``max_batch_size``."""
     size, file = derivation.message.max_batch_size, derivation.file
     axis = derivation.other_axis
     if axis is not None:
@@ -239,6 +242,7 @@ def _listed(given: Iterable[str]) -> str:
 
 
 def _derive_torchscript(derivation: Derivation) -> None:
+    """Complete the configuration of a TorchScript model, whose file has no types."""
     message, arguments = derivation.message, derivation.file.inputs
     missing = [side for side in ("input", "output") if not getattr(message, side)]
     forward = f" (forward takes {quoted(each.name for each in arguments)})" if arguments else ""
@@ -258,6 +262,7 @@ _UNKNOWN_BATCHING = (
 
 
 def _derive_tree(derivation: Derivation) -> None:
+    """Complete the configuration of a model of trees from its file."""
     message, file, size = derivation.message, derivation.file, derivation.max_batch_size
     message.max_batch_size = _TREE_MAX_BATCH_SIZE if size is None else size
     for given in file.inputs:
@@ -290,6 +295,7 @@ def _derive_tree(derivation: Derivation) -> None:
 
 
 def _batch_trees(derivation: Derivation) -> None:
+    """Let Triton batch requests for a model of trees, and explain it."""
     message, comments = derivation.message, derivation.comments
     if derivation.max_batch_size is None:
         comments["max_batch_size"] = "The FIL backend is fastest with large batches of rows."
@@ -327,6 +333,7 @@ def _refuse_other_features(derivation: Derivation, name: str, dims: Sequence[int
 
 
 def _leave_to_backend(derivation: Derivation) -> None:
+    """Leave out the tensors that the backend completes when it loads the model."""
     message = derivation.message
     if derivation.max_batch_size is not None:
         message.max_batch_size = derivation.max_batch_size

@@ -58,6 +58,7 @@ class ConfigDescription:
         return [*self._tensors("input"), *self._tensors("output")]
 
     def _tensors(self, direction: str) -> Iterator[TensorDescription]:
+        """Yield the description of each input or output."""
         for tensor in getattr(self.config, direction):
             dims = tuple(tensor.dims)
             batch = ("batch",) if self.config.max_batch_size > 0 else ()

@@ -188,6 +188,7 @@ class Ensemble:
     def _declared(
         self, kind: type[Declared], tensor: str | Declared, data_type: DataType, dims: Sequence[int]
     ) -> Declared:
+        """Return a tensor that is given by its name or as an object."""
         if isinstance(tensor, str) and tensor:
             return kind(name=tensor, data_type=data_type, dims=dims)
         if isinstance(tensor, kind) and tensor.name and data_type == "TYPE_INVALID" and not dims:
@@ -198,6 +199,7 @@ class Ensemble:
         )
 
     def _with_models(self, added: Iterable[ModelConfig]) -> tuple[ModelConfig, ...]:
+        """Return the models with further ones; two of one name must be equal."""
         known = {model.name: model for model in self._draft.models}
         for model in added:
             if known.setdefault(model.name, model) != model:
@@ -210,6 +212,7 @@ class Ensemble:
     def _with_tensor(
         self, side: str, kind: type[Declared], known: tuple[Declared, ...], *given: Any
     ) -> Ensemble:
+        """Return the ensemble with another input or output."""
         added = self._declared(kind, *given)
         name = added.name
         if any(tensor.name == name for tensor in known):
@@ -269,6 +272,7 @@ class Ensemble:
 
     @cached_property
     def _wiring(self) -> Wiring:
+        """Connect the steps by the names of their tensors."""
         draft = self._draft
         try:
             return wire(
@@ -280,6 +284,7 @@ class Ensemble:
             raise InvalidValueError(f'ensemble "{self.name}": {error}') from None
 
     def _message(self, order: Iterable[int]) -> Any:
+        """Return the configuration with the steps in this order."""
         draft, wiring = self._draft, self._wiring
         size = batch_size_of(draft.name, draft.max_batch_size, draft.steps)
         steps = [
@@ -324,6 +329,7 @@ def _model(
 
 
 def _mapping(name: str, entries: Mapping[str, str] | None) -> dict[str, str]:
+    """Return a checked mapping from tensors of a model to those of the ensemble."""
     if entries is not None and not isinstance(entries, Mapping):
         raise InvalidValueError(
             f"step {name}: must be a mapping, got {entries!r}; "

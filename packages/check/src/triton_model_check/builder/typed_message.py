@@ -92,6 +92,7 @@ class TypedMessage:
                 yield item.name, known[item.name.rstrip("_")]
 
     def _raise_for_two_choices(self, descriptor: Any) -> None:
+        """Raise ``InvalidValueError`` if several fields of a oneof are set."""
         for choice in descriptor.oneofs:
             names = [
                 item.name for item in choice.fields if getattr(self, item.name, None) is not None
@@ -150,6 +151,7 @@ def _frozen(descriptor: Any, value: Any) -> Any:
 
 
 def _assign(message: Any, descriptor: Any, value: Any) -> None:
+    """Set a field of a message to a value of Python."""
     name = descriptor.name
     if _is_map(descriptor):
         _assign_map(getattr(message, name), descriptor, value)
@@ -208,6 +210,7 @@ def _kind(descriptor: Any) -> str:
 
 
 def _as_scalar(descriptor: Any, value: Any) -> Any:
+    """Return a value as protobuf accepts it in a field that is no message."""
     if descriptor.enum_type:
         return _enum_number(descriptor, value)
     if isinstance(value, bool) and descriptor.cpp_type != descriptor.CPPTYPE_BOOL:
@@ -221,6 +224,7 @@ def _as_scalar(descriptor: Any, value: Any) -> Any:
 
 
 def _enum_number(descriptor: Any, name: Any) -> int:
+    """Return the number of a value of an enum by its name."""
     values = descriptor.enum_type.values_by_name
     if name in values:
         return int(values[name].number)
@@ -234,6 +238,7 @@ def _enum_number(descriptor: Any, name: Any) -> int:
 
 
 def _as_message(descriptor: Any, value: Any, place: Any = None) -> Any:
+    """Return a value of Python as a message."""
     cls = TypedMessage._CLASSES.get(descriptor.message_type.full_name)
     if cls is not None and isinstance(value, cls):
         return value.to_message()
@@ -251,6 +256,7 @@ def _as_message(descriptor: Any, value: Any, place: Any = None) -> Any:
 
 
 def _is_expressible(message: Any, descriptor: Any) -> bool:
+    """Whether a field of a message has a typed class, so that Python code can set it."""
     if descriptor.enum_type:
         return getattr(message, descriptor.name) in descriptor.enum_type.values_by_number
     inner = descriptor.message_type
@@ -262,6 +268,7 @@ def _is_expressible(message: Any, descriptor: Any) -> bool:
 
 
 def _read(message: Any, descriptor: Any) -> Any:
+    """Return the value of a field as Python code writes it; ``None`` if it is not set."""
     value = getattr(message, descriptor.name)
     if _is_map(descriptor):
         return {
@@ -295,6 +302,7 @@ def _text(message: Any) -> str:
 
 
 def _parsed(text: str, message_class: Any, owner: str) -> Any:
+    """Return the message that a text in the syntax of ``config.pbtxt`` describes."""
     from google.protobuf import text_format
 
     try:

@@ -60,6 +60,7 @@ def batch_output(model: ModelUnderCheck) -> Iterator[Problem]:
 def _target_problems(
     targets: list[str], outputs: list[str], place: tuple[str | int, ...]
 ) -> Iterator[Problem]:
+    """Yield what is wrong with the outputs that a batch output names."""
     for target in dict.fromkeys(targets):
         if target not in outputs:
             free = [name for name in outputs if name not in targets]
@@ -75,6 +76,7 @@ def _target_problems(
 def _source_problems(
     model: ModelUnderCheck, batch: Any, place: tuple[str | int, ...]
 ) -> Iterator[Problem]:
+    """Yield what is wrong with the input that a batch input or output names."""
     if len(batch.source_input) != 1:
         message = f"{place[0]} expects 1 source input, got {len(batch.source_input)}"
         yield Problem(message, place, "write one source_input")

@@ -142,6 +142,7 @@ def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
 def _limited_model_findings(
     model: ModelUnderCheck, comments: list[IgnoreComment], asked: list[Asked]
 ) -> list[Finding]:
+    """Return the findings of a model, and note what was not checked."""
     with limited_suggestions():
         found = list(_model_findings(model))
     comments += _comments_of(model)
@@ -247,6 +248,7 @@ def _limited(problems: Iterable[Problem]) -> Iterator[Problem]:
 
 
 def _finding_of(model: ModelUnderCheck, rule: Rule, problem: Problem) -> Finding:
+    """Return the finding of a problem in a model, with its place and fix."""
     folder = model.folder
     if problem.path is None:
         path = model.config_place
@@ -267,6 +269,7 @@ def _finding(
     place: Range | None = None,
     fix: Fix | None = None,
 ) -> Finding:
+    """Return the finding that a rule reports for a problem."""
     line, column = place[:2] if place else (problem.line, problem.column)
     return Finding(
         rule.code,

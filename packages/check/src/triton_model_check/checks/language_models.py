@@ -80,6 +80,7 @@ def _vllm(model: ModelUnderCheck) -> EngineMemory:
 
 
 def _uses_of_vllm(arguments: EngineArguments) -> EngineMemory:
+    """Return the GPU memory that vLLM takes for a model."""
     engine = vllm_engine(arguments)
     use = engine.use()
     if use is None:
@@ -138,6 +139,7 @@ def runs_on_its_gpu(model: ModelUnderCheck) -> bool:
 
 
 def _tensorrt_llm(model: ModelUnderCheck) -> EngineMemory:
+    """Return the GPU memory that the engines of TensorRT-LLM take for a model."""
     if model.config is None:
         return EngineMemory(not_counted=(_NO_CONFIG,))
     places = [place for place in _places(model, _ENGINE_FOLDERS, _ENCODER_FOLDERS) if place]

@@ -57,6 +57,7 @@ def complete(folder: ModelFolder, target: Target | None = None) -> LoadedConfig:
 
 
 def _under_check(folder: ModelFolder, target: Target) -> ModelUnderCheck:
+    """Return one model folder as the model of a repository of its own."""
     context = RepositoryContext(
         folders={folder.name: folder},
         directories={folder.name: False},
@@ -69,6 +70,7 @@ def _under_check(folder: ModelFolder, target: Target) -> ModelUnderCheck:
 
 
 def _notes(model: ModelUnderCheck) -> tuple[str, ...]:
+    """Return why the completed configuration may differ from that of the server."""
     faults = [
         f"{model.place_of(file.path.parent / (fault.file or file.path.name))}: {fault.message}"
         for file in model.model_files

@@ -77,6 +77,7 @@ def _with_steps(context: RepositoryContext, names: Iterable[str]) -> set[str]:
 
 
 def _estimate(context: RepositoryContext, names: Iterable[str], gpu_count: int) -> MemoryEstimate:
+    """Estimate the memory of these models in one server."""
     target = context.target
     server = Server(
         gpu_count,
@@ -134,6 +135,7 @@ def _loaded(model: ModelUnderCheck) -> LoadedModel:
 
 
 def _describe(model: ModelUnderCheck) -> LoadedModel:
+    """Return what the estimate of memory needs of a model."""
     return LoadedModel(
         model.name,
         model.backend,

@@ -95,6 +95,7 @@ def _region(target: Target) -> Region | None:
 
 
 def _processes(model: ModelUnderCheck) -> PythonProcesses:
+    """Return how many processes of Python a model starts, and the tensors that they copy."""
     groups = () if model.config is None else model.config.instance_group
     # Every loaded version has its own instances; versions may be stored elsewhere.
     versions = max(1, len(model.versions_to_load))

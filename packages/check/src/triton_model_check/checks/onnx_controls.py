@@ -68,6 +68,7 @@ def _control_type(control: Any) -> str:
 
 
 def _control_hint(control: Any, found: ModelTensor) -> str:
+    """Return how to give a sequence control the data type of the model's input."""
     if _CONTROL_KINDS.get(control.kind) == "CONTROL_SEQUENCE_CORRID":
         return f"write data_type: {found.data_type}"
     fields = [field for field, name in _CONTROL_VALUES.items() if name == found.data_type]

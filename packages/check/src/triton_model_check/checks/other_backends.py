@@ -189,6 +189,7 @@ def parameter(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _integer_problems(key: str, value: str) -> Iterator[Problem]:
+    """Yield what is wrong with a parameter that the backend reads as an integer."""
     match = _LEADING_INTEGER.match(value)
     if match is None:
         message = f'failed to convert {key} "{value}" to integer'
@@ -247,6 +248,7 @@ def operator_library(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _has_library(model: ModelUnderCheck, path: str, *, inside: bool) -> bool:
+    """Whether a library of custom operators is where the server looks for it."""
     if inside and model.folder.path != ".":
         return model.folder.exists("..", path.removeprefix(_SINGLE_MODEL_FOLDER).lstrip("/"))
     if not path.startswith("/"):

@@ -58,6 +58,7 @@ def faults_of_calls(model: ModelUnderCheck, source: PythonSource) -> Iterator[Fa
 
 
 def _wrong_response(model: ModelUnderCheck, call: ast.Call) -> Iterator[Fault]:
+    """Yield the wrong arguments of a new ``InferenceResponse``."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     error = _argument(call, "error", 1)
     version = model.target.image_version
@@ -103,6 +104,7 @@ def _no_list(
 def _wrong_tensor(
     model: ModelUnderCheck, call: ast.Call, objects: BackendObjects | None
 ) -> Iterator[Fault]:
+    """Yield the wrong arguments of a new ``Tensor``."""
     has_keywords = any(keyword.arg is not None for keyword in call.keywords)
     if has_keywords and not _is_before(model, _TENSOR_OF_C_SINCE):
         yield Fault(call, "Tensor takes no keywords", 'write pb_utils.Tensor("NAME", array)')
@@ -169,6 +171,7 @@ def _wrong_method_call(
     function: ast.Attribute,
     objects: BackendObjects | None,
 ) -> Iterator[Fault]:
+    """Yield the wrong arguments of a call of a method of the backend's objects."""
     if function.attr in ("exec", "async_exec"):
         yield from _wrong_call(model, call)
     is_of_tensor = isinstance(function.value, ast.Attribute) and function.value.attr == "Tensor"
@@ -197,6 +200,7 @@ def _wrong_call(model: ModelUnderCheck, call: ast.Call) -> Iterator[Fault]:
 
 
 def _wrong_sending(call: ast.Call, objects: BackendObjects) -> Iterator[Fault]:
+    """Yield the wrong arguments of a call of ``send``."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     sent = _argument(call, "response", 0)
     if not given and not call.args:
@@ -219,6 +223,7 @@ def _wrong_type(call: ast.Call) -> Iterator[Fault]:
 
 
 def _wrong_family(call: ast.Call) -> Iterator[Fault]:
+    """Yield the wrong arguments of a new ``MetricFamily``."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     absent = [name for name in _OF_FAMILY[len(call.args) :] if name not in given]
     if absent and None not in given:
@@ -257,6 +262,7 @@ def _set_counter(
 
 
 def _wrong_request(model: ModelUnderCheck, call: ast.Call) -> Iterator[Fault]:
+    """Yield the wrong arguments of a new ``InferenceRequest``."""
     version = model.target.image_version
     known = names_of("request_arguments", version)
     given = {keyword.arg: keyword.value for keyword in call.keywords}

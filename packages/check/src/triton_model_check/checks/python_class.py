@@ -52,6 +52,7 @@ def _only_class(index: ModuleIndex | None) -> ast.ClassDef | None:
 def _abstract_methods(
     index: ModuleIndex, node: ast.ClassDef
 ) -> Iterator[tuple[ast.stmt, str, str]]:
+    """Yield each abstract method, with which Python cannot create the model."""
     is_abstract = _is_abc(index, node)
     if not is_abstract or node.decorator_list:
         return
@@ -76,6 +77,7 @@ def _is_abc(index: ModuleIndex, node: ast.ClassDef) -> bool:
 
 
 def _required_fields(index: ModuleIndex, node: ast.ClassDef) -> Iterator[tuple[ast.stmt, str, str]]:
+    """Yield each field of a dataclass that has no default value."""
     decorators = [_imported_from(index, "dataclasses", each) for each in node.decorator_list]
     methods = {getattr(statement, "name", "") for statement in node.body}
     if decorators != ["dataclass"] or node.bases or node.keywords or "__init__" in methods:

@@ -61,6 +61,7 @@ def _calls(model_class: ModelClass) -> Iterator[tuple[ast.Call, str]]:
 
 
 def _wrong_call(model: ModelUnderCheck, call: ast.Call, name: str) -> Iterator[tuple[str, str]]:
+    """Yield message and hint for a call of the configuration's methods with wrong arguments."""
     count = _ARGUMENTS.get(name)
     if count is None or any(isinstance(value, ast.Starred) for value in call.args):
         return

@@ -118,6 +118,7 @@ class _Read(NamedTuple):
 
 
 def _problems_of_relative_files(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Yield each file that is read at load by a path relative to the server."""
     for source in model.python_sources:
         if source.model_class is None or b"chdir" in source.content:
             continue
@@ -153,6 +154,7 @@ def _reads_at_load(model_class: ModelClass) -> Iterator[_Read]:
 
 
 def _name_that_is_read(index: ModuleIndex, call: ast.Call) -> str | None:
+    """Return the constant name of the file that a call reads; else ``None``."""
     first = call.args[0] if call.args else None
     if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
         return None

@@ -95,6 +95,7 @@ def _missing(model: ModelUnderCheck) -> dict[str, tuple[str, Import]]:
 
 
 def _import_hint(model: ModelUnderCheck, package: str) -> str:
+    """Return how to give a model a package that it imports."""
     if model.parameter(PARAMETER):
         return f"add {package} to the requirements of the environment, and build it again"
     return (

@@ -86,6 +86,7 @@ def auto_complete(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _returns_no_config(method: Function) -> bool:
+    """Whether ``auto_complete_config`` certainly returns no configuration."""
     values = values_returned(method)
     if any(isinstance(node, ast.Raise) for node in nodes_of(*method.body)):
         return False
@@ -120,6 +121,7 @@ def auto_complete_value(model: ModelUnderCheck) -> Iterator[Problem]:
 def _wrong_completion(
     model: ModelUnderCheck, method: Any, call: Any, name: str
 ) -> Iterator[tuple[str, str]]:
+    """Yield message and hint for a wrong call in ``auto_complete_config``."""
     version = model.target.image_version
     known = names_of("model_config", version)
     if name not in known and not is_outside_table(version) and not name.startswith("_"):
@@ -251,6 +253,7 @@ def _wrong_attributes(
 def _wrong_keys(
     model_class: ModelClass, name: str | None, known: list[str]
 ) -> Iterator[tuple[ast.AST, str, str]]:
+    """Yield each read of a key that the argument of ``initialize`` does not have."""
     for node in model_class.index.of(ast.Subscript):
         key = _string(node.slice)
         if key is None or not isinstance(node.ctx, ast.Load):
@@ -286,6 +289,7 @@ def config_value(model: ModelUnderCheck) -> Iterator[Problem]:
 def _absent_parameter(
     model: ModelUnderCheck, source: PythonSource, model_class: ModelClass, node: ast.Subscript
 ) -> Iterator[Problem]:
+    """Yield a read of a parameter that ``config.pbtxt`` does not have."""
     value, key, known = node.value, _string(node.slice), sorted(model.config_parameters)
     if not isinstance(value, ast.Subscript) or _string(value.slice) != "parameters":
         return
@@ -302,6 +306,7 @@ def _absent_parameter(
 def _absent_tensor(
     model: ModelUnderCheck, source: PythonSource, model_class: ModelClass, value: ast.expr
 ) -> Iterator[Problem]:
+    """Yield a read of a tensor that ``config.pbtxt`` does not have."""
     call = _value(source, value)
     if model.completes_tensors or not isinstance(call, ast.Call) or len(call.args) != 2:
         return

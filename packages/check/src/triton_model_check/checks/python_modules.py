@@ -72,6 +72,7 @@ def module_beside(model: ModelUnderCheck) -> Iterator[Problem]:
 def _problems_of_import(
     source: PythonSource, statement: ast.Import | ast.ImportFrom, beside: PythonSource
 ) -> Iterator[Problem]:
+    """Yield what is wrong with a module of the folder that the model imports."""
     fault = beside.fault
     if fault is not None:
         # A newer Python accepts what an older one accepts, but not the other way round.

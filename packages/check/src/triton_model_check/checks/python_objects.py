@@ -96,6 +96,7 @@ def request_fails(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _faults(model: ModelUnderCheck, source: PythonSource, each: ModelClass) -> Iterator[Fault]:
+    """Yield everything in a file that fails when it runs."""
     for name in undefined_names(each.index, source.content):
         hint = "define the name, import it, or fix its spelling"
         yield Fault(name, f"name '{name.id}' is not defined", hint)
@@ -115,6 +116,7 @@ def _faults(model: ModelUnderCheck, source: PythonSource, each: ModelClass) -> I
 
 
 def _faults_of_objects(model: ModelUnderCheck, source: PythonSource) -> Iterator[Fault]:
+    """Yield each member that an object of the backend lacks, or that is not called."""
     objects, version = source.objects, model.target.image_version
     if objects is None or is_outside_table(version):
         return

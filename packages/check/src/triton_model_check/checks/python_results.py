@@ -139,6 +139,7 @@ def _wrong_elements(
     method: Function,
     may_send: bool,
 ) -> str | None:
+    """Return what is wrong with the elements of the list that ``execute`` returns."""
     if not elements:
         is_literal = isinstance(value, ast.List) and len(method.body) > 1
         return "an empty list, which has no response" if is_literal else None

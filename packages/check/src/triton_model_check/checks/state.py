@@ -128,6 +128,7 @@ def file_problems(
 def _file_fault(
     model: ModelUnderCheck, folder: str, file: str, tensor: Any
 ) -> tuple[str, str] | None:
+    """Return message and hint if a file of tensor data is missing or has a wrong size."""
     size = model.folder.size_of(folder, *file.split("/"))
     if size is None:
         message = f'failed to open file for read: no such file or directory, got "{folder}/{file}"'

@@ -161,6 +161,7 @@ def _engine_parts(model: ModelUnderCheck) -> tuple[str, ...] | None:
 
 
 def _engine(model: ModelUnderCheck, parts: tuple[str, ...]) -> _Engine | None:
+    """Return the engine in a folder; ``None`` if its ``config.json`` is not that of one."""
     content = model.folder.read(*parts, "config.json")
     try:
         described = None if content is None else parse_bounded_json(content)

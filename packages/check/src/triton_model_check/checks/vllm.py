@@ -181,6 +181,7 @@ def weights(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _fault_of_weights(arguments: EngineArguments) -> tuple[str, str] | None:
+    """Return message and hint if vLLM does not find the weights of a model."""
     model, source = arguments.model, arguments.source
     beside = f"{MODEL_ROOT}/{model.name}/{arguments.version}"
     if not source:

@@ -94,6 +94,7 @@ def _patterns(ignores: Mapping[str, Sequence[str]], keyword: str) -> Patterns:
 
 
 def _ignored_codes(names: Iterable[str], keyword: str) -> frozenset[str]:
+    """Return the codes to ignore, without those that cannot be ignored."""
     listed = list(names)
     for name in listed:
         if _is_syntax(name):

@@ -119,6 +119,7 @@ class Settings:
 
     @classmethod
     def _read(cls, file: TomlFile, keys: Sequence[str], table: Any) -> Settings:
+        """Read the settings of a checked table of the file."""
         if not isinstance(table, Mapping):
             raise file.malformed(keys, table, "a table", f"[{'.'.join(keys)}]")
         file.refuse_unknown(
@@ -145,6 +146,7 @@ def _toml_file(path: Path) -> TomlFile:
 
 
 def _value(file: TomlFile, keys: tuple[str, ...], value: Any) -> Any:
+    """Return the checked value of one setting."""
     key, example = keys[-1], OPTIONS[keys[-1]]["example"]
     if not _has_type(value, type(example)):
         written = json.dumps(example).replace('": ', '" = ')

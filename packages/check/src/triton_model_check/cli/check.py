@@ -70,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
 
 
 def _add_fixes(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of automatic fixes."""
     parser.add_argument(
         "--fix", action="store_true", help="correct the files where one spelling is possible"
     )
@@ -171,6 +172,7 @@ class _Repository:
 def _result(
     checked: Checked, answers: Mapping[str, ServerAnswer] | None, *, is_counted: bool
 ) -> Result:
+    """Return what the command prints of one checked target."""
     target = checked.target
     details = {
         "target": target and target.platform,

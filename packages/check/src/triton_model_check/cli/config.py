@@ -144,6 +144,7 @@ def print_tables(described: list[ConfigDescription]) -> None:
 
 
 def _print_one(item: ConfigDescription) -> None:
+    """Print the fields, tensors and graph of one configuration."""
     print_lines([(item.name, "1")])
     if item.settings:
         rows = [

@@ -42,6 +42,7 @@ def _raise(error: OSError) -> None:
 
 
 def _copy_link(link: Path, target: Path, root: Path, copy: Path) -> None:
+    """Copy a link; one into the copied folder leads into the copy."""
     try:
         real = link.resolve()
     except (OSError, RuntimeError):  # links that lead to each other

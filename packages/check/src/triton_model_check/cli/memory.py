@@ -111,6 +111,7 @@ def _rooms(estimates: Sequence[MemoryEstimate], target: Target) -> list[Room]:
 
 
 def _room_to_dict(room: Room) -> dict[str, Any]:
+    """Return a room as ``--json`` prints it."""
     return {
         "place": room.place,
         "limit": room.limit,
@@ -152,6 +153,7 @@ def _sum_row(estimate: MemoryEstimate, place: str) -> tuple[str, ...]:
 
 
 def _to_dict(estimate: MemoryEstimate) -> dict[str, Any]:
+    """Return an estimate as ``--json`` prints it."""
     return {
         "models": list(estimate.models),
         "parts": [asdict(part) for part in estimate.parts],

@@ -102,6 +102,7 @@ def _missing_version_faults(model: OnnxModel) -> Iterator[FileFault]:
 
 
 def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFault]:
+    """Yield why the runtime of the image is too old for the model."""
     name = f"ONNX Runtime {runtime.version} of the image"
     if model.ir_version is not None and model.ir_version > runtime.max_ir_version:
         message = f"Unsupported model IR version: {model.ir_version}"
@@ -180,6 +181,7 @@ def _nodes_of_functions(
 
 
 def _node_fault(model: OnnxModel, node: OnnxNode, opsets: Mapping[str, int]) -> FileFault | None:
+    """Return what is wrong with an operator, or with a call of a function of the model."""
     domain = plain_domain(node.domain)
     function = model.functions.get((node.domain, node.operator)) if domain else None
     if function is None:
@@ -195,6 +197,7 @@ def _node_fault(model: OnnxModel, node: OnnxNode, opsets: Mapping[str, int]) -> 
 
 
 def _operator_fault(node: OnnxNode, domain: str, opsets: Mapping[str, int]) -> FileFault | None:
+    """Return what is wrong with an operator; ``None`` if nothing is."""
     opset = opsets.get(domain, _NEWEST_OPSET)
     known = operator_attributes(domain or "ai.onnx", node.operator, opset)
     if known is None:
@@ -287,6 +290,7 @@ def _repeated(names: Iterable[str]) -> list[str]:
 
 
 def _initializer_faults(graph: OnnxGraph) -> Iterator[FileFault]:
+    """Yield what is wrong with the data of initializers and constants."""
     read = {name for node in graph.all_nodes() for name in node.reads()}
     read |= {tensor.name for tensor in graph.outputs}
     for part in graph.all_graphs():
@@ -365,6 +369,7 @@ def not_a_tensor(reason: str, type_name: str = "sequence") -> FileFault:
 
 
 def _type_faults(graph: OnnxGraph) -> Iterator[FileFault]:
+    """Yield each input or output that is no tensor of a known type."""
     for side, values in (("input", graph.inputs), ("output", graph.outputs)):
         for value in values:
             if value.type_name == "tensor":

@@ -275,6 +275,7 @@ def _unbounded_functions(model: OnnxModel) -> Iterator[str]:
 
 
 def _with_inference(described: ModelFile, inference: Inference) -> ModelFile:
+    """Return the description with what the inference of shapes found."""
     if inference.fault is not None:
         return replace(described, faults=(invalid_graph(inference.fault),))
     if inference.missing_kernel is not None:

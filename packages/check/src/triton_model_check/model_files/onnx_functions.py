@@ -66,6 +66,7 @@ def _body(schema: Any, node: Any, opset: int, types: Sequence[Any]) -> Any:
 
 
 def _as_model(schema: Any, node: Any, opset: int, body: Any, types: Sequence[Any]) -> Any:
+    """Return the operators of a function as a model of their own."""
     model = proto.ModelProto(ir_version=proto.IR_VERSION)
     model.opset_import.extend(body.opset_import)
     if not model.opset_import:

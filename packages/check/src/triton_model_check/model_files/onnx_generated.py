@@ -64,6 +64,7 @@ def _size(dims: Sequence[int]) -> int:
 
 
 def _node(message: MessageReader) -> _Node:
+    """Read a ``NodeProto``."""
     operator = ""
     inputs, outputs = [], []
     attributes = {}

@@ -176,6 +176,7 @@ def _opset(message: MessageReader) -> tuple[str, int]:
 
 
 def _function(message: MessageReader) -> tuple[Operator, OnnxFunction]:
+    """Read a ``FunctionProto``; return what calls it, and the function."""
     message.keep(_STEPS_OF_FUNCTION)
     name = domain = ""
     body = OnnxGraph()
@@ -202,6 +203,7 @@ def plain_domain(domain: str) -> str:
 
 
 def _graph(message: MessageReader, depth: int, begun: OnnxGraph | None = None) -> OnnxGraph:
+    """Read a ``GraphProto``, which may have several parts."""
     if depth > _MOST_GRAPHS_DEEP:
         raise WireError(f"graphs are nested more than {_MOST_GRAPHS_DEEP} deep")
     graph = begun or OnnxGraph()
@@ -220,6 +222,7 @@ def _graph(message: MessageReader, depth: int, begun: OnnxGraph | None = None) -
 
 
 def _node(message: MessageReader, graph: OnnxGraph, depth: int) -> OnnxNode:
+    """Read a ``NodeProto`` with the graphs in its attributes."""
     message.keep(_STEPS_OF_NODE)
     operator = domain = own_name = ""
     inputs: list[str] = []
@@ -310,6 +313,7 @@ _Shape = tuple[_Axis, ...] | None
 
 
 def _value(message: MessageReader) -> OnnxValue:
+    """Read a ``ValueInfoProto``."""
     name, type_name, element_type, shape = "", "untyped", 0, None
     for each in message:
         if each.number == 1:

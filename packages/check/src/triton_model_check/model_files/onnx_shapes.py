@@ -159,6 +159,7 @@ def _skeleton(message: MessageReader) -> bytes:
 
 
 def _copied(message: MessageReader, each: Field, schema: Mapping[int, Any], depth: int) -> bytes:
+    """Return a field without the elements of large tensors in it."""
     below = schema.get(each.number)
     if (
         below is None or each.end - each.start <= _LARGEST_KEPT_BYTES
@@ -172,6 +173,7 @@ def _copied(message: MessageReader, each: Field, schema: Mapping[int, Any], dept
 
 
 def _copied_message(message: MessageReader, schema: Mapping[int, Any], depth: int) -> bytes:
+    """Return a message without the elements of large tensors in it."""
     if depth > _MOST_MESSAGES_DEEP:
         raise OverBudgetError(f"messages are nested more than {_MOST_MESSAGES_DEEP} deep")
     content = bytearray()

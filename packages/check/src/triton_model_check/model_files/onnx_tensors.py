@@ -135,6 +135,7 @@ def _multiplied(elements: int | None, dim: int) -> int | None:
 
 
 def _external(tensor: OnnxTensor, entries: Mapping[str, str]) -> ExternalData:
+    """Return where the data of a tensor is, from the entries of ``external_data``."""
     length = entries.get("length")
     unknown = [
         key for key in entries if key not in _KNOWN_ENTRIES and not key.startswith("prepacked")

@@ -130,6 +130,7 @@ class MessageReader:
             yield field
 
     def _field(self, first: int) -> Field:
+        """Read the field that starts at an offset."""
         file = self._file
         file.budget.spend(_LONG_FIELD_STEPS)
         tag, position = file.varint(first, self.end)

@@ -51,6 +51,7 @@ def _header(path: Path, most: int) -> bytes:
 
 
 def _types(header: Any) -> Counter[str] | None:
+    """Return how many bytes of each data type a file has; ``None`` if its header is malformed."""
     if not isinstance(header, dict):
         return None
     found: Counter[str] = Counter()

@@ -99,6 +99,7 @@ class _ListReader(io.RawIOBase):
         return self._file.seek(offset, whence)
 
     def read(self, size: int = -1) -> bytes:
+        """Read bytes; raises ``OverBudgetError`` if there are too many."""
         content = self._file.read(
             size if 0 <= size <= _LARGEST_LIST_BYTES else _LARGEST_LIST_BYTES + 1
         )
@@ -113,6 +114,7 @@ class _ListReader(io.RawIOBase):
 
 
 def _unreadable(file: BinaryIO) -> FileFault:
+    """Return the fault of a file that is no zip archive."""
     wrong = recognize(file)
     if wrong is None:
         return _not_a_model("", _SCRIPT)
@@ -129,6 +131,7 @@ def _not_a_model(what: str, hint: str) -> FileFault:
 
 
 def _other_archive(members: Mapping[str, str]) -> FileFault:
+    """Return the fault of a zip archive that is no TorchScript model."""
     if any("aotinductor/" in name for name in members):
         hint = 'name it model.pt2, and set platform: "torch_aoti" (from image 26.03 on)'
         return _not_a_model("a package (.pt2) of AOT Inductor", hint)

@@ -151,6 +151,7 @@ def _object(path: Path) -> Mapping[str, Any]:
 
 
 def _cache_sizes(config: Mapping[str, Any]) -> dict[str, int]:
+    """Return the sizes on which the key-value cache depends; empty if they are not known."""
     if any(config.get(key) for key in _OTHER_CACHES):
         return {}
     heads = _positive(config, "num_attention_heads")

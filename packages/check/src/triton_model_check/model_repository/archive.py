@@ -124,6 +124,7 @@ class _ContentHasher:
 
 
 def _finished_blocks(members: Iterable[Member], level: int, workers: int) -> Iterator[Block]:
+    """Compress the members in blocks, several at a time, and yield them in order."""
     pending: deque[Future[Block]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
@@ -149,6 +150,7 @@ def _deflate(content: bytes, level: int) -> tuple[bytes, bytes]:
 
 
 def _read(piece: Piece) -> bytes:
+    """Return the bytes of a piece; raises if the file has changed."""
     if piece.member is None:
         return piece.literal
     with open_member(piece.member) as file:
@@ -185,6 +187,7 @@ def _split(piece: Piece, length: int) -> tuple[Piece, Piece]:
 
 
 def _stream(members: Iterable[Member]) -> Iterator[Piece]:
+    """Yield the pieces of a tar archive, with its end."""
     total = 0
     for member in members:
         for piece in _member_pieces(member):

@@ -86,6 +86,7 @@ class _Reading:
     checks: MemberChecks = field(default_factory=MemberChecks)
 
     def add(self, member: ArchiveMember) -> None:
+        """Add a member of the archive, and report what is wrong with it."""
         name = normalize(member.name)
         problem = self.checks.problem(member)
         if problem is not None:
@@ -133,6 +134,7 @@ class _Reading:
         )
 
     def result(self) -> InspectedArchive:
+        """Return what was read of the archive."""
         members = list(self.members.values())
         return InspectedArchive(
             path=self.path,

@@ -114,6 +114,7 @@ def _seal(archive: InspectedArchive, folder: Path) -> None:
 
 
 def _read(folder: Path, path: Path) -> ArchiveOutline:
+    """Return a kept outline; raises ``ValueError`` if it is not complete."""
     own_folder(cache_directory(), _FOLDER)
     seal = Seal.read(folder / _SEAL, folder.name)
     (row, expected), (files, folders) = seal.note, _listing(folder)

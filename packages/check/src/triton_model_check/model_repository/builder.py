@@ -146,6 +146,7 @@ class ModelRepositoryBuilder:
             raise RepositoryError(str(target), errors)
 
     def _check_target(self, target: Path, overwrite: bool) -> None:
+        """Raise ``InvalidValueError`` unless the folder can be written."""
         if not self._models:
             raise InvalidValueError(f"{target}: no model was added; call add_model first")
         if target.is_symlink() or (target.exists() and not target.is_dir()):
@@ -156,6 +157,7 @@ class ModelRepositoryBuilder:
             )
 
     def _write(self, draft: Path) -> None:
+        """Write the models into a folder."""
         for name, model in self._models.items():
             folder = draft / name
             (folder / str(model.version)).mkdir(parents=True)
@@ -180,6 +182,7 @@ def _check_name(name: str, taken: Mapping[str, object]) -> None:
 
 
 def _inside(model: str, path: str) -> PurePosixPath:
+    """Return a checked path inside the folder of a model."""
     inside = PurePosixPath(path)
     if not path or inside.is_absolute() or ".." in inside.parts or "\\" in path:
         raise InvalidValueError(
@@ -195,6 +198,7 @@ def _inside(model: str, path: str) -> PurePosixPath:
 
 
 def _check_source(model: str, path: PurePosixPath, source: Source) -> None:
+    """Raise ``InvalidValueError`` unless the source of a file exists."""
     if not isinstance(source, str | bytes | os.PathLike):
         raise InvalidValueError(
             f'model "{model}" file {str(path)!r}: must be a path or bytes, got {source!r}; '
@@ -208,6 +212,7 @@ def _check_source(model: str, path: PurePosixPath, source: Source) -> None:
 
 
 def _model_file_name(config: ModelConfig) -> str:
+    """Return the name by which the backend looks for the model file."""
     message = config.to_message()
     if config.backend == "fil" and not config.default_model_filename:
         name = TREE_MODEL_FILES.get(tree_model_type(message) or "xgboost", "")

@@ -85,6 +85,7 @@ def _known_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _refuse_string(keyword: str, names: object) -> None:
+    """Raise ``InvalidValueError`` unless the value is a list of known names."""
     if not isinstance(names, Sequence) or any(map(_is_known_later, [names, *names])):
         raise InvalidValueError(
             f"{keyword}: must be a list of the names of models, which are known at synth; write "
@@ -166,6 +167,7 @@ class Composition:
                 yield called
 
     def _reach(self, names: Iterable[str], *, with_calls: bool) -> set[str]:
+        """Return these models, and those that they need."""
         reached: set[str] = set()
         waiting = list(names)
         while waiting:

@@ -188,6 +188,7 @@ def _image_version(file: TomlFile, place: Sequence[str], version: object) -> str
 
 
 def _requirements(file: TomlFile, place: Sequence[str], given: object) -> Path:
+    """Return the path of a file of requirements, which must be in the folder."""
     if not isinstance(given, str):
         raise file.malformed(place, given, "the path of a file", _EXAMPLES[_ENVIRONMENTS])
     folder = file.path.parent

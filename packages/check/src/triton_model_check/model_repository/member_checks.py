@@ -38,6 +38,7 @@ class MemberChecks:
         )
 
     def _name_problem(self, member: ArchiveMember, name: str) -> str | None:
+        """Return what is wrong with the name of a member."""
         if "\0" in name:
             return "has a NUL in its name; rename it"
         if not is_utf8(name):
@@ -57,6 +58,7 @@ class MemberChecks:
         return f"{member.problem}; archive only files and folders"
 
     def _place_problem(self, member: ArchiveMember, name: str) -> str | None:
+        """Return what is wrong with the place of a member among the others."""
         parts = name.split("/")
         if len(parts) > MAX_DEPTH:
             return f"is in more than {MAX_DEPTH} folders; move it up"

@@ -150,6 +150,7 @@ def open_member(member: Member) -> Iterator[io.FileIO]:
 
 
 def members_of(repository: ModelRepository, model_names: Collection[str]) -> list[Member]:
+    """Return the files and folders of these models that packing includes."""
     models = [repository.models[name] for name in sorted(set(model_names))]
     directories = [
         f"{model.name}/{version}"
@@ -208,6 +209,7 @@ class _Walk:
         return found
 
     def model(self, name: str) -> Iterator[Member]:
+        """Yield the members of one model."""
         wanted = set(self._versions_of_models.get(name, ()))
         source = f"{self.root}/{name}"
         if not self._is_inside(source):
@@ -221,6 +223,7 @@ class _Walk:
     def _directory(
         self, source: str, name: str, above: tuple[str, ...], rules: IgnoreRules
     ) -> Iterator[Member]:
+        """Yield the members of a folder, with those of the folders in it."""
         real = os.path.realpath(source)
         if len(above) > MAX_DEPTH:
             self._report(source, "is nested too deeply", f"{len(above)} folders", "move it up")
@@ -266,6 +269,7 @@ class _Walk:
         rules: IgnoreRules,
         beside: Container[str],
     ) -> Iterator[Member]:
+        """Yield the members of one entry of a folder."""
         name = f"{parent}/{entry.name}"
         status = self._status(entry)
         if status is None:
@@ -290,6 +294,7 @@ class _Walk:
             yield Member(name, fold_mode(name, status.st_mode), source, FileState.of(status))
 
     def _status(self, entry: os.DirEntry[str]) -> os.stat_result | None:
+        """Return the status of a file; ``None`` for a link that leads nowhere."""
         try:
             return entry.stat()
         except FileNotFoundError:
@@ -302,6 +307,7 @@ class _Walk:
     def _accepts(
         self, entry: os.DirEntry[str], name: str, status: os.stat_result, rules: IgnoreRules
     ) -> bool:
+        """Whether an entry can be packed; reports why not."""
         if not is_utf8(name):
             self._report(
                 _printable(entry.path),

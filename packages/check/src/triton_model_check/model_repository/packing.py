@@ -182,6 +182,7 @@ def _size(members: Sequence[Member]) -> int:
 
 
 def _contents(members: Sequence[Member], cache: DigestCache | None) -> dict[str, ContentDigest]:
+    """Return the digests of the files, and keep them in the cache."""
     known = cache.find(members) if cache is not None else {}
     unknown = [member for member in members if not member.is_directory and member.name not in known]
     if unknown:
@@ -230,6 +231,7 @@ class _Packing:
         return self._archive(path, digest) if is_there else None
 
     def _write(self, caches: _Caches | None) -> PackedArchive:
+        """Write the archive, and give it the name of its digest."""
         with partial_folder(self.directory) as folder:
             begun, partial = time.time_ns(), folder / f"partial{ARCHIVE_SUFFIX}"
             with partial.open("wb") as output:
@@ -256,6 +258,7 @@ class _Packing:
         return _size(self.members)
 
     def _counter(self) -> Callable[[int], None] | None:
+        """Return what counts the packed bytes; ``None`` if progress is not shown."""
         report = self.on_progress
         if report is None:
             return None
@@ -281,6 +284,7 @@ class _Packing:
 def _check_names(
     repository: ModelRepository, model_names: Collection[str], archive_name: str | None
 ) -> None:
+    """Raise ``InvalidValueError`` unless these models and this archive name can be packed."""
     if not model_names:
         raise InvalidValueError(
             "model_names: must contain at least one model, got none; add a model"

@@ -369,6 +369,7 @@ class ModelRepository:
         return models
 
     def _served(self, target: Target, models: Mapping[str, ModelFolder]) -> tuple[str, ...]:
+        """Return the names of the models that callers of a target can use."""
         if not target.is_sagemaker:
             wanted = target.load_models
             if not wanted or ALL_MODELS in wanted:

@@ -53,6 +53,7 @@ def fetch_environment(release: str) -> Environment:
 
 
 def _installed(release: str, number: tuple[int, ...]) -> Environment:
+    """Return the environment of a release, which is installed if it is not kept."""
     root = own_folder(cache_directory(), FOLDER, create=True)
     path, seal_path = entry_paths(release)
     numpy = "numpy" if number >= _FIRST_WITH_NUMPY_2 else "numpy<2"

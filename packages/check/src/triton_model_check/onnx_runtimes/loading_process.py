@@ -57,6 +57,7 @@ def load_model(request: bytes) -> bytes:
 
 
 def _options(level: int) -> Any:
+    """Return the options of a session that loads a model once and runs nothing."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _FATAL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -68,6 +69,7 @@ def _options(level: int) -> Any:
 
 
 def _refusal(text: str) -> dict[str, Any]:
+    """Return the answer for an error of ONNX Runtime."""
     if _NO_MEMORY.search(text):
         raise MemoryError
     code = _CODE.search(text)

@@ -118,6 +118,7 @@ class Runtime:
     def _call(
         self, settings: Mapping[str, object], content: bytes, seconds: float, memory_bytes: int
     ) -> RuntimeVerdict | NotAsked:
+        """Ask the process of this release whether it loads a model."""
         request = json.dumps(settings).encode() + b"\n" + content
         process = _process(self.environment)
         try:

@@ -45,6 +45,7 @@ def _not_checked(results: Sequence[Result]) -> Iterator[NotChecked]:
 
 
 def _rule(code: str) -> dict[str, Any]:
+    """Return the description of a rule for SARIF."""
     rule = RULES[code]
     hint = sentence(rule.hint or "see the message of each finding")
     help_text = f"To fix it: {hint} Source: {rule.source}."
@@ -59,6 +60,7 @@ def _rule(code: str) -> dict[str, Any]:
 
 
 def _row(each: Shown) -> Row:
+    """Return a finding as a row of a report for code hosts."""
     return Row(
         each.finding.code,
         each.finding.severity,
@@ -105,6 +107,7 @@ def print_gitlab(results: Sequence[Result]) -> None:
 
 
 def _issue_of_unchecked(left: NotChecked) -> dict[str, Any]:
+    """Return what was not checked as an issue of GitLab's Code Quality."""
     identity = repr((NOT_CHECKED, left.path, left.reason))
     return {
         "check_name": NOT_CHECKED,
@@ -116,6 +119,7 @@ def _issue_of_unchecked(left: NotChecked) -> dict[str, Any]:
 
 
 def _issue(each: Shown) -> dict[str, Any]:
+    """Return a finding as an issue of GitLab's Code Quality."""
     (_, line, column, end_line, end_column), found = each.place, each.finding
     identity = repr((found.code, found.path, found.message, each.file, each.line_hash, column))
     positions = {

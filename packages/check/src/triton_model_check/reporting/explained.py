@@ -28,6 +28,7 @@ def entries() -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _entry(rule: Rule, example: dict[str, list[str]]) -> dict[str, str]:
+    """Return what ``explain`` prints of a rule."""
     effect = "Triton rejects the model" if rule.rejects else "the model loads, but cannot be served"
     if rule.severity is Severity.WARNING:
         effect = "the model loads and serves"

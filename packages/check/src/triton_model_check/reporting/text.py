@@ -35,6 +35,7 @@ def print_as_json(results: Sequence[Result]) -> None:
 
 
 def _document(result: Result) -> dict[str, object]:
+    """Return a result as ``--json`` prints it."""
     report = result.report
     document: dict[str, object] = {
         **result.details,
@@ -62,6 +63,7 @@ def print_text(results: Sequence[Result]) -> None:
 
 
 def _print_result(result: Result, title: str) -> None:
+    """Print the findings of a result, its summary and what was not checked."""
     findings = result.report.findings
     if result.is_counted:
         print_lines(*(f"{count:>6}  {code}" for code, count in _counts(findings)))

@@ -136,6 +136,7 @@ def _content(archive: Path, member: ArchiveMember) -> Iterator[bytes]:
 
 @contextmanager
 def _errors_of(archive: Path) -> Iterator[None]:
+    """Turn errors of reading an archive into ``ArchiveError``."""
     try:
         yield
     except (_LimitError, OverBudgetError) as error:
@@ -227,6 +228,7 @@ class _Reader:
         self._has_begun = False
 
     def members(self) -> Iterator[ArchiveMember]:
+        """Yield the members of the archive; each must be read before the next one."""
         count = 0
         while (header := self._next()) is not None:
             count += 1
@@ -276,6 +278,7 @@ class _Reader:
             pass
 
     def _member(self, header: _Header, records: dict[bytes, bytes]) -> ArchiveMember:
+        """Return the member that a header describes."""
         name = records.get(b"path", header.name).decode("utf-8", "surrogateescape")
         is_regular = header.file_type in _REGULAR
         is_directory = header.file_type == _DIRECTORY or (is_regular and header.name.endswith(b"/"))
@@ -302,6 +305,7 @@ def _problem(file_type: bytes, is_supported: bool, records: dict[bytes, bytes]) 
 
 
 def _parse(block: bytes) -> _Header:
+    """Return the fields of a header, whose checksum must be right."""
     expected = _number(block[148:156], "checksum")
     if expected != sum(block[:148]) + sum(block[156:]) + 8 * ord(" "):
         raise _FormatError("a header has a wrong checksum")

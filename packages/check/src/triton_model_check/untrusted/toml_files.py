@@ -80,6 +80,7 @@ def is_inside(path: Path, folder: Path) -> bool:
 
 
 def _parse(path: Path, text: str) -> dict[str, Any]:
+    """Return the content of a TOML file; raises ``InvalidValueError`` with the line."""
     if len(_SIGNS.findall(text)) > _MOST_SIGNS:
         raise InvalidValueError(f"{path}: has more than {_MOST_SIGNS} keys and tables; remove some")
     try:

@@ -23,6 +23,7 @@ _MOST_CLASSES = 5
 
 
 def classifier(parts: Parts) -> TaskModels:
+    """Return the models of an ensemble that classifies pictures."""
     output, classes = _output_of_classes(parts)
     if parts.labels and classes > 0 and len(parts.labels) != classes:
         raise InvalidValueError(

@@ -32,6 +32,7 @@ _SIZE_INPUT = "orig_target_sizes"
 
 
 def detector(parts: Parts, form: Form) -> TaskModels:
+    """Return the models of an ensemble that finds objects in pictures."""
     _compare_labels(parts, form)
     _compare_inputs(parts, form)
     is_normalized = "dets" in form.outputs.values()
@@ -76,6 +77,7 @@ def _compare_labels(parts: Parts, form: Form) -> None:
 
 
 def _compare_inputs(parts: Parts, form: Form) -> None:
+    """Raise ``InvalidValueError`` if the network has other inputs than its form."""
     names = [other.name for other in parts.picture.others]
     wanted = [_SIZE_INPUT] if form.name == "decoded" else []
     if len(names) != len(wanted):
@@ -87,6 +89,7 @@ def _compare_inputs(parts: Parts, form: Form) -> None:
 
 
 def _selector(parts: Parts, form: Form) -> ModelConfig:
+    """Return the configuration of the model that selects boxes."""
     inputs = []
     for array, output in form.outputs.items():
         data_type, dims = parts.output_dims(output)

@@ -105,6 +105,7 @@ def recognize(network: Network, width: int, height: int, name: FormName | None =
 
 
 def _refuse_other_tasks(network: Network) -> None:
+    """Raise ``InvalidValueError`` for a network that is no detector."""
     task = network.metadata.get("task", "")
     if task == "classify":
         raise InvalidValueError(
@@ -129,6 +130,7 @@ def _places(width: int, height: int) -> tuple[int, int]:
 
 
 def _of_one_output(network: Network, output: ModelTensor, places: tuple[int, int]) -> Form:
+    """Return the form of a detector with one output, from its shape."""
     shape = output.shape or ()
     if len(shape) != 3:
         raise _unknown(network, "the output of a detector has three dimensions")
@@ -232,6 +234,7 @@ def _assumed(
 
 
 def _of_several_outputs(network: Network) -> Form:
+    """Return the form of a detector with several outputs, from their names."""
     shapes = {output.name: output.shape or () for output in network.outputs}
     if shapes.keys() == {"labels", "boxes", "scores"} and len(network.inputs) == 2:
         outputs = {"classes": "labels", "boxes": "boxes", "scores": "scores"}
@@ -252,6 +255,7 @@ def _of_several_outputs(network: Network) -> Form:
 
 
 def _named(network: Network, name: FormName) -> Form:
+    """Return the form that ``--form`` names."""
     arrays = _ARRAYS[name]
     if len(network.outputs) != len(arrays):
         raise InvalidValueError(
@@ -275,6 +279,7 @@ def _output_for(network: Network, array: str, arrays: tuple[str, ...]) -> str:
 
 
 def _named_classes(network: Network, name: FormName) -> int | None:
+    """Return the number of classes of a network of this form; ``None`` if not known."""
     shape = network.outputs[0].shape or ()
     if len(shape) != 3:
         return None

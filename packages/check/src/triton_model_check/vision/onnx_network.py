@@ -95,6 +95,7 @@ def _outputs(file: ModelFile, graph: OnnxGraph) -> tuple[ModelTensor, ...]:
 
 
 def _metadata(root: MessageReader) -> dict[str, str]:
+    """Return the metadata of an ONNX model."""
     metadata = {}
     for field in root:
         if field.number == _METADATA_FIELD:

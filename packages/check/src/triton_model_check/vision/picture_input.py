@@ -83,6 +83,7 @@ def _float_type(tensor: ModelTensor) -> Literal["TYPE_FP32", "TYPE_FP16"] | None
 
 
 def _layout(tensor: ModelTensor) -> Literal["NCHW", "NHWC"] | None:
+    """Return the order of the axes of a picture; ``None`` if the tensor is no picture."""
     shape = tensor.shape or ()
     if len(shape) != _RANK:
         return None

@@ -96,6 +96,7 @@ class Parts:
 
 
 def decoder(parts: Parts, settings: Mapping[str, str], *, with_size: bool = False) -> ModelConfig:
+    """Return the configuration of the model that decodes pictures."""
     picture = parts.picture
     outputs = [
         ModelOutput(name="pixels", data_type=picture.data_type, dims=parts.dims(*picture.dims)),
@@ -121,6 +122,7 @@ def python_model(
     outputs: Sequence[ModelOutput],
     parameters: Mapping[str, str],
 ) -> ModelConfig:
+    """Return the configuration of a Python model beside the network."""
     batching = ModelDynamicBatching() if parts.batch else None
     return ModelConfig(
         name=f"{parts.name}_{step}",
@@ -144,6 +146,7 @@ def connected(
     network_outputs: Mapping[str, str],
     last_inputs: Mapping[str, str],
 ) -> ModelConfig:
+    """Return the ensemble of the decoder, the network and the last model."""
     ensemble = (
         Ensemble(parts.name)
         .input("image")
@@ -159,6 +162,7 @@ def connected(
 def folders(
     parts: Parts, decode: ModelConfig, last: ModelConfig, code: str, ensemble: ModelConfig
 ) -> tuple[NewModel, ...]:
+    """Return the folders of the four models, with their files."""
     last_files: dict[str, Path | bytes] = {"model.py": _code(code)}
     if parts.labels:
         last_files["labels.txt"] = "".join(f"{label}\n" for label in parts.labels).encode()
@@ -184,6 +188,7 @@ def about_labels(labels: Sequence[str], classes: int | None) -> str:
 
 
 def assumptions_of_pictures(settings: Mapping[str, str]) -> list[str]:
+    """Return what is assumed about how the network was trained on pictures."""
     shapes = {
         "letterbox": "a picture keeps its proportions and is padded in the middle with grey",
         "stretch": "a picture is stretched to the input's size",

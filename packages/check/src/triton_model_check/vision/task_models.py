@@ -124,6 +124,7 @@ def _outputs(network: Network, *, is_batched: bool) -> list[ModelOutput]:
 
 
 def _labels(network: Network, path: Path | None) -> list[str]:
+    """Return the labels of the classes, from a file or from the network."""
     if path is None:
         return network.labels()
     fix = "write the label of one class on each line, in UTF-8"

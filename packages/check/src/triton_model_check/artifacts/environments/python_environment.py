@@ -77,6 +77,7 @@ class PythonEnvironment:
         return archive
 
     def _problem(self, lock: EnvironmentLock | None, target: EnvironmentTarget, path: Path) -> str:
+        """Return why a lock file cannot be used; "" if it can."""
         from triton_model_check.artifacts.environments.requirements import read_requirements
 
         extras = () if lock is None else lock.extras

@@ -97,6 +97,7 @@ def read_requirements(
 
 
 def _text(path: Path) -> str:
+    """Return the text of a file of requirements."""
     try:
         text = read_regular(path).decode()
         if "\0" not in text:
@@ -150,6 +151,7 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _project_lines(path: Path, extras: Sequence[str]) -> list[str]:
+    """Return the dependencies of a ``pyproject.toml``, with those of these extras."""
     try:
         document = tomllib.loads(_text(path))
     except (ValueError, RecursionError) as error:

@@ -252,6 +252,7 @@ def _microseconds(text: str) -> int:
 
 
 def config_fields(arguments: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+    """Yield each field of a configuration that the arguments set, with its value."""
     if arguments.inputs:
         yield "input", [ModelInput(**_tensor("--input", text)) for text in arguments.inputs]
     if arguments.outputs:

@@ -78,6 +78,7 @@ def _has_code(arguments: argparse.Namespace) -> bool:
 
 
 def _refuse_options(arguments: argparse.Namespace) -> None:
+    """Raise ``InvalidValueError`` for options that do not apply together."""
     for option in ("form", "labels"):
         if getattr(arguments, option):
             raise InvalidValueError(
@@ -112,6 +113,7 @@ def _refuse_faults(derived: DerivedConfig) -> None:
 
 
 def _model_of_file(arguments: argparse.Namespace) -> _Plan:
+    """Plan a model whose configuration is derived from its file."""
     derived = derive(
         ModelConfig.draft,
         arguments.file,

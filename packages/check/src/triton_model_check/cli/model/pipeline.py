@@ -80,6 +80,7 @@ def _connected(ensemble: Ensemble, steps: Sequence[_Step]) -> Ensemble:
 
 
 def _read_step(text: str, repository: ModelRepository) -> _Step:
+    """Return the step that a value of ``--step`` describes."""
     name, _, maps = text.partition(":")
     config = ModelConfig.from_message(complete(repository.model(name)).config)
     sides = {
@@ -99,6 +100,7 @@ def _read_step(text: str, repository: ModelRepository) -> _Step:
 
 
 def _add_map(step: _Step, sides: dict[str, list[str]], name: str, entry: str) -> None:
+    """Add one mapping ``TENSOR=TENSOR`` to a step."""
     tensor, separator, target = (part.strip() for part in entry.partition("="))
     if not tensor or not separator or not target:
         raise InvalidValueError(

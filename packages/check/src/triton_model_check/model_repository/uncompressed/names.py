@@ -35,6 +35,7 @@ def name_problems(paths: Iterable[str], prefix: str = "") -> list[str]:
 
 
 def _problems(path: str, known: set[str], prefix_bytes: int) -> Iterator[str]:
+    """Yield why a file cannot be an object in S3."""
     parts = path.split("/")
     key_bytes = prefix_bytes + len(path.encode())
 
