@@ -88,6 +88,7 @@ class SimulatedAccount:
         self._exit.close()
 
     def _assemble(self) -> None:
+        """Create the parts of the account, each from those that it needs."""
         self.access = Access(self.api)
         self.functions = Functions(self.api, self.access)
         self.answers = Answers(self.functions.are_idle, self.endpoint_url)
@@ -109,6 +110,7 @@ class SimulatedAccount:
         providers.others[NestedStack.type] = NestedStack(self.deployer)
 
     def _patches(self) -> list[Any]:
+        """Return all differences from moto, as context managers."""
         return [
             *server.patches(self.cloudformation, self.answers),
             *process.patches(),
@@ -216,6 +218,7 @@ class SimulatedAccount:
         return stack
 
     def _tag_assets(self) -> None:
+        """Tag the published assets as a malware scan does, if AWS behaves so."""
         if not self.behaviour.tags_assets:
             return
         s3, bucket = (

@@ -105,6 +105,7 @@ class _Channel:
         self._connection.close()
 
     def _exactly(self, length: int) -> bytes:
+        """Receive this many bytes; raises ``EOFError`` if the other side ends before."""
         content = bytearray()
         while len(content) < length:
             part = self._connection.recv(length - len(content))

@@ -88,6 +88,7 @@ def run(request: bytes) -> bytes:
 
 
 def _become(invocation: Invocation) -> None:
+    """Turn this process into the environment of a function of Lambda."""
     with Path(invocation.log).open("wb") as log:
         os.dup2(log.fileno(), sys.stdout.fileno())
         os.dup2(log.fileno(), sys.stderr.fileno())

@@ -78,6 +78,7 @@ class _ShortForms(yaml.SafeLoader):  # type: ignore[misc]  # untyped
 
 
 def _construct_short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Any:
+    """Read a short form such as ``!GetAtt A.B`` as its long one."""
     value: Any
     if isinstance(node, yaml.ScalarNode):
         value = loader.construct_scalar(node)

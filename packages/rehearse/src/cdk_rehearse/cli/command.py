@@ -159,6 +159,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
+    """Return OLD and NEW from the arguments; OLD is read from AWS with ``--deployed``."""
     paths, count = arguments.versions, len(arguments.versions)
     if arguments.deployed is None:
         if count != 2:

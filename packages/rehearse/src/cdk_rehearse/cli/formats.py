@@ -67,6 +67,7 @@ def _print_github(found: Rehearsal, calm: Rehearsal | None) -> None:
 
 
 def _print_sarif(found: Rehearsal, _: Rehearsal | None) -> None:
+    """Print the problems of a rehearsal as SARIF."""
     rows = _rows(found)
     driver = {"name": "cdk-rehearse", "version": version("cdk-rehearse")}
     rules = {row.code: _rule(row.code) for row in rows}
@@ -105,6 +106,7 @@ def _rows(found: Rehearsal) -> list[Row]:
 
 
 def _row(found: Rehearsal, problem: Problem) -> Row:
+    """Return a problem as a row of a report for code hosts."""
     place = problem.place or problem.template
     text = f"{found.place_of(problem)}: {problem.message}"
     message = found.named(f"{text}; {problem.hint}" if problem.hint else text)
@@ -123,6 +125,7 @@ def _row(found: Rehearsal, problem: Problem) -> Row:
 
 
 def _rule(code: str) -> dict[str, Any]:
+    """Return the description of a code for SARIF."""
     known = CODES[code]
     fix = sentence(known.fix or "see the message of each problem")
     return sarif_rule(

@@ -164,6 +164,7 @@ class OtherRegions:
         return answer
 
     def _url(self, region: str) -> str:
+        """Return the address of the account in a Region, which is started on its first use."""
         with self._lock:
             if region not in self._urls:
                 self._expect_startable(region)
@@ -186,6 +187,7 @@ class OtherRegions:
             )
 
     def _start_process(self, region: str) -> str:
+        """Start an account of another Region in a process, and return its address."""
         command = python_command(_PROGRAM, region, self.first_url)
         options: dict[str, Any] = {"stdout": PIPE, "stderr": None, "text": True}
         process: Child[str] = Child(command, environment=own_environment(), **options)

@@ -44,6 +44,7 @@ class ShownProgress:
         self._log()
 
     def _show_calm(self, calm: Calm) -> None:
+        """Print the rehearsal without failures before the steps fail."""
         self.calm = calm.rehearsal
         self._failures = calm.failures
         if self._prints_calm:

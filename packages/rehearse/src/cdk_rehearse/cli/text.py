@@ -130,6 +130,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _steps(found: Rehearsal, named: Named) -> Iterator[str]:
+    """Yield the table of the steps of an update."""
     several = len(found.status) > 1
     rows: list[Sequence[str]] = [
         ("", "step", "type", "construct", "answers", "may read v1", "may read v2")
@@ -157,6 +158,7 @@ def _steps(found: Rehearsal, named: Named) -> Iterator[str]:
 
 
 def _failures(failures: Iterable[Failure], named: Named) -> Iterator[str]:
+    """Yield the table of what happens if a step fails, and what each failure leaves behind."""
     rows: list[Sequence[str]] = [
         ("", "if this step fails", "the stack becomes", "answers", "left behind")
     ]
@@ -200,6 +202,7 @@ def _event(failure: Failure, named: Named) -> str:
 
 
 def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
+    """Yield the labelled lines about callers, instances, the way back and what is not simulated."""
     endpoints = found.instances or [step for step in found.steps if step.serving]
     yield from _listed("callers", map(named, found.callers or ((_NO_CALLER,) if endpoints else ())))
     yield from _listed("may be replaced", map(named, found.may_be_replaced))
@@ -248,6 +251,7 @@ def _instances(found: Rehearsal) -> Iterator[str]:
 
 
 def _operations(found: Rehearsal, named: Named) -> Iterator[str]:
+    """Yield what deploying OLD again, and deleting NEW, would do."""
     boundary = found.point_of_no_return
     if boundary is not None and boundary > 1 and found.way_back is not None:
         yield f"until step {boundary - 1}, CloudFormation rolls back by itself"

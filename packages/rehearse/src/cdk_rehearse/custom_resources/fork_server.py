@@ -84,6 +84,7 @@ class ForkServer:
         return None
 
     def _started(self) -> socket.socket:
+        """Return the connection to the server, which is started if it does not run."""
         with self._starting:
             if self._server is not None and self._server.poll() is not None:  # the system killed it
                 self._end()
@@ -127,6 +128,7 @@ def main(control: int, name: str) -> None:
 def _answer(
     function: Callable[[bytes], bytes], channel: socket.socket, arrivals: socket.socket
 ) -> int:
+    """Run one request in a forked process: read it, call the function, and send its answer."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     arrivals.close()
     channel.sendall(_PID.pack(os.getpid()))

@@ -131,6 +131,7 @@ class Functions:
                 self._idle.notify_all()
 
     def _run_process(self, function: Any, event: Any) -> tuple[str, bool]:
+        """Run a function in a process; return its output, and whether it timed out."""
         credentials = self.access.assume(function.role, service="lambda.amazonaws.com", context={})
         environment = self._environment(function) | credentials.as_environment()
         with tempfile.NamedTemporaryFile(prefix="simulated-function-", mode="r") as log:
@@ -146,6 +147,7 @@ class Functions:
         return (result or b"").decode(), result is None
 
     def _environment(self, function: Any) -> dict[str, str]:
+        """Return the environment variables of a function, as Lambda sets them."""
         if not str(function.run_time).startswith("python"):
             raise StackError(
                 f"only Python is supported, {function.function_name} is {function.run_time}"

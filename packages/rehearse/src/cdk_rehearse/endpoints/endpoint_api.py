@@ -70,6 +70,7 @@ def _create_config(call: Call) -> Mapping[str, Any]:
 
 
 def _create(fleets: Fleets, call: Call) -> Mapping[str, Any]:
+    """Answer CreateEndpoint; the instances must be able to start."""
     name = call.members["EndpointName"]
     store = fleets.api.backend("sagemaker")
     for existing, endpoint in store.endpoints.items():
@@ -98,6 +99,7 @@ def _launch(fleets: Fleets, config: Any, deployment: Mapping[str, Any]) -> None:
 
 
 def _update(fleets: Fleets, components: InferenceComponents, call: Call) -> Mapping[str, Any]:
+    """Answer UpdateEndpoint; the new instances must be able to start beside the old ones."""
     store = fleets.api.backend("sagemaker")
     endpoint = store.endpoints.get(call.members["EndpointName"])
     config = store.endpoint_configs.get(call.members["EndpointConfigName"])
@@ -232,6 +234,7 @@ def _delete_unused(
 def _refuse_scaled_variants(
     fleets: Fleets, endpoint_name: str, before: list[dict[str, Any]], after: list[dict[str, Any]]
 ) -> None:
+    """Refuse to remove or change the type of a variant that scales automatically."""
     new_types = {variant["VariantName"]: instance_types_of(variant) for variant in after}
     scaled = fleets.api.backend("applicationautoscaling").targets.get(_DIMENSION, {})
     refused = []

@@ -82,6 +82,7 @@ class EndpointData:
     # What the execution role of an endpoint uses.
 
     def _of_role(self, endpoint: str, role: str, config_name: str) -> Iterator[Use]:
+        """Yield the encrypted data that an endpoint uses with its execution role."""
         config = self._configs[config_name]
         yield from self._of_alarms(endpoint, role)
         if config.kms_key_id:
@@ -182,6 +183,7 @@ class EndpointData:
         return places
 
     def _model_arns(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield the ARNs of the files of models."""
         models = self._models
         for name in names:
             if name not in models:

@@ -93,6 +93,7 @@ class Fleets:
             need.expect()
 
     def _described(self, name: str) -> dict[str, Any]:
+        """Return a model as DescribeModel shows it to the check of its role."""
         model = self.model(name)
         return {
             "PrimaryContainer": model.primary_container,

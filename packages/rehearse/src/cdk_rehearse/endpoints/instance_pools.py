@@ -54,6 +54,7 @@ def variants_with_pools(config: Any, described: Mapping[str, Any]) -> list[Mappi
 
 
 def _summary(running: Mapping[str, Any], declared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the instances of each pool of a variant, as DescribeEndpoint shows them."""
     if "InstancePools" not in declared:
         return {}
     first, *others = instance_types_of(declared)

@@ -32,6 +32,7 @@ def _list_tags(stacks: Stacks, call: Call) -> Mapping[str, Any]:
 
 
 def _stack_tags(stacks: Stacks, arn: str) -> list[dict[str, str]]:
+    """Return the tags that CloudFormation gives to a resource of a stack."""
     for stack in stacks.all:
         for logical_id, deployed in stack.resources.items():
             # CloudFormation tags its own types only.
@@ -42,6 +43,7 @@ def _stack_tags(stacks: Stacks, arn: str) -> list[dict[str, str]]:
 
 
 def _describe(fleets: Fleets, call: Call) -> Mapping[str, Any]:
+    """Answer DescribeEndpoint with the members that moto leaves out."""
     answer = call.simulated()
     configs = fleets.api.backend("sagemaker").endpoint_configs
     config = configs.get(answer["EndpointConfigName"])

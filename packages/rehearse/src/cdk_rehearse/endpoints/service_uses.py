@@ -53,6 +53,7 @@ def _notified(api: ServiceApi) -> set[str]:
 
 
 def _of_schedule(api: ServiceApi, schedule: Any) -> Iterator[Use]:
+    """Yield the encrypted data that a schedule of EventBridge Scheduler uses."""
     role = schedule.target["RoleArn"]
     if schedule.kms_key_arn:
         yield Use("", SCHEDULES, "reads", schedule.arn, role, True, schedule.kms_key_arn)
@@ -129,6 +130,7 @@ def without_sender(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _of_any_sender(statement: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a statement without its conditions about the sender."""
     if statement.get("Effect") != "Allow" or "Condition" not in statement:
         return statement
     conditions = {}

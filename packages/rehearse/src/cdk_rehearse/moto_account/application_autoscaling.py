@@ -87,6 +87,7 @@ def registered_before(adjust: Callable[[Any], None]) -> Replacement:
 def _deregister(
     original: Callable[..., None], backend: Any, namespace: str, resource_id: str, dimension: str
 ) -> None:
+    """Delete a scalable target with its policies and scheduled actions."""
     original(backend, namespace, resource_id, dimension)
     backend.policies = {
         key: policy for key, policy in backend.policies.items() if policy.resource_id != resource_id

@@ -45,6 +45,7 @@ class Operation(Difference):
 
 
 def _answer(handler: Handler, response: Any, original: Callable[[], Any]) -> ActionResult:
+    """Answer a request by a handler, which may ask moto for its answer."""
     call = Call(
         members=json.loads(response.body),
         region=response.region,

@@ -67,6 +67,7 @@ class Difference:
 
 
 def _replaced(owner: Any, name: str, value: Any, *, is_new: bool) -> Replacement:
+    """Return the replacement of a member of moto, which must have it unless it is new."""
     if not is_new and not hasattr(owner, name):
         raise MissingDependencyError(
             f"cdk_rehearse: moto {version('moto')} is not supported, its "
@@ -78,6 +79,7 @@ def _replaced(owner: Any, name: str, value: Any, *, is_new: bool) -> Replacement
 
 @contextmanager
 def _wrapped(owner: Any, name: str, around: Callable[..., Any]) -> Iterator[None]:
+    """Replace a function of moto by one that gets the original as its first argument."""
     # Another difference of the same member may be replaced already: it is read when this one is.
     original = getattr(owner, name, None)
 

@@ -104,6 +104,7 @@ def authorized_by(
 
 
 def _signed(response: Any, resource: str) -> SignedRequest:
+    """Return a request of moto as what policies decide about."""
     scope = credential_scope(response.headers)
     return SignedRequest(
         access_key_id=scope[0],
@@ -160,6 +161,7 @@ def _put_policy(find: Callable[[Any, str], Any]) -> Callable[..., None]:
 
 
 def _in_newer_version(text: str) -> str:
+    """Return a policy document in the version of the language that moto accepts."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -200,6 +202,7 @@ def _create_policy(
 
 
 def _detached(original: Callable[[Any], list[ManagedPolicy]], backend: Any) -> list[ManagedPolicy]:
+    """Return the managed policies of AWS, parsed once, and attached to no role."""
     place = (backend.account_id, backend.region_name)
     if place not in _PARSED:
         _PARSED[place] = original(backend)

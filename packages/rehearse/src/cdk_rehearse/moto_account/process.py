@@ -47,6 +47,7 @@ def patches() -> list[Replacement]:
 
 @contextmanager
 def _environment(values: dict[str, str]) -> Iterator[None]:
+    """Set environment variables, and restore the former ones at the end."""
     former = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -244,6 +244,7 @@ def _keep_weights(
     endpoint_name: str,
     desired_weights_and_capacities: list[Any],
 ) -> str:
+    """Keep the weight or the instances that UpdateEndpointWeightsAndCapacities leaves out."""
     endpoint = backend.endpoints.get(endpoint_name)
     running = {} if endpoint is None else _by_name(endpoint.production_variants)
 

@@ -100,6 +100,7 @@ def refusal(headers: Mapping[str, str | None]) -> bytes | None:
 def _call(
     original: Callable[..., Any], application: Any, environ: dict[str, Any], start_response: Any
 ) -> Iterable[bytes]:
+    """Answer a request as AWS does, or refuse it if a web page sent it."""
     body = refusal(
         {name: environ.get(f"HTTP_{name.upper().replace('-', '_')}") for name in HEADERS}
     )

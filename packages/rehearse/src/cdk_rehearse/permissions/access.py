@@ -130,6 +130,7 @@ class Access:
         return True
 
     def _allow(self, documents: list[Mapping[str, Any]], role_arn: str, need: Need) -> bool:
+        """Whether the policies of a role, its boundary and those of the resource allow a need."""
         action, _, _ = need
         request = self._request(role_arn, need)
         boundary = self.policies.boundary(role_arn)
@@ -194,6 +195,7 @@ class Access:
         return None if session is None else session.role_arn
 
     def _permits(self, role_arn: str, request: SignedRequest) -> bool:
+        """Whether a role may send a signed request."""
         documents = self.policies.effective(role_arn)
         if request.service == "s3":
             needs = list(self.s3_needs.of(request))

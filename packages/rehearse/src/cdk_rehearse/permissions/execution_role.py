@@ -97,6 +97,7 @@ class ExecutionRoleCheck:
                     yield self._data_need(role, bucket, key, is_prefix=False)
 
     def _data_needs(self, model: Mapping[str, Any]) -> Iterator[Need]:
+        """Yield the permissions that reading the files of a model needs."""
         role = model["ExecutionRoleArn"]
         for container in self._known_containers(model):
             if "ModelDataUrl" in container:
@@ -138,6 +139,7 @@ class ExecutionRoleCheck:
         return []
 
     def _expect_image(self, role: str, image: str) -> None:
+        """Raise ``PermissionError`` if a role cannot pull an image."""
         if image in self.api.behaviour.deleted_images:
             raise PermissionError(f"Requested image {image} not found.")
         in_ecr = _IMAGE.fullmatch(image)
@@ -159,6 +161,7 @@ class ExecutionRoleCheck:
                 raise PermissionError(f"Could not attach to {subnets}: {action} is not allowed")
 
     def _expect_one_vpc(self, network: Mapping[str, list[str]]) -> None:
+        """Raise ``PermissionError`` if groups and subnets differ in VPC."""
         ec2 = self.api.backend("ec2")
         vpcs = vpcs_of_subnets(ec2, network["Subnets"])
         for group, vpc in vpcs_of_groups(ec2, network["SecurityGroupIds"]).items():

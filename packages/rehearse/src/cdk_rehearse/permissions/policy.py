@@ -160,6 +160,7 @@ def _applies(statement: Any, request: _Request) -> Answer:
 
 
 def _answers(statement: Mapping[str, Any], request: _Request) -> Iterator[Answer]:
+    """Yield whether each element of a statement fits a request."""
     yield _concerns(statement, "Action", request)
     if request.resource is not None:
         yield _concerns(statement, "Resource", request)
@@ -176,6 +177,7 @@ def _answers(statement: Mapping[str, Any], request: _Request) -> Iterator[Answer
 def _concerns(
     statement: Mapping[str, Any], element: Literal["Action", "Resource"], request: _Request
 ) -> Answer:
+    """Whether the actions or the resources of a statement contain that of a request."""
     excluded = f"Not{element}"
     value = request.action if element == "Action" else request.resource
     assert value is not None
@@ -212,6 +214,7 @@ def _is_named(declared: Any, request: _Request) -> Answer:
 
 
 def _conditions(conditions: Any, request: _Request) -> Iterator[Answer]:
+    """Yield whether a request fits each condition of a statement."""
     if not isinstance(conditions, Mapping):
         yield NotKnown("a condition is not known")
         return
@@ -231,6 +234,7 @@ def _positive(operator: str) -> str:
 
 
 def _test(operator: str, key: str, values: Any, request: _Request) -> Answer:
+    """Whether a request fits one condition key."""
     is_negated = "Not" in operator
     actual = request.context.get(key.lower())
     if actual is None:

@@ -62,6 +62,7 @@ class RolePolicies:
     def _version(
         self, role_arn: str, name: str, document: str, before: Mapping[str, str]
     ) -> str | None:
+        """Return the version of a policy that decides now, which may be the former one."""
         if before.get(name) == document:
             return document
         key = (role_arn, name, document)

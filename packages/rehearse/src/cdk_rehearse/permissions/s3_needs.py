@@ -72,6 +72,7 @@ class S3Needs:
         return self.api.backend("s3").buckets.get(name)
 
     def _of_source(self, request: SignedRequest, source: str, resource: str) -> Iterator[Need]:
+        """Yield what reading the source of a copy needs."""
         arn = f"arn:aws:s3:::{source}"
         yield "s3:GetObject", arn, {}
         yield from self._of_key("kms:Decrypt", self.key_of(arn))
@@ -83,6 +84,7 @@ class S3Needs:
             yield "s3:PutObjectTagging", resource, {}
 
     def _of_reading(self, request: SignedRequest) -> Iterator[Need]:
+        """Yield what GetObject and HeadObject need."""
         resource = request.resource
         found = self.object(resource)
         if found is None:
@@ -92,6 +94,7 @@ class S3Needs:
             yield from self._of_key("kms:Decrypt", self.key_of(resource))
 
     def _of_writing(self, request: SignedRequest) -> Iterator[Need]:
+        """Yield the permissions for keys that writing an object needs."""
         given = request.headers.get("x-amz-server-side-encryption-aws-kms-key-id")
         bucket = request.resource.removeprefix("arn:aws:s3:::").partition("/")[0]
         key = key_arn(self.api, given) if given else self.default_key(bucket)

@@ -131,6 +131,7 @@ def _alarm_of_scaling(asked: _Asked) -> str:
 
 
 def _of_ecr(asked: _Asked) -> Iterator[Need]:
+    """Yield the permissions that a request to ECR needs."""
     if asked.action == "GetAuthorizationToken":
         yield asked.own, "*", {}
         return
@@ -169,6 +170,7 @@ def _of_cloudwatch(asked: _Asked) -> Iterator[Need]:
 
 
 def _of_sagemaker(asked: _Asked) -> Iterator[Need]:
+    """Yield the permissions that a request to SageMaker needs."""
     if asked.action == "InvokeEndpoint":
         yield from _of_invoking(asked)
         return

@@ -28,6 +28,7 @@ class ScalableTarget(Provider):
         self.api.call(_SERVICE, "DeregisterScalableTarget", **key)
 
     def _put(self, properties: Mapping[str, Any], scheduled_before: Iterable[str]) -> Physical:
+        """Register a target, and set its scheduled actions to those of the template."""
         _expect_simulated(properties)
         self._expect_resource(properties)
         if int(properties["MinCapacity"]) > int(properties["MaxCapacity"]):
@@ -71,6 +72,7 @@ class ScalingPolicy(PutProvider):
         self.api.call(_SERVICE, "DeleteScalingPolicy", PolicyName=name, **key)
 
     def put(self, request: Request, name: str) -> Physical:  # noqa: ARG002 - it has an ARN
+        """Create or change the policy of a registered target."""
         properties = request.properties
         _expect_simulated(properties)
         key = _target_key(properties)

@@ -27,6 +27,7 @@ class CalledResource(Provider):
     """The properties that :meth:`complete` sets, since the operation does not know them."""
 
     def create(self, request: Request) -> Physical:
+        """Create the resource, and delete it again if it cannot be completed."""
         members = self.members(request, self.name(request))
         answer = self.call(self.create_operation, members)
         physical = self.physical({**members, **self.described(answer)})

@@ -46,6 +46,7 @@ class ExportWriter(PutProvider):
         return Physical(name)
 
     def update(self, current: Deployed, request: Request) -> Physical:
+        """Refuse to change or remove an export that a stack in the other Region reads."""
         before, after = self._exports(current.request), self._exports(request)
         changed = [place for place in before if after.get(place, before[place]) != before[place]]
         self._expect_unread("Some exports have changed!", changed)
@@ -105,6 +106,7 @@ class ExportWriter(PutProvider):
         }
 
     def _expect_unread(self, title: str, places: Iterable[Place]) -> None:
+        """Raise ``StackError`` if stacks read one of the exports."""
         readers = {place: self._readers(place) for place in places}
         read = [
             f"{place[2]} is in use by stack(s) {names}" for place, names in readers.items() if names
@@ -146,6 +148,7 @@ class ExportReader(PutProvider):
                 self.api.call("ssm", "AddTagsToResource", **place, Tags=[tag])
 
     def _unmark(self, request: Request, names: Iterable[str]) -> None:
+        """Remove the tags that note that this stack reads these exports."""
         if self.api.all_regions_url is None:
             return
         key = f"{_MARK}{request.stack_name}"

@@ -38,6 +38,7 @@ class Function(Provider):
     deletion = ("lambda", "DeleteFunction", "FunctionName")
 
     def create(self, request: Request) -> Physical:
+        """Create the function; its code must run and its role must be assumable."""
         code = self._code(request)
         self._expect_running(request, code)
         wanted = {**request.properties, "FunctionName": self.name(request), "Code": code}
@@ -48,6 +49,7 @@ class Function(Provider):
         return Physical(found["FunctionName"], {"Arn": found["FunctionArn"]})
 
     def update(self, current: Deployed, request: Request) -> Physical:
+        """Change the code and the configuration of the function."""
         name = current.physical.id
         if current.properties["Code"] != request.properties["Code"]:
             code = self._code(request)
@@ -121,6 +123,7 @@ class CustomResource(Provider):
         self._ask("Delete", current.request, current)
 
     def _ask(self, kind: str, request: Request, current: Deployed | None = None) -> Physical:
+        """Send an event to the function, and return what it responds."""
         token = self._answers.expect()
         event = {
             "RequestType": kind,
@@ -168,6 +171,7 @@ class CustomResource(Provider):
         )
 
     def _wait(self, token: str, request: Request) -> dict[str, Any]:
+        """Wait for a response; raises ``StackError`` if none can come any more."""
         timeout = float(request.properties.get("ServiceTimeout", _DEFAULT_TIMEOUT_SECONDS))
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
@@ -184,6 +188,7 @@ class CustomResource(Provider):
         raise StackError(f"CloudFormation did not receive a response within {timeout:g} seconds")
 
     def _read(self, answer: dict[str, Any], current: Deployed | None) -> Physical:
+        """Return the physical resource of a response; raises if it says FAILED."""
         physical_id = answer["PhysicalResourceId"]
         if answer["Status"] == "SUCCESS":
             return Physical(physical_id, answer.get("Data") or {})

@@ -26,6 +26,7 @@ class Role(Provider):
         return Physical(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
 
     def update(self, current: Deployed, request: Request) -> Physical:
+        """Change the policies, the boundary, the tags and the description of the role."""
         name = current.physical.id
         old = current.properties
         new = request.properties
@@ -77,6 +78,7 @@ class Policy(Provider):
     type = "AWS::IAM::Policy"
 
     def create(self, request: Request) -> Physical:
+        """Put an inline policy into each of its roles."""
         self.simulated(request, "PolicyName", "PolicyDocument", "Roles")
         for role in request.properties.get("Roles", []):
             assume_role(self.api, role)

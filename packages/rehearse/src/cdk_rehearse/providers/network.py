@@ -66,6 +66,7 @@ class Subnet(_Network):
         return replace(created, attributes={**created.attributes, "AvailabilityZone": zone})
 
     def members(self, request: Request, name: str) -> dict[str, Any]:
+        """Return the members without an Availability Zone that is not simulated."""
         members = super().members(request, name)
         zone = members.get("AvailabilityZone")
         if zone is None or self._is_simulated(zone):
@@ -147,6 +148,7 @@ class SecurityGroup(Ec2Resource):
     set_later = ("SecurityGroupIngress", "SecurityGroupEgress")
 
     def complete(self, key: Mapping[str, Any], properties: Mapping[str, Any]) -> None:
+        """Add the rules of the template, which replace the default for egress."""
         if "SecurityGroupEgress" in properties:
             everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
             self.call("RevokeSecurityGroupEgress", {**key, "IpPermissions": everything})
@@ -220,6 +222,7 @@ class VPCEndpoint(Ec2Resource):
             )
 
     def _expect_free_name(self, properties: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+        """Raise ``StackError`` if another endpoint has the private DNS name."""
         is_named = properties.get("PrivateDnsEnabled") in (True, "true")
         if is_named and other.get("PrivateDnsEnabled"):
             raise StackError(

@@ -36,6 +36,7 @@ class Dashboard(PutProvider):
     deletion = ("cloudwatch", "DeleteDashboards", "DashboardNames")
 
     def put(self, request: Request, name: str) -> Physical:
+        """Create or replace the dashboard; its body must be JSON."""
         body = request.properties["DashboardBody"]
         try:
             parse_bounded_json(body)
@@ -54,6 +55,7 @@ class LogGroup(Provider):
     deletion = ("logs", "DeleteLogGroup", "logGroupName")
 
     def create(self, request: Request) -> Physical:
+        """Create the log group with its key, tags and retention."""
         name = self.name(request)
         known = self.simulated(request, "LogGroupName", "KmsKeyId", "Tags", "RetentionInDays")
         wanted: dict[str, Any] = {"logGroupName": name}

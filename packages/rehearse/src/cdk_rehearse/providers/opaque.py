@@ -62,6 +62,7 @@ class OpaqueResource(Provider):
         self.name_property = None if is_generated else self._given_name
 
     def create(self, request: Request) -> Physical:
+        """Note that the type is not simulated, and return stand-ins for its values."""
         self.api.note_not_simulated(request.type, request.stack_name, request.logical_id)
         self._remember(request)
         declared = _certain(request)
@@ -138,6 +139,7 @@ class Tolerant(Provider):
             return OpaqueResource(self.api, request.type).create(request)
 
     def update(self, current: Deployed, request: Request) -> Physical:
+        """Update the resource, or note that this update is not simulated."""
         if not current.physical.is_simulated:
             return OpaqueResource(self.api, request.type).update(current, request)
         try:
@@ -154,6 +156,7 @@ class Tolerant(Provider):
 
     @contextmanager
     def _not_refusing_stand_ins(self, request: Request) -> Iterator[None]:
+        """Raise ``NotSimulatedError`` for errors that stand-ins may cause."""
         if TRANSFORM in request.properties:
             raise NotSimulatedError(f"{request.type}: what {TRANSFORM} makes of its properties")
         try:

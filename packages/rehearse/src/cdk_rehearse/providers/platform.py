@@ -31,6 +31,7 @@ class Key(Provider):
     type = "AWS::KMS::Key"
 
     def create(self, request: Request) -> Physical:
+        """Create the key with its policy, tags and rotation."""
         given = self.simulated(
             request, *_KEY_MEMBERS, "Tags", "EnableKeyRotation", "PendingWindowInDays"
         )
@@ -94,6 +95,7 @@ class Topic(Provider):
     _ATTRIBUTES = ("DisplayName", "KmsMasterKeyId")
 
     def create(self, request: Request) -> Physical:
+        """Create the topic."""
         simulated = self.simulated(request, *self._ATTRIBUTES, "TopicName", "Tags")
         attributes = without(simulated, "TopicName", "Tags")
         tags = simulated.get("Tags", [])
@@ -103,6 +105,7 @@ class Topic(Provider):
         return Physical(arn, {"TopicArn": arn, "TopicName": name})
 
     def update(self, current: Deployed, request: Request) -> Physical:
+        """Set the attributes of the topic, if nothing else changes."""
         changed = different(current.properties, request.properties)
         if changed - {*self._ATTRIBUTES}:
             return super().update(current, request)
@@ -174,6 +177,7 @@ class Repository(Provider):
     deletion = ("ecr", "DeleteRepository", "repositoryName")
 
     def create(self, request: Request) -> Physical:
+        """Create the repository with its policies."""
         properties = self.simulated(
             request,
             "RepositoryName",
@@ -195,6 +199,7 @@ class Repository(Provider):
         return current.physical
 
     def _put_policies(self, name: str, request: Request) -> None:
+        """Set the lifecycle policy and the policy of permissions."""
         key = {"repositoryName": name}
         lifecycle = request.properties.get("LifecyclePolicy", {}).get("LifecyclePolicyText")
         if lifecycle is not None:
@@ -212,6 +217,7 @@ class StateMachine(Provider):
     deletion = ("stepfunctions", "DeleteStateMachine", "stateMachineArn")
 
     def create(self, request: Request) -> Physical:
+        """Create the state machine from its DefinitionString."""
         if "DefinitionString" not in request.properties:
             raise NotSimulatedError(
                 f"{self.type}: a definition outside DefinitionString is not simulated"

@@ -110,6 +110,7 @@ class Provider:
         raise NotSimulatedError(f"{self.type}: an update of {changed} is not simulated")
 
     def delete(self, current: Deployed) -> None:
+        """Delete the resource with the operation in ``deletion``."""
         service, operation, member = self.deletion
         is_list = member.endswith("s")
         self.api.call(

@@ -25,6 +25,7 @@ class _SageMakerProvider(Provider):
         return current.physical
 
     def _retag(self, current: Deployed, request: Request) -> None:
+        """Set the tags of a resource to those of the request."""
         old = current.properties.get("Tags", [])
         new = request.properties.get("Tags", [])
         if old == new:
@@ -66,6 +67,7 @@ class EndpointConfig(_NamedProvider):
     name_property = "EndpointConfigName"
 
     def create(self, request: Request) -> Physical:
+        """Create the configuration; its models must exist and its variants differ."""
         variants = request.properties["ProductionVariants"]
         for variant in variants:
             if "ModelName" in variant:
@@ -95,6 +97,7 @@ class Endpoint(_NamedProvider):
         return created
 
     def update(self, current: Deployed, request: Request) -> Physical:
+        """Change the tags, and update the endpoint if its configuration changes."""
         name = current.physical.attributes["EndpointName"]
         self._expect_config(request)
         self._retag(current, request)
@@ -130,6 +133,7 @@ class InferenceComponent(_SageMakerProvider):
     _SPECIFICATION = ("Specification", "Specifications")
 
     def create(self, request: Request) -> Physical:
+        """Create the component, and wait until it is in service or failed."""
         name = self.name(request)
         endpoint = request.properties["EndpointName"]
         expect_created(self.api, "CreateEndpoint", EndpointName=endpoint)
@@ -144,6 +148,7 @@ class InferenceComponent(_SageMakerProvider):
         return physical
 
     def update(self, current: Deployed, request: Request) -> Physical:
+        """Update the component; what identifies it must stay the same."""
         old = current.properties
         new = request.properties
         found = self._wait(current.physical.id)

@@ -23,6 +23,7 @@ def _encryption_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _logging(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the LoggingConfiguration of a bucket as S3 expects it."""
     members = {"DestinationBucketName": "TargetBucket", "LogFilePrefix": "TargetPrefix"}
     others = sorted(value.keys() - members.keys())
     if others:
@@ -39,6 +40,7 @@ def _lifecycle(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _lifecycle_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a lifecycle rule of CloudFormation as S3 expects it."""
     known = {"Id", "Status", "Prefix", "ExpirationInDays"} | {*_SAME_IN_LIFECYCLE}
     others = sorted(rule.keys() - known)
     if others:
@@ -96,6 +98,7 @@ class Bucket(Provider):
         return current.physical
 
     def _set(self, request: Request, name: str, old: Mapping[str, Any]) -> None:
+        """Set each setting that changes, and note those that are not simulated."""
         new = self.simulated(request, "BucketName", *_SETTINGS)
         for setting in _SETTINGS:
             if old.get(setting) == new.get(setting):
@@ -108,6 +111,7 @@ class Bucket(Provider):
                 )
 
     def _set_one(self, setting: str, name: str, value: Any) -> None:
+        """Set or remove one setting of a bucket."""
         put, delete = _SETTINGS[setting]
         if value is not None:
             members = _MEMBERS[setting](value) if setting in _MEMBERS else {setting: value}
@@ -118,6 +122,7 @@ class Bucket(Provider):
         self.api.call("s3", delete, Bucket=name)
 
     def _attributes(self, name: str) -> dict[str, str]:
+        """Return what ``Fn::GetAtt`` can read of a bucket."""
         region = self.api.region
         return {
             "Arn": f"arn:aws:s3:::{name}",
@@ -157,6 +162,7 @@ class AutoDeleteObjects(Provider):
         return current.physical
 
     def delete(self, current: Deployed) -> None:
+        """Delete all versions of all objects of the bucket."""
         bucket = current.properties["BucketName"]
         pages = self.api.client("s3").get_paginator("list_object_versions").paginate(Bucket=bucket)
         # The pages are read first, since a deletion would move what is on the next one.

@@ -54,6 +54,7 @@ def _statements(given: Any) -> Any:
 
 
 def _statement(statement: Any) -> Any:
+    """Return a statement in which unknown parts fit what the service checks."""
     if is_unknown(statement):
         return {**_NOTHING_KNOWN, "Condition": _unknown_condition("statement")}
     if not isinstance(statement, Mapping):

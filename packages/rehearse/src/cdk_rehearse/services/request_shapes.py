@@ -46,6 +46,7 @@ class _Check:
         return value if visitor is None else visitor(value, shape, path)
 
     def _structure(self, value: Any, shape: Any, path: str) -> Any:
+        """Check the members of an object, and return those that the shape knows."""
         if not isinstance(value, dict):
             return self._fault(value, path, "an object")
         for name in sorted(value.keys() - shape.members.keys()):
@@ -94,6 +95,7 @@ class _Check:
         return value if isinstance(value, bool) else self._fault(value, path, "a boolean")
 
     def _string(self, value: Any, shape: Any, path: str) -> Any:
+        """Check a string, which CloudFormation may give as another type."""
         if isinstance(value, bool):
             value = str(value).lower()
         elif isinstance(value, int | float):
@@ -111,6 +113,7 @@ class _Check:
         return value
 
     def _match(self, value: str, shape: Shape, path: str) -> None:
+        """Check that a string fits the pattern of its shape."""
         pattern = shape.metadata.get("pattern")
         if pattern is None:
             return

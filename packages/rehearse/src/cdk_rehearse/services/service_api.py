@@ -127,6 +127,7 @@ class ServiceApi:
         return self._clients[service]
 
     def _answer(self, request: Any, **_: Any) -> AWSResponse:
+        """Answer a request of botocore by the application, without a connection."""
         path = request.url.removeprefix(_SHARED_URL)
         texts = {
             name: v.decode() if isinstance(v, bytes) else v for name, v in request.headers.items()

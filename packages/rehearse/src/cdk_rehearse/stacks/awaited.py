@@ -62,6 +62,7 @@ def awaiting(
 def _names(
     template: Template, wanted: Iterable[str], evaluator: Evaluator
 ) -> Iterator[tuple[str, Name]]:
+    """Yield the names that resources will have, if they are known before their creation."""
     for logical_id in wanted:
         resource = template.resources[logical_id]
         if resource.type not in _CREATIONS:

@@ -62,6 +62,7 @@ class Change:
     budget: EvaluationBudget = field(default_factory=EvaluationBudget)
 
     def run(self, given: dict[str, str]) -> None:
+        """Create, update and replace the resources of a stack as its new template says."""
         parameters = self.engine.check(self.stack, self.template, given)
         self.engine.stacks.identifiers.add_linked_roles()
         behaviour = self.engine.behaviour
@@ -115,6 +116,7 @@ class Change:
         self.engine.inspect(Step(operation.kind, resource.logical_id, self.stack.path))
 
     def _request(self, resource: Resource) -> Request:
+        """Return what a provider gets of a resource, with all references resolved."""
         given = dict(resource.properties)
         # A transform beside properties may change each of them; the resource is not simulated.
         transform = given.pop(TRANSFORM, None)
@@ -139,6 +141,7 @@ class Change:
         return _Operation(kind, request, current)
 
     def _carry_out(self, operation: _Operation) -> Physical:
+        """Carry out an operation, and record what a rollback has to undo."""
         request, current = operation.request, operation.current
         self.engine.stacks.api.mentioned.update(mentions(request.properties))
         physical_id = "" if current is None else current.physical.id
@@ -166,6 +169,7 @@ class Change:
         return physical
 
     def _carry_out_or_fail(self, operation: _Operation) -> Physical:
+        """Carry out an operation; it fails before or after if the behaviour says so."""
         request, provider = operation.request, self.engine.providers.of(operation.request.type)
         place = f"{self.stack.path}/{request.logical_id}"
         self.engine.before_change(place)
@@ -190,6 +194,7 @@ class Change:
     def _keep(
         self, resource: Resource, request: Request, physical: Physical, current: Deployed | None
     ) -> None:
+        """Note a resource that was carried out, and the one that it replaces."""
         deployed = Deployed(
             request, physical, resource.deletion_policy, resource.update_replace_policy
         )
@@ -201,6 +206,7 @@ class Change:
                 self.superseded.append((current, resource.update_replace_policy in RETAINING))
 
     def _outputs(self) -> list[Output]:
+        """Return the outputs of the stack, with their exports."""
         evaluator = self._evaluator()
         outputs = []
         for key, each in self.template.outputs.items():
@@ -219,6 +225,7 @@ def wanted_resources(names: Iterable[str], evaluator: Evaluator) -> list[str]:
 
 
 def _kind(request: Request, current: Deployed | None) -> _Kind:
+    """Return whether a resource is created, updated or replaced."""
     if current is None:
         return "create"
     if is_custom(request.type):

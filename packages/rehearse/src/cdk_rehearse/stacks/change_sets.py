@@ -65,6 +65,7 @@ class _Walk:
         self._replaced: set[str] = set()
 
     def change(self, resource: Resource) -> dict[str, Any] | None:
+        """Return how a change set shows the change of a resource; ``None`` without one."""
         name = resource.logical_id
         if name not in self._stack.resources:
             return _change("Add", self._stack, name, resource.type)
@@ -84,6 +85,7 @@ class _Walk:
         }
 
     def _property_details(self, resource: Resource, old: Resource) -> list[dict[str, Any]]:
+        """Return the details of each property that changes, with its cause."""
         details = []
         for name in sorted(resource.properties.keys() | old.properties.keys()):
             new_value = resource.properties.get(name)

@@ -124,6 +124,7 @@ class CloudFormationApi:
     # Operations on stacks.
 
     def _create_stack(self, request: _Request) -> _Answer:
+        """Answer CreateStack."""
         name = request["StackName"]
         template = self._template(request)
         if self._stacks.find(name) is not None:
@@ -137,6 +138,7 @@ class CloudFormationApi:
         return {"StackId": stack.id}
 
     def _delete_stack(self, request: _Request) -> _Answer:
+        """Answer DeleteStack."""
         stack = self._stacks.find(request["StackName"])
         # To delete what does not exist is no error.
         if stack is None:
@@ -166,6 +168,7 @@ class CloudFormationApi:
     # Change sets.
 
     def _create_change_set(self, request: _Request) -> _Answer:
+        """Answer CreateChangeSet."""
         template = self._template(request)
         stack = self._stacks.find(request["StackName"])
         if stack is None:
@@ -206,6 +209,7 @@ class CloudFormationApi:
             change_set.fail(_NO_CHANGES)
 
     def _describe_change_set(self, request: _Request) -> _Answer:
+        """Answer DescribeChangeSet."""
         found = self._change_set(request)
         return {
             "ChangeSetName": found.name,
@@ -222,6 +226,7 @@ class CloudFormationApi:
         }
 
     def _execute_change_set(self, request: _Request) -> _Answer:
+        """Answer ExecuteChangeSet."""
         found = self._change_set(request)
         if found.execution_status != "AVAILABLE":
             raise ApiError(
@@ -240,6 +245,7 @@ class CloudFormationApi:
         return {}
 
     def _import(self, change_set: ChangeSet) -> None:
+        """Import the resources of a change set into its stack."""
         stack = change_set.stack
         template = change_set.template
         parameters = self._deployer.check(stack, template, change_set.given)

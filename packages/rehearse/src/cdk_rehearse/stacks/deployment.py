@@ -111,6 +111,7 @@ class Deployer(Engine):
         self.inspect(Step(action, status))
 
     def _create(self, stack: Stack, template: Template, given: dict[str, str]) -> None:
+        """Create a stack, and roll back if it fails."""
         self._enter(stack, "start", "CREATE_IN_PROGRESS", "User Initiated")
         change = Change(self, stack, template)
         try:
@@ -122,6 +123,7 @@ class Deployer(Engine):
         self._enter(stack, "end", "CREATE_COMPLETE")
 
     def _roll_back_create(self, stack: Stack, reason: str) -> None:
+        """Delete what a failed creation created, unless it is retained."""
         status = "ROLLBACK_COMPLETE"
         for deployed in self._backwards(stack):
             try:
@@ -136,6 +138,7 @@ class Deployer(Engine):
         self._enter(stack, "end", status, reason)
 
     def _update(self, stack: Stack, template: Template, given: dict[str, str]) -> None:
+        """Update a stack, and roll back if it fails."""
         before = replace(stack, resources=dict(stack.resources))
         self._enter(stack, "start", "UPDATE_IN_PROGRESS", "User Initiated")
         change = Change(self, stack, template)
@@ -222,6 +225,7 @@ class Deployer(Engine):
         self._enter(stack, "end", status)
 
     def _remove(self, stack: Stack, deployed: Deployed, *, retain: bool) -> None:
+        """Delete a resource, or note that it is retained."""
         request, physical_id = deployed.request, deployed.physical.id
         self.stacks.identifiers.add(deployed, stack_id="")
         if retain:

@@ -89,6 +89,7 @@ def _imports(stacks: Stacks, stack: Stack) -> set[str]:
 
 
 def _arguments(value: Any) -> Iterator[Any]:
+    """Yield the argument of each ``Fn::ImportValue`` in a value."""
     match value:
         case {"Fn::ImportValue": argument} if len(value) == 1:
             yield argument

@@ -82,6 +82,7 @@ def import_resources(
 def _expect_importable(
     stacks: Stacks, stack: Stack, template: Template, arns: Mapping[str, str]
 ) -> None:
+    """Raise ``StackError`` if CloudFormation refuses to import these resources."""
     added = template.resources.keys() - stack.resources.keys()
     if added != arns.keys():
         names = ", ".join(sorted(added ^ arns.keys()))

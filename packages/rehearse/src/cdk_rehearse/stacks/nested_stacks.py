@@ -27,6 +27,7 @@ class NestedStack(Provider):
         self._depth = 0
 
     def create(self, request: Request) -> Physical:
+        """Create the nested stack; raises if it fails."""
         template = self._template(request)
         if self._depth == _MOST_DEEP:
             raise StackError(

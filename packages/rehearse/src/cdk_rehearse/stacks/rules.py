@@ -147,6 +147,7 @@ def refusals(template: Template, present: Mapping[str, Deployed]) -> Iterator[st
 
 
 def _exceeded_quotas(template: Template) -> Iterator[str]:
+    """Yield CloudFormation's message for each quota that a template exceeds."""
     if len((template.text or json.dumps(template.body)).encode()) > 1_000_000:
         yield "Template may not exceed 1000000 bytes in size."
     if len(str(template.body.get("Description")).encode()) > 1024:

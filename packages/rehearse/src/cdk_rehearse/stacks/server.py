@@ -77,6 +77,7 @@ def _call(
     start: Any,
     ask_services: Callable[[Any], Iterable[bytes]],
 ) -> Iterable[bytes]:
+    """Answer a request to CloudFormation or of a function, or pass it on to the other services."""
     try:
         response = _reply(api, answers, Request(environ))
     except ApiError as error:

@@ -129,6 +129,7 @@ def deleted_subject(type: str, old: Mapping[str, Any], new: Mapping[str, Any]) -
 
 
 def _same_call(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Return what both resources call at their deletion; "" if it may differ."""
     deleting = sdk_call(old, "Delete")
     if deleting is None or deleting != sdk_call(new, "Delete"):
         return ""
@@ -140,6 +141,7 @@ def _same_call(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 
 
 def _same_manifest(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Return what the old manifest deletes of the new one; "" if nothing is known."""
     if old.get("ClusterName") != new.get("ClusterName"):
         return ""
     both = sorted(_objects(old) & _objects(new))

@@ -89,6 +89,7 @@ class _Pair:
     siblings: Mapping[str, SynthesizedStack]
 
     def changes(self) -> Iterator[DataChange]:
+        """Yield what the update does to the data of each resource of the old stack."""
         for name, resource in self.old.existing().items():
             if name not in self._after:
                 yield from self._removed(resource)
@@ -115,6 +116,7 @@ class _Pair:
         return {} if self.new is None else self.new.existing()
 
     def _removed(self, resource: Resource) -> Iterator[DataChange]:
+        """Yield the change of a resource that the new stack does not have."""
         if not self._holds_data(resource.logical_id):
             return
         kind: Kind = "removed"
@@ -127,6 +129,7 @@ class _Pair:
         yield self._change(resource, kind, found, has_successor=False)
 
     def _changed(self, old: Resource, new: Resource) -> Iterator[DataChange]:
+        """Yield the changes of a resource that both stacks have."""
         if is_custom(old.type):
             yield from self._new_id(old)
             yield from self._deployment(old, self._new(old.logical_id))

@@ -144,6 +144,7 @@ def _losses(sequence: Sequence) -> Mapping[_Place, _Loss]:
 
 
 def _message(sequence: Sequence, loss: _Loss, when: str) -> str:
+    """Return since when a role may not use data, and what refuses it."""
     use = loss.reading.use
     since = when or (loss.since if loss.lasts else f"{loss.since}, for a part of the update")
     who = f"role {_name(sequence, use.role)}" if use.role.startswith("arn:") else use.role
@@ -157,6 +158,7 @@ def _message(sequence: Sequence, loss: _Loss, when: str) -> str:
 
 
 def _fix(sequence: Sequence, reading: DataReading) -> str:
+    """Return how to give a role the use of data again."""
     use = reading.use
     if reading.moment.action == "meanwhile":
         return RESTORE

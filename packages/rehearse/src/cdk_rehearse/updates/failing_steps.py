@@ -145,6 +145,7 @@ class FailingSteps:
         return True
 
     def _take_answers(self) -> None:
+        """Pass the results of the copies that have ended on to the original process."""
         for copy in expect_answer(list(self._copies)):
             answer = copy.receive()
             if isinstance(answer, Alive):

@@ -63,6 +63,7 @@ def _fate(change: DataChange) -> str:
 
 
 def _emptied(change: DataChange) -> Problem:
+    """Return the problem of a resource whose data its CDK function deletes."""
     message = (
         f"this {change.type} stays and is emptied: the update removes the custom resource that "
         "empties it at its deletion, whose function then does so"
@@ -75,6 +76,7 @@ def _emptied(change: DataChange) -> Problem:
 
 
 def _may_be_replaced(change: DataChange) -> Problem:
+    """Return the problem of a resource that AWS may replace by an empty one."""
     message = (
         f"this {change.type} may be replaced by an empty one because of "
         f"{' and '.join(change.causes)}; in that case, {_fate(change)}"
@@ -111,6 +113,7 @@ def _expires(change: DataChange) -> Problem:
 
 
 def _unprotected(change: DataChange) -> Problem:
+    """Return the problem of a resource whose data nothing keeps any more."""
     message = (
         f"{' and '.join(change.causes)} of this {change.type} no longer keep its data: "
         "a later removal or replacement, or `cdk destroy`, deletes it"
@@ -130,6 +133,7 @@ def _new_id(change: DataChange) -> Problem:
 
 
 def _moved(change: DataChange) -> Problem:
+    """Return the problem of a custom resource whose deletion undoes what the new one did."""
     name, deletes = change.causes
     message = (
         f"the update creates {name}, which is about the same, and then deletes this custom "
@@ -154,6 +158,7 @@ _FINDERS: Mapping[Kind, Callable[[DataChange], Problem]] = {
 
 
 def _problem(code: str, change: DataChange, message: str, fix: str = "") -> Problem:
+    """Return a problem about data, with the severity and the fix of its code."""
     known = CODES[code]
     return Problem(
         code,

@@ -89,6 +89,7 @@ class Meanwhile:
         return f"a host of {endpoint} is replaced"
 
     def days(self, subject: str) -> str:
+        """Let days pass, after which lifecycle rules have deleted objects."""
         days = counted(subject)[1]
         self._behave(days_passed=self._now.days_passed + days)
         for bucket, prefix in self._expired(self._now.days_passed):
@@ -98,6 +99,7 @@ class Meanwhile:
         return "a day passes" if days == 1 else f"{days} days pass"
 
     def damaged(self, subject: str) -> str:
+        """Damage the content of objects."""
         s3, objects = (
             self.trial.account.client("s3"),
             {"/".join(each): each for each in self._objects()},
@@ -110,6 +112,7 @@ class Meanwhile:
         return f"s3://{', s3://'.join(found)} is damaged"
 
     def function_fails(self, subject: str) -> str:
+        """Let the function of a custom resource answer FAILED in the update."""
         declared = {
             name: (self._paths.get(name, ""),)
             for stack in (*self.request.old.stacks, *self.request.new.stacks)

@@ -124,6 +124,7 @@ def _names_of(sequence: Sequence, endpoint: str) -> tuple[str, ...]:
 
 
 def _stopping(sequence: Sequence) -> Iterator[Problem]:
+    """Yield a problem for each endpoint that does not exist for a time, or any more."""
     first = {} if sequence.before is None else sequence.before.serving
     moments = sequence.outcome.moments
     last = moments[-1].serving if moments else first

@@ -162,6 +162,7 @@ def _with_parameters(
 
 
 def _expect_stacks(names: tuple[str, ...], *versions: Version) -> None:
+    """Raise ``InvalidValueError`` if neither version has one of these stacks."""
     known: set[str] = set()
     for version in versions:
         for stack in version.stacks:

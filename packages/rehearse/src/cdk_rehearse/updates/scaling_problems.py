@@ -116,6 +116,7 @@ def _target_of(policy: Deployed) -> tuple[str, ...] | None:
 
 
 def _without_policy(logical_id: str, scaling: _Scaling) -> Iterator[Problem]:
+    """Yield a warning for a range of capacity that nothing uses."""
     minimum, maximum = scaling.bounds
     is_range = minimum is not None and maximum is not None and minimum < maximum
     if is_range and not scaling.policies and not scaling.schedules:
@@ -128,6 +129,7 @@ def _without_policy(logical_id: str, scaling: _Scaling) -> Iterator[Problem]:
 
 
 def _without_way_back(logical_id: str, scaling: _Scaling) -> Iterator[Problem]:
+    """Yield a warning for a target that scales to zero, and that nothing raises again."""
     schedules = scaling.schedules
     is_started = any(_may_be_above_zero(each, "MinCapacity") for each in schedules)
     is_raised = is_started or any(_may_be_above_zero(each, "MaxCapacity") for each in schedules)

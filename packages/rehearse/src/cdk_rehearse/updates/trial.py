@@ -126,6 +126,7 @@ class Trial:
         return outcome
 
     def _run(self, operations: list[StackVersion | str]) -> Outcome:
+        """Carry out operations until one fails, and return what was seen."""
         self.account.encrypted_data.remember()
         before, moments = State.of(self.account), len(self._recorder.moments)
         known = set(self.account.api.undecided)
@@ -173,6 +174,7 @@ class Trial:
         return stack or self.account.stacks.add(name)
 
     def _carry_out(self, operation: StackVersion | str) -> None:
+        """Deploy a stack, or delete the one of this name, and wait for its functions."""
         account = self.account
         if isinstance(operation, str):
             account.deployer.delete(account.stack(operation))
@@ -183,6 +185,7 @@ class Trial:
         account.functions.wait()
 
     def _publish(self, version: StackVersion) -> None:
+        """Publish the assets of a stack, or empty archives if only its template is known."""
         if version.directory is None:
             for name in set(_ARCHIVE.findall(str(version.template.body))):
                 self.account.api.call("s3", "PutObject", Bucket=self._bucket, Key=name, Body=b"")

@@ -33,6 +33,7 @@ def undecided_problems(sequence: Sequence) -> Iterator[Problem]:
 
 
 def _warning(code: str, name: str, question: Undecided) -> Problem:
+    """Return a warning about a permission that only a policy outside may give."""
     role = question.role_arn.rpartition("/")[2]
     return Problem(
         code,

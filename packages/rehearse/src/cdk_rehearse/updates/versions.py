@@ -220,6 +220,7 @@ def deployed_version(stack: str, text: str, parameters: Mapping[str, str]) -> Ve
 
 
 def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
+    """Yield the stacks of an assembly and of those in it."""
     for assembly, artifact in whole.artifacts():
         account, _, region = assembly.environment(artifact).removeprefix("aws://").partition("/")
         metadata = assembly.construct_metadata(artifact)

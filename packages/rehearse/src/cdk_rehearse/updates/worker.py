@@ -31,6 +31,7 @@ def answer(request: bytes, send: Callable[[bytes], None] = lambda _: None) -> by
 
 
 def _answer(request: object, notify: Callable[[object], None]) -> object:
+    """Return the rehearsal of a request, or the error that the caller raises."""
     try:
         _ = cdk_rehearse.SimulatedAccount  # raises MissingDependencyError without moto
         import_module("cdk_rehearse.services.service_api").share_service_models()

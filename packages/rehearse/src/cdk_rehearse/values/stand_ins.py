@@ -141,6 +141,7 @@ class StandIns:
         return _MARKED.sub(lambda match: f"${{{match[1]}}}", text)
 
     def _text(self, origin: Origin, name: str, like: str) -> str:
+        """Return the stand-in for a value of a resource, in the form that AWS uses."""
         form = _FORMS.get(f"{origin.type}.{name}") or _FORMS.get(like) or self._form(origin, name)
         values = dict(_values(origin.label))
         values |= {"account": self.account, "region": self.region, "label": origin.label}

@@ -91,6 +91,7 @@ class InferenceComponents:
     # The operations.
 
     def _create(self, wanted: Mapping[str, Any]) -> _Answer:
+        """Answer CreateInferenceComponent."""
         name = wanted["InferenceComponentName"]
         if name in self.all:
             raise ValidationError(f"Cannot create already existing inference component {name}.")
@@ -121,6 +122,7 @@ class InferenceComponents:
         return answer
 
     def _list(self, wanted: Mapping[str, Any]) -> _Answer:
+        """Answer ListInferenceComponents."""
         filters = {
             "EndpointNameEquals": "EndpointName",
             "VariantNameEquals": "VariantName",
@@ -137,6 +139,7 @@ class InferenceComponents:
         return {"InferenceComponents": found}
 
     def _update(self, wanted: Mapping[str, Any]) -> _Answer:
+        """Answer UpdateInferenceComponent."""
         component = self.find(wanted["InferenceComponentName"])
         body = _body_of(wanted)
         if not body and "RuntimeConfig" not in wanted:
@@ -177,6 +180,7 @@ class InferenceComponents:
         return {"InferenceComponentArn": self.all[name].arn}
 
     def _delete(self, wanted: Mapping[str, Any]) -> _Answer:
+        """Answer DeleteInferenceComponent."""
         component = self.find(wanted["InferenceComponentName"])
         expect_stable(component, "delete")
         bases = {base_of(other.body) for other in self.all.values()}

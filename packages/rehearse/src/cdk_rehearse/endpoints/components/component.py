@@ -69,6 +69,7 @@ class Component:
             yield from specifications(body)
 
     def summary(self) -> dict[str, Any]:
+        """Return the component as ListInferenceComponents shows it."""
         return {
             "InferenceComponentName": self.name,
             "InferenceComponentArn": self.arn,
@@ -81,6 +82,7 @@ class Component:
         }
 
     def description(self) -> dict[str, Any]:
+        """Return the component as DescribeInferenceComponent shows it."""
         answer = {
             **self.summary(),
             **_described(self.body),

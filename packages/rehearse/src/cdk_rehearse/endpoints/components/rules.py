@@ -36,6 +36,7 @@ def check_config(wanted: Mapping[str, Any], region: str) -> None:
 
 
 def _check_shared_config(wanted: Mapping[str, Any]) -> None:
+    """Refuse what an endpoint configuration for inference components may not have."""
     if "ExecutionRoleArn" not in wanted:
         raise ValidationError(
             "ExecutionRoleArn is required for endpoints with inference components."
@@ -78,6 +79,7 @@ def check_body(body: Mapping[str, Any], variant: Mapping[str, Any]) -> None:
 
 
 def _check_specification(specification: Mapping[str, Any], instance_type: str) -> None:
+    """Refuse what the specification of an inference component may not have."""
     if ("ModelName" in specification) == ("Container" in specification):
         raise ValidationError("Exactly one of ModelName and Container has to be given.")
     if ("ComputeResourceRequirements" in specification) == (

@@ -39,6 +39,7 @@ class Runtime:
             raise InvocationError(self.refusal)
 
     def _check(self, endpoint_name: str, component_name: str | None) -> None:
+        """Refuse a call with a wrong inference component, or one without running copies."""
         if not self._hosts_components(endpoint_name):
             if component_name is not None:
                 raise InvocationError(HEADER_NOT_ALLOWED)

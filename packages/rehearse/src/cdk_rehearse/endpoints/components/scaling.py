@@ -72,6 +72,7 @@ class CopyScaling:
                 yield alarm
 
     def _carry_out(self, name: str, policy_arn: str) -> None:
+        """Change the copies of a component as a step scaling policy says."""
         policies = self._api.backend("applicationautoscaling").policies.values()
         (policy,) = [each for each in policies if each.policy_arn == policy_arn]
         if policy.resource_id != f"inference-component/{name}":
