@@ -98,6 +98,7 @@ class PendingInference:
         return result
 
     def _read(self, location: str) -> tuple[bytes, str] | None:
+        """Return content and content type of an object; ``None`` if it does not exist yet."""
         bucket, key = split_s3_uri(location)
         try:
             found = self._transport.call("get_object", service="s3", Bucket=bucket, Key=key)
@@ -113,6 +114,7 @@ class PendingInference:
         return self._transport.read_body(found), str(found.get("ContentType", ""))
 
     def _timed_out(self, seconds: float) -> InvocationError:
+        """Return the error about a result that has not come in time."""
         what = f"endpoint {self._transport.endpoint_name}: no result after {seconds} s"
         if (denial := self._denial) is None:
             return InvocationError(

@@ -80,6 +80,7 @@ def _real(path: Path) -> Path:
 
 
 def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, order and dtype of an ``.npy`` file."""
     formats: Any = np.lib.format
     try:
         is_first = formats.read_magic(file) == (1, 0)
@@ -95,6 +96,7 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def _opened(path: Path, max_bytes: int) -> BinaryIO:
+    """Open a regular file of at most this size."""
     # Opening a named pipe would wait for a writer.
     descriptor = os.open(
         path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

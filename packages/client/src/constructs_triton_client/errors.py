@@ -188,6 +188,7 @@ def build_invocation_error(
 
 
 def _classify(code: str, status: int | None, said: str) -> tuple[type[InvocationError], str]:
+    """Return the class of an error, and what the caller can do."""
     if status == INSUFFICIENT_STORAGE:
         return (
             ModelOutOfMemoryError,
@@ -206,6 +207,7 @@ def _classify(code: str, status: int | None, said: str) -> tuple[type[Invocation
 
 
 def _hint(code: str, status: int | None, said: str) -> str:
+    """Return what the caller can do about an error without a class of its own."""
     if hint := fix_of(said) or _HINTS_BY_CODE.get(code):
         return hint
     if code in _INVALID_CODES or status in {400, 404}:

@@ -89,6 +89,7 @@ class GenerateEvent(Mapping[str, Any]):
         return array
 
     def _values(self, name: str) -> list[Any]:
+        """Return the values of an output as a flat list."""
         if name not in self._fields:
             raise ResponseDecodingError(
                 f'output "{name}": is not in the event; use one of {quoted(sorted(self._fields))}'

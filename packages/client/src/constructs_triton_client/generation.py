@@ -122,6 +122,7 @@ class GenerationReader:
             )
 
     def _read(self, events: Iterable[str]) -> Iterator[GenerateEvent]:
+        """Yield each event of a stream until its end."""
         for data in events:
             if data == _DONE:
                 self._is_open = False
@@ -169,6 +170,7 @@ def objects_in(fields: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _parse(index: int, data: str) -> dict[str, Any]:
+    """Return the object that an event contains."""
     try:
         event = json.loads(data)
     except (ValueError, RecursionError):

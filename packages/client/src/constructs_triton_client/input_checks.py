@@ -111,6 +111,7 @@ def check_inputs(
 
 
 def _check_names(inputs: Mapping[str, Any], expected: Mapping[str, ModelInputLike]) -> None:
+    """Raise ``RequestEncodingError`` unless the inputs are those of the model."""
     for name in inputs:
         if name not in expected:
             hint = did_you_mean(
@@ -127,6 +128,7 @@ def _check_names(inputs: Mapping[str, Any], expected: Mapping[str, ModelInputLik
 def _check_datatype(
     path: str, array: NDArray[Any], entry: ModelInputLike, stated: str | None
 ) -> None:
+    """Raise ``RequestEncodingError`` if an array has another data type than the input."""
     datatype = resolve_datatype(path, array, stated)
     wanted = _data_type_name(entry)
     if datatype.data_type != wanted:
@@ -155,6 +157,7 @@ def _data_type_name(entry: ModelInputLike) -> str:
 def _check_shape(
     path: str, shape: tuple[int, ...], entry: ModelInputLike, max_batch_size: int
 ) -> None:
+    """Raise ``RequestEncodingError`` if the shape of an array does not fit the input."""
     dims = [ANY_SIZE, *entry.dims] if max_batch_size > 0 else list(entry.dims)
     if getattr(entry, "allow_ragged_batch", False):
         dims = dims[:1] + [ANY_SIZE] * (len(dims) - 1)

@@ -225,6 +225,7 @@ class RecordedRequests:
 
 
 def _compiled(name: str, output: ExpectedOutput) -> dict[str, Any]:
+    """Return an expected output as a JSON object that needs no other file."""
     tensor = output.tensor
     payload, _ = encode_payload(name, tensor.array, known_datatype(tensor.datatype, name))
     return {
@@ -241,6 +242,7 @@ def _compiled(name: str, output: ExpectedOutput) -> dict[str, Any]:
 
 
 def _request(where: str, number: int, value: Any, arrays: ArrayFolder) -> RecordedRequest:
+    """Return the recorded request that an object of the file describes."""
     place = f"{where} {number}"
     try:
         name = read_string(value["name"])

@@ -99,6 +99,7 @@ def _load(where: str, file: str, datatype: Datatype, arrays: ArrayFolder) -> NDA
 
 
 def _shape(value: Any, where: str) -> list[int]:
+    """Return a checked shape of a recorded tensor."""
     is_list = isinstance(value, list) and len(value) <= _MOST_DIMENSIONS
     if is_list and all(type(size) is int and size >= 0 for size in value):
         return list(value)

@@ -61,6 +61,7 @@ class EventReader:
             )
 
     def _read(self, line: bytes) -> Iterator[str]:
+        """Take one line, and yield the event that it completes, if any."""
         if line.startswith(b"data:"):
             text = line[5:].removeprefix(b" ")
             self._size += len(text)
@@ -124,6 +125,7 @@ def _check_size(size: int) -> None:
 
 
 def _decode(data: bytes | bytearray) -> str:
+    """Return the text of an event."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

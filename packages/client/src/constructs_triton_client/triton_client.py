@@ -343,6 +343,7 @@ class TritonClient:
         return start_inference(self.transport, invocation, input_location)
 
     def _invoke(self, request: EncodedRequest, options: Mapping[str, Any]) -> InferenceResult:
+        """Send an encoded request, and decode its response."""
         invocation = Invocation(request.body, request.content_type, self._resolve(options))
         call = self._call(options)
         with observing(self.observe, call):

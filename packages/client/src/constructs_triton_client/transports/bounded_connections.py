@@ -121,6 +121,7 @@ class _ReceivedBytes(RawIOBase):
         return count
 
     def _excess(self) -> InvocationError:
+        """Return the error about a response that is larger than allowed."""
         if self._status is None:
             return InvocationError(
                 f"{self._reader.where}: the status and headers of a response may have at most "

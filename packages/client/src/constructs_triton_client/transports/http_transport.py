@@ -106,6 +106,7 @@ class HttpTransport:
 
     @contextmanager
     def _open(self, invocation: Invocation) -> Iterator[urllib3.BaseHTTPResponse]:
+        """Send a request, and close its response at the end."""
         pool = self._connect()
         try:
             response = pool.request(
@@ -142,6 +143,7 @@ class HttpTransport:
             ) from error
 
     def _connect(self) -> urllib3.PoolManager:
+        """Return the connections of this process, which its first call opens."""
         process = os.getpid()  # processes that share a connection receive each other's responses
         if process not in self._pools:
             try:

@@ -179,6 +179,7 @@ def _prefix_of(transport: SageMakerTransport) -> str | None:
 
 
 def _read_below(transport: SageMakerTransport, prefix: str) -> ModelIndex | None:
+    """Return the index below an S3 prefix; ``None`` if there is none."""
     try:
         return transport.read_index(f"{prefix.rstrip('/')}/")
     except InvocationError as error:

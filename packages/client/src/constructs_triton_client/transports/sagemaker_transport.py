@@ -243,6 +243,7 @@ class SageMakerTransport:
         return self._clients[key]
 
     def _create_client(self, session: boto3.Session, service: str) -> Any:
+        """Create the boto3 client of a service, for AWS or for a local run."""
         config = self._config or default_config()
         url = self._endpoint_url
         is_loopback = url is not None and urlsplit(url).hostname in LOOPBACK_HOSTS
@@ -259,6 +260,7 @@ class SageMakerTransport:
         return session.client(service, endpoint_url=url, region_name=region, config=config)
 
     def _arguments(self, invocation: Invocation) -> dict[str, Any]:
+        """Return an invocation as the arguments of boto3."""
         return {
             "EndpointName": self.endpoint_name,
             "Body": invocation.body,
@@ -321,6 +323,7 @@ def _unsigned(config: Config) -> Config:
 
 
 def _import_boto3() -> Any:
+    """Return boto3; raises ``MissingDependencyError`` if it is not installed."""
     try:
         import boto3  # noqa: PLC0415 - takes 0.5 s, so only the first call imports it
     except ImportError:
@@ -331,6 +334,7 @@ def _import_boto3() -> Any:
 
 
 def _metadata(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a response without its body, and those about its request."""
     metadata = response.get("ResponseMetadata", {})
     fields = {
         k: v for k, v in response.items() if k not in {"Body", "ContentType", "ResponseMetadata"}
@@ -342,6 +346,7 @@ def _metadata(response: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_response(endpoint: str, response: Mapping[str, Any]) -> InvocationError:
+    """Return the error that the response of SageMaker describes."""
     error = response.get("Error", {})
     metadata = response.get("ResponseMetadata", {})
     code = str(error.get("Code", ""))

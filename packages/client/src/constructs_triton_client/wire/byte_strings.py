@@ -62,6 +62,7 @@ def list_byte_strings(path: str, array: NDArray[Any]) -> list[bytes]:
 
 
 def _as_bytes(path: str, index: int, value: object) -> bytes:
+    """Return an element of a BYTES array as bytes."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if isinstance(value, str):

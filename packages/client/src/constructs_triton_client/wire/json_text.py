@@ -95,6 +95,7 @@ _parse = json.JSONDecoder(parse_constant=_reject_constant).decode
 
 
 def _locate_not_finite(text: str) -> ResponseDecodingError:
+    """Return the error about the first number that is not finite, with its place."""
     found = next((match for match in _NOT_FINITE.finditer(text) if match.group(1)), None)
     byte, literal = (len(text[: found.start()].encode()), found.group(1)) if found else (0, "NaN")
     return ResponseDecodingError(

@@ -46,6 +46,7 @@ def list_values(path: str, array: NDArray[Any], datatype: Datatype) -> list[Any]
 
 
 def _list_strings(path: str, array: NDArray[Any]) -> list[str]:
+    """Return the strings of an array as JSON can contain them."""
     strings = []
     for index, value in enumerate(list_byte_strings(path, array)):
         try:
@@ -86,6 +87,7 @@ def read_values(
 
 
 def _flatten(path: str, data: object, shape: Sequence[int]) -> list[Any]:
+    """Return the values of nested lists, which must follow the shape."""
     if not isinstance(data, list):
         raise build_decoding_error(path, "data must be a list", type(data).__name__)
     values = data
@@ -103,6 +105,7 @@ def _flatten(path: str, data: object, shape: Sequence[int]) -> list[Any]:
 
 
 def _read_strings(path: str, values: list[Any]) -> NDArray[np.object_]:
+    """Return an array of byte strings from the strings of JSON."""
     _require_types(path, values, {str}, "a string")
     array = np.empty(len(values), dtype=np.object_)
     try:
@@ -115,6 +118,7 @@ def _read_strings(path: str, values: list[Any]) -> NDArray[np.object_]:
 
 
 def _read_integers(path: str, values: list[Any], datatype: Datatype) -> NDArray[Any]:
+    """Return an array from integers, which must fit the datatype."""
     _require_types(path, values, {int}, "an integer")
     dtype = np.dtype(datatype.dtype)
     lowest = np.iinfo(dtype).min
@@ -127,6 +131,7 @@ def _read_integers(path: str, values: list[Any], datatype: Datatype) -> NDArray[
 
 
 def _read_floats(path: str, values: list[Any], datatype: Datatype) -> NDArray[Any]:
+    """Return an array from numbers, which must fit the datatype."""
     _require_types(path, values, {int, float}, "a number")
     try:
         with np.errstate(over="ignore"):
@@ -143,6 +148,7 @@ def _read_floats(path: str, values: list[Any], datatype: Datatype) -> NDArray[An
 
 
 def _require_types(path: str, values: list[Any], allowed: set[type], what: str) -> None:
+    """Raise ``ResponseDecodingError`` at the first value of another type."""
     if set(map(type, values)) <= allowed:
         return
     index = next(i for i, value in enumerate(values) if type(value) not in allowed)

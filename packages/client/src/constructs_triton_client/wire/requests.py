@@ -254,6 +254,7 @@ def _format_output(output: str | RequestedOutput, binary_data: bool) -> bytes:
 
 
 def _format_outputs(outputs: Sequence[str | RequestedOutput], binary_data: bool) -> bytes:
+    """Return the requested outputs as JSON."""
     try:
         # A string is also a sequence of strings, of one character each.
         if not isinstance(outputs, str):
@@ -267,6 +268,7 @@ def _format_outputs(outputs: Sequence[str | RequestedOutput], binary_data: bool)
 
 
 def _format(value: object) -> bytes:
+    """Return a value as JSON."""
     try:
         return format_json(value)
     except (TypeError, ValueError) as error:
@@ -306,6 +308,7 @@ def _triton_parameters(
 
 
 def _checked(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """Return the parameters of a request, if none has a reserved name or another type."""
     for name, value in parameters.items():
         if not isinstance(name, str) or not isinstance(value, Parameter):
             raise RequestEncodingError(

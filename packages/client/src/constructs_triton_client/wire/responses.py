@@ -156,6 +156,7 @@ def decode_response(body: Buffer, content_type: str) -> InferenceResult:
 
 
 def _parse_classification(name: str, value: object) -> Classification:
+    """Return the class in an element ``value:index:label``."""
     try:
         score, index, *label = value.decode().split(":", 2)  # type: ignore[attr-defined]  # caught below
         return Classification(float(score), int(index), label[0] if label else "")

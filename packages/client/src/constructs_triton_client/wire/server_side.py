@@ -100,6 +100,7 @@ def decode_request(body: Buffer, content_type: str) -> InferenceRequest:
 
 
 def _read_requested_outputs(header: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the outputs that a request asks for."""
     entries = read_list(header, "outputs") if "outputs" in header else []
     for index, entry in enumerate(entries):
         if not isinstance(entry, dict):

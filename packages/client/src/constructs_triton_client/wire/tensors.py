@@ -44,7 +44,7 @@ def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) 
     )
 
 
-def _not_an_array(path: str, value: Any) -> RequestEncodingError:
+def _not_an_array(path: str, value: object) -> RequestEncodingError:
     """Return the error about an input that is another object, such as a list or an open file."""
     is_file = any(hasattr(value, name) for name in _FILES)
     file_hint = f"{FILE_HINT}; for pixels, " if is_file else ""
@@ -147,6 +147,7 @@ class TensorReader:
         return arrays, datatypes
 
     def _read_binary(self, path: str, datatype: Datatype, count: int, size: int) -> NDArray[Any]:
+        """Return the array in the next ``size`` bytes of the body."""
         start = self.offset
         rest = len(self.body) - self.offset
         if size > rest:
@@ -163,6 +164,7 @@ class TensorReader:
 
 
 def _view_array(region: memoryview, datatype: Datatype) -> NDArray[Any]:
+    """Return an array that shares the memory of the body."""
     array: NDArray[Any] = np.frombuffer(region, dtype=dtype_of(datatype))
     if datatype.datatype == "BOOL" and array.view(np.uint8).max(initial=0) > 1:
         # NumPy assumes that the byte of a boolean is 0 or 1; with other bytes its results are
@@ -180,6 +182,7 @@ def _read_datatype(path: str, value: object) -> Datatype:
 
 
 def _read_shape(path: str, value: object) -> tuple[list[int], int]:
+    """Return a shape, and how many elements it has."""
     if not isinstance(value, list) or not all(
         type(size) is int and 0 <= size <= _MAXIMUM_DIMENSION for size in value
     ):
@@ -190,6 +193,7 @@ def _read_shape(path: str, value: object) -> tuple[list[int], int]:
 
 
 def _read_size(path: str, parameters: object) -> int | None:
+    """Return ``binary_data_size``; ``None`` if the data is in JSON."""
     if parameters is None:
         return None
     if not isinstance(parameters, dict):
