@@ -45,33 +45,32 @@ def test_lost_data_of_a_nested_stack_is_named_by_its_own_path(tmp_path: Path) ->
     """Of two nested stacks with the same logical IDs, the one whose data is lost is named, and its
     name acknowledges the problem.
     """
+    old = synthesize_shops(tmp_path / "old", north_orders="north-orders")
+    new = synthesize_shops(tmp_path / "new", north_orders="north-orders-2")
 
-    def version(folder: str, name: str) -> Path:
-        app = cdk.App(outdir=str(tmp_path / folder), builtin_cloud_formation_validation=False)
-        stack = cdk.Stack(app, "Shops")
-        for name_of_stack, table_name in (("North", name), ("South", "south-orders")):
-            attribute = dynamodb.Attribute(name="id", type=dynamodb.AttributeType.STRING)
-            dynamodb.Table(
-                cdk.NestedStack(stack, name_of_stack),
-                "Orders",
-                partition_key=attribute,
-                table_name=table_name,
-                removal_policy=cdk.RemovalPolicy.DESTROY,
-            )
-        app.synth()
-        return tmp_path / folder
-
-    old, new = version("old", "north-orders"), version("new", "north-orders-2")
     found = rehearse(old, new, failures="none", orders=1)
     (error,) = [each for each in found.errors if each.code == "rehearse-data-lost"]
     assert found.named(found.place_of(error)) == "North/Orders"
     assert error.construct == "Shops/North/Orders/Resource"
-    known = rehearse(
-        old,
-        new,
-        failures="none",
-        orders=1,
-        acknowledge=["rehearse-data-lost@North/Orders"],
-    )
-    assert error.code in {each.code for each in known.acknowledged}
-    assert [known.named(each.place) for each in known.steps if "Stack" in each.type] == ["North"]
+
+    name = "rehearse-data-lost@North/Orders"
+    known = rehearse(old, new, failures="none", orders=1, acknowledge=[name])
+    assert error.code in {problem.code for problem in known.acknowledged}
+    changed_stacks = [step.place for step in known.steps if "Stack" in step.type]
+    assert [known.named(place) for place in changed_stacks] == ["North"]
+
+
+def synthesize_shops(folder: Path, *, north_orders: str) -> Path:
+    """Synthesize two nested stacks with a table each; the name of the first one is given."""
+    app = cdk.App(outdir=str(folder), builtin_cloud_formation_validation=False)
+    stack = cdk.Stack(app, "Shops")
+    for branch, table_name in (("North", north_orders), ("South", "south-orders")):
+        dynamodb.Table(
+            cdk.NestedStack(stack, branch),
+            "Orders",
+            partition_key=dynamodb.Attribute(name="id", type=dynamodb.AttributeType.STRING),
+            table_name=table_name,
+            removal_policy=cdk.RemovalPolicy.DESTROY,
+        )
+    app.synth()
+    return folder

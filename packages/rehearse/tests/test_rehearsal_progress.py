@@ -35,13 +35,19 @@ def test_calm_result_comes_before_the_failures(versions: tuple[Path, Path]) -> N
     """Each change is reported, then the rehearsal without failures, then each failure."""
     reported: list[Progress] = []
     whole = rehearsing.rehearse(*versions, orders=1, progress=reported.append)
-    (calm,) = [each for each in reported if isinstance(each, Calm)]
+
+    (calm,) = [report for report in reported if isinstance(report, Calm)]
     place = reported.index(calm)
+    before, after = reported[:place], reported[place:]
+
+    changes = [report for report in before if isinstance(report, Stepping)]
+    of_new_topic = [change.work for change in changes if change.place == "S/T2"]
+    assert of_new_topic[0] == "deploying NEW"
+    assert changes[-1].work == "deleting NEW"
+
     assert calm.rehearsal == rehearsing.rehearse(*versions, orders=1, failures="none")
-    assert calm.failures == len(whole.failures) == reported[place:].count(Attempted()) == 2
-    stepping = [each for each in reported[:place] if isinstance(each, Stepping)]
-    assert next(each.work for each in stepping if each.place == "S/T2") == "deploying NEW"
-    assert stepping[-1].work == "deleting NEW"
+    assert calm.failures == 2
+    assert after.count(Attempted()) == len(whole.failures) == 2
 
 
 def test_command_prints_the_calm_result_first(versions: tuple[Path, Path]) -> None:

@@ -58,27 +58,31 @@ def test_only_the_endpoint_of_the_step_reverts(tmp_path: Path) -> None:
 
     A check of the other endpoint therefore does not notice it.
     """
+    old = _two_endpoints("one.tar.gz")
+    new = _two_endpoints("two.tar.gz")
 
-    def two(archive: str) -> Resources:
-        digits = endpoint(archive=archive)
-        letters = copy.deepcopy(digits["Endpoint"])
-        del letters["Properties"]["EndpointName"]
-        return {**digits, "Letters": letters}
+    found = rehearsal(tmp_path, old, new, failures="each")
 
-    found = rehearsal(tmp_path, two("one.tar.gz"), two("two.tar.gz"), failures="each")
-    reverted = [each for each in found.failures if each.event == "reverts"]
-    assert {each.logical_id: sorted(each.serving.items()) for each in reverted} == {
-        "Endpoint": [
-            (next(name for name in reverted[0].serving if name != "digits"), "v2"),
-            ("digits", "v1"),
-        ],
-        "Letters": [
-            (next(name for name in reverted[1].serving if name != "digits"), "v1"),
-            ("digits", "v2"),
-        ],
+    serving = {}
+    for failure in found.failures:
+        if failure.event == "reverts":
+            # The name of the other endpoint is generated.
+            names = {name: name if name == "digits" else "letters" for name in failure.serving}
+            serving[failure.logical_id] = {names[name]: failure.serving[name] for name in names}
+    assert serving == {
+        "Endpoint": {"digits": "v1", "letters": "v2"},
+        "Letters": {"digits": "v2", "letters": "v1"},
     }
-    unnoticed = {each.path for each in found.problems if each.code == "rehearse-revert-unnoticed"}
-    assert unnoticed == {"Endpoint", "Letters"}
+    unnoticed = [each for each in found.problems if each.code == "rehearse-revert-unnoticed"]
+    assert {problem.path for problem in unnoticed} == {"Endpoint", "Letters"}
+
+
+def _two_endpoints(archive: str) -> Resources:
+    """Return two endpoints of one configuration; the second one has no name."""
+    digits = endpoint(archive=archive)
+    letters = copy.deepcopy(digits["Endpoint"])
+    del letters["Properties"]["EndpointName"]
+    return {**digits, "Letters": letters}
 
 
 def test_interrupted_rehearsal_ends_its_process(
@@ -231,21 +235,23 @@ def test_tags_are_updated_without_a_word(tmp_path: Path) -> None:
         "Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}},
         "Bucket": {"Type": "AWS::S3::Bucket", "Properties": {}},
     }
+    tagged = old.keys() - {"Policy"}  # an inline policy has no tags
     new = copy.deepcopy(old)
-    for name, each in new.items():
-        if name != "Policy":
-            tags = [{"Key": "team", "Value": "ml"}]
-            each["Properties"]["Tags"] = {"team": "ml"} if name == "Value" else tags
+    for name in tagged:
+        new[name]["Properties"]["Tags"] = [{"Key": "team", "Value": "ml"}]
+    new["Value"]["Properties"]["Tags"] = {"team": "ml"}
     new["Logs"]["Properties"]["RetentionInDays"] = 14
+
     found = rehearsal(tmp_path, old, new, orders=2)
-    assert {step.logical_id for step in found.steps} == new.keys() - {"Policy"}
+    assert {step.logical_id for step in found.steps} == tagged
     assert {step.action for step in found.steps} == {"update"}
     assert found.problems == ()
-    assert not any("update of" in each or "Tags" in each for each in found.not_simulated)
-    assert not any("starts new instances" in each for each in found.depends_on_aws)
+    assert not any("update of" in note or "Tags" in note for note in found.not_simulated)
+    assert not any("starts new instances" in note for note in found.depends_on_aws)
+
     failures = rehearsal(tmp_path, old, new, failures="each").failures
-    assert {each.status for each in failures} == {"UPDATE_ROLLBACK_COMPLETE"}
-    assert not any(each.event == "reverts" for each in failures)
+    assert {failure.status for failure in failures} == {"UPDATE_ROLLBACK_COMPLETE"}
+    assert not any(failure.event == "reverts" for failure in failures)
 
 
 def test_image_repository_that_no_stack_creates_is_listed(tmp_path: Path) -> None:

@@ -85,21 +85,34 @@ def test_problem_names_its_environment_and_the_step_of_the_whole_update(tmp_path
     """The steps of the second environment follow those of the first,
     also in failures and messages.
     """
-    folder, narrowed = write_assembly(tmp_path / "assets", {}), endpoint(readable="two.tar.gz")
-    old = (stack("A", STAGING, topic("alerts")), stack("B", PRODUCTION, endpoint()))
-    new = (stack("A", STAGING, topic("alerts", DisplayName="x")), stack("B", PRODUCTION, narrowed))
-    before, after = (
-        Version(tuple(replace(each, directory=folder) for each in app)) for app in (old, new)
+    # Given a topic in the first environment, and an endpoint in the second one,
+    before = (stack("A", STAGING, topic("alerts")), stack("B", PRODUCTION, endpoint()))
+    # whose role can no longer read its model after the update,
+    narrowed = endpoint(readable="two.tar.gz")
+    after = (
+        stack("A", STAGING, topic("alerts", DisplayName="x")),
+        stack("B", PRODUCTION, narrowed),
     )
-    found = simulate(Request(before, after, orders=1))
-    assert [each.number for each in found.steps] == list(range(1, len(found.steps) + 1))
-    assert [each.stack for each in found.steps] == ["A", *["B"] * (len(found.steps) - 1)]
-    assert {each.logical_id for each in found.failures if each.step == 1} == {"Topic"}
-    assert max(each.step for each in found.failures) > 1
-    lost = next(each for each in found.problems if each.code == "rehearse-reader-loses-access")
+
+    folder = write_assembly(tmp_path / "assets", {})
+    found = simulate(Request(_with_assets(before, folder), _with_assets(after, folder), orders=1))
+
+    # the one step of the first environment comes first,
+    assert [step.number for step in found.steps] == list(range(1, len(found.steps) + 1))
+    assert [step.stack for step in found.steps] == ["A", *["B"] * (len(found.steps) - 1)]
+    assert {failure.logical_id for failure in found.failures if failure.step == 1} == {"Topic"}
+    assert max(failure.step for failure in found.failures) > 1
+
+    # and the problem is that of the second environment, from the step that causes it on.
+    (lost,) = [each for each in found.problems if each.code == "rehearse-reader-loses-access"]
+    (policy,) = [step for step in found.steps if step.logical_id == "Policy"]
     assert lost.path == f"endpoint digits ({PRODUCTION})"
-    policy = next(each for each in found.steps if each.logical_id == "Policy")
     assert lost.message.startswith(f"from step {policy.number} (update Policy) on")
+
+
+def _with_assets(stacks: tuple[StackVersion, ...], folder: Path) -> Version:
+    """Return a version whose stacks are of the assembly in this folder."""
+    return Version(tuple(replace(each, directory=folder) for each in stacks))
 
 
 def test_rehearsal_stops_at_the_first_environment_that_fails() -> None:

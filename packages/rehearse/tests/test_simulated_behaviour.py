@@ -107,19 +107,27 @@ def test_new_policies_take_effect_later(aws: SimulatedAccount) -> None:
     """The first requests of a role may miss a new policy,
     and a removed policy is missed at once.
     """
-    iam, policies = aws.client("iam"), aws.access.policies
+    iam = aws.client("iam")
     iam.create_role(RoleName="slow", AssumeRolePolicyDocument=json.dumps(TRUST))
     document = json.dumps(policy(("s3:GetObject", "*"))["Properties"]["PolicyDocument"])
     iam.put_role_policy(RoleName="slow", PolicyName="read", PolicyDocument=document)
-    arn = f"arn:aws:iam::{aws.api.account}:role/slow"
-    aws.behaviour = next(
-        each
-        for each in (Behaviour(seed=seed, propagation=3) for seed in range(50))
-        if each.draw("propagation", "read") >= 0.75
-    )
-    assert [len(policies.effective(arn)) for _ in range(5)] == [0, 0, 0, 1, 1]
+    aws.behaviour = _slow_for("read")
+
+    role = f"arn:aws:iam::{aws.api.account}:role/slow"
+    effective = aws.access.policies.effective
+    assert [len(effective(role)) for _ in range(5)] == [0, 0, 0, 1, 1]
+
     iam.delete_role_policy(RoleName="slow", PolicyName="read")
-    assert policies.effective(arn) == []
+    assert effective(role) == []
+
+
+def _slow_for(policy_name: str) -> Behaviour:
+    """Return a behaviour in which three requests miss the policy of this name."""
+    for seed in range(50):
+        behaviour = Behaviour(seed=seed, propagation=3)
+        if behaviour.draw("propagation", policy_name) >= 0.75:
+            return behaviour
+    raise AssertionError("no seed is slow for this policy")
 
 
 def test_update_needs_the_permissions_of_both_fleets(aws: SimulatedAccount) -> None:

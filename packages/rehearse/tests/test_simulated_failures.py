@@ -71,18 +71,18 @@ def test_every_failure_of_an_update_returns_to_the_old_state(running: SimulatedA
     and the rollback restores endpoint and topic.
     """
     before = running.stack(NAME).resources
+
     attempts = list(fail_each_change(running, update(running), CHANGES))
-    assert [(each.failed, each.when) for each in attempts] == [
-        (step, when) for step in CHANGES for when in ("before", "after")
-    ]
-    for each in attempts:
-        assert (each.statuses, each.drops, each.leftovers) == (
-            ("UPDATE_ROLLBACK_COMPLETE",),
-            (),
-            [],
-        ), each
-        assert not [reading for reading in each.readings if reading.refusal]
+
+    expected = [(step, when) for step in CHANGES for when in ("before", "after")]
+    assert [(failed.failed, failed.when) for failed in attempts] == expected
+    for failed in attempts:
+        assert failed.statuses == ("UPDATE_ROLLBACK_COMPLETE",), failed
+        assert failed.drops == (), failed
+        assert failed.leftovers == [], failed
+        assert not [reading for reading in failed.readings if reading.refusal]
     assert running.stack(NAME).resources == before
+
     assert update(running)().status == "UPDATE_COMPLETE"
     assert running.fleets.drops == []
 

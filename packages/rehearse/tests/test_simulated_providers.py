@@ -182,18 +182,19 @@ def test_network_is_created_and_deleted(aws: SimulatedAccount) -> None:
     """Zone, tags, DNS and rules are those of the template, without EC2's default rule."""
     stack = deployed(aws, "Network", NETWORK)
     assert stack.status == "CREATE_COMPLETE", stack.reason
-    ec2, made = (
-        aws.client("ec2"),
-        {name: each.physical.id for name, each in stack.resources.items()},
-    )
-    (subnet,) = ec2.describe_subnets(SubnetIds=[made["Subnet"]])["Subnets"]
+
+    ec2 = aws.client("ec2")
+    created = {name: resource.physical.id for name, resource in stack.resources.items()}
+    (subnet,) = ec2.describe_subnets(SubnetIds=[created["Subnet"]])["Subnets"]
     assert subnet["AvailabilityZone"] == "us-east-1b"
     assert subnet["Tags"] == [{"Key": "Name", "Value": "inside"}]
-    dns = ec2.describe_vpc_attribute(VpcId=made["Vpc"], Attribute="enableDnsHostnames")
+    dns = ec2.describe_vpc_attribute(VpcId=created["Vpc"], Attribute="enableDnsHostnames")
     assert dns["EnableDnsHostnames"]["Value"] is True
-    (group,) = ec2.describe_security_groups(GroupIds=[made["Group"]])["SecurityGroups"]
-    (ingress,), (egress,) = group["IpPermissions"], group["IpPermissionsEgress"]
-    assert [each["CidrIp"] for each in ingress["IpRanges"]] == ["10.0.0.0/16"]
-    assert [each["CidrIp"] for each in egress["IpRanges"]] == ["255.255.255.255/32"]
+    (group,) = ec2.describe_security_groups(GroupIds=[created["Group"]])["SecurityGroups"]
+    (ingress,) = group["IpPermissions"]
+    (egress,) = group["IpPermissionsEgress"]
+    assert [address["CidrIp"] for address in ingress["IpRanges"]] == ["10.0.0.0/16"]
+    assert [address["CidrIp"] for address in egress["IpRanges"]] == ["255.255.255.255/32"]
+
     assert aws.destroy("Network").status == "DELETE_COMPLETE"
-    assert made["Vpc"] not in [each["VpcId"] for each in ec2.describe_vpcs()["Vpcs"]]
+    assert created["Vpc"] not in [vpc["VpcId"] for vpc in ec2.describe_vpcs()["Vpcs"]]

@@ -30,23 +30,22 @@ def removable(declared: Any, resources: Resources) -> Iterator[Path]:
 
 def _paths(value: Any, resources: Resources, path: Path = ()) -> Iterator[Path]:
     """The paths of the values that refer to a resource."""
-    if (
-        isinstance(value, dict)
-        and len(value) == 1
-        and next(iter(value)).startswith(("Ref", "Fn::"))
-    ):
+    if _is_function(value):
         if references(value) & resources.keys():
             yield path
-        return
-    items = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    for key, each in items:
-        yield from _paths(each, resources, (*path, key))
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _paths(inner, resources, (*path, name))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _paths(inner, resources, (*path, index))
+
+
+def _is_function(value: Any) -> bool:
+    """Whether a value is one intrinsic function."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return False
+    return next(iter(value)).startswith(("Ref", "Fn::"))
 
 
 def _optional(schema: Mapping[str, Any], path: Path, properties: Any) -> Path:

@@ -63,33 +63,47 @@ def record(every: Iterable[Result]) -> dict[str, Any]:
     """Count by kind, and name what is missed, what is wrongly reported,
     and what is not simulated.
     """
-    found = sorted(every, key=lambda each: (each.mutant.kind, each.mutant.name))
-    counts = Counter((each.mutant.kind, each.mutant.verdict) for each in found)
-    right = Counter((each.mutant.kind, each.mutant.verdict) for each in found if each.is_right)
+    found = sorted(every, key=lambda result: (result.mutant.kind, result.mutant.name))
+    edits: Counter[tuple[str, str]] = Counter()
+    right: Counter[tuple[str, str]] = Counter()
+    only_warnings = 0
+    missed = []
+    wrongly_reported = []
+    not_simulated = []
+    for result in found:
+        verdict = result.mutant.verdict
+        if verdict == "not simulated":
+            not_simulated.append(_named(result))
+            continue
+
+        kind = (result.mutant.kind, verdict)
+        edits[kind] += 1
+        if result.is_right:
+            right[kind] += 1
+            if verdict == "wrong" and not result.has_errors:
+                only_warnings += 1
+        elif verdict == "wrong":
+            missed.append(_named(result))
+        elif verdict == "harmless":
+            codes = {"codes": list(result.codes), "is error": result.has_errors}
+            wrongly_reported.append({**_named(result), **codes})
+
     return {
         "kinds": [
             {"kind": kind, "verdict": verdict, "edits": count, "right": right[kind, verdict]}
-            for (kind, verdict), count in sorted(counts.items())
-            if verdict != "not simulated"
+            for (kind, verdict), count in sorted(edits.items())
         ],
-        "only warnings": sum(
-            each.mutant.verdict == "wrong" and each.is_right and not each.has_errors
-            for each in found
-        ),
-        "missed": [
-            _named(each) for each in found if each.mutant.verdict == "wrong" and not each.is_right
-        ],
-        "wrongly reported": [
-            {**_named(each), "codes": list(each.codes), "is error": each.has_errors}
-            for each in found
-            if each.mutant.verdict == "harmless" and not each.is_right
-        ],
-        "not simulated": [_named(each) for each in found if each.mutant.verdict == "not simulated"],
+        "only warnings": only_warnings,
+        "missed": missed,
+        "wrongly reported": wrongly_reported,
+        "not simulated": not_simulated,
     }
 
 
-def _named(each: Result) -> dict[str, str]:
-    return {"kind": each.mutant.kind, "edit": each.mutant.name, "source": each.mutant.source}
+def _named(result: Result) -> dict[str, str]:
+    """Return how the record names an edit."""
+    mutant = result.mutant
+    return {"kind": mutant.kind, "edit": mutant.name, "source": mutant.source}
 
 
 def read_record() -> dict[str, Any]:
@@ -112,6 +126,7 @@ def wrong_errors(recorded: dict[str, Any]) -> list[dict[str, Any]]:
 
 def score(recorded: dict[str, Any]) -> float:
     """The share of the wrong edits that are found."""
-    wrong = [each for each in recorded["kinds"] if each["verdict"] == "wrong"]
-    right, edits = (sum(int(each[name]) for each in wrong) for name in ("right", "edits"))
+    wrong = [kind for kind in recorded["kinds"] if kind["verdict"] == "wrong"]
+    right = sum(int(kind["right"]) for kind in wrong)
+    edits = sum(int(kind["edits"]) for kind in wrong)
     return right / edits
