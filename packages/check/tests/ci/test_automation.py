@@ -49,22 +49,21 @@ def run_step(
     """Run a step of the Action as GitHub does, with inputs in variables and the
     program of these tests.
     """
-    (step,) = [each for each in ACTION["runs"]["steps"] if each.get("name") == name]
-    defaults = {each: described["default"] for each, described in ACTION["inputs"].items()}
-    values = {
-        f"inputs.{each.replace('_', '-')}": value for each, value in {**defaults, **inputs}.items()
-    }
-    values["steps.python.outputs.python-path"] = sys.executable
+    (step,) = [step for step in ACTION["runs"]["steps"] if step.get("name") == name]
+    values = {"steps.python.outputs.python-path": sys.executable}
+    for key, described in ACTION["inputs"].items():
+        values[f"inputs.{key}"] = described["default"]
+    for key, value in inputs.items():
+        values[f"inputs.{key.replace('_', '-')}"] = value
+
     programs = folder.parent / "triton-model-check" / "bin"
     programs.mkdir(parents=True, exist_ok=True)
     (programs / PROGRAM.name).unlink(missing_ok=True)
     (programs / PROGRAM.name).symlink_to(PROGRAM)
-    variables = {
-        key: EXPRESSION.sub(lambda each: values[each[1]], value)
-        for key, value in step["env"].items()
-    }
-    variables |= {"RUNNER_TEMP": str(folder.parent), "PATH": "/usr/bin:/bin"}
-    variables |= index or {}
+
+    variables = {"RUNNER_TEMP": str(folder.parent), "PATH": "/usr/bin:/bin", **(index or {})}
+    for key, value in step["env"].items():
+        variables.setdefault(key, EXPRESSION.sub(lambda match: values[match[1]], value))
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
     return subprocess.run(
         command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=120

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -203,17 +204,20 @@ def test_diff_says_what_fix_does_with_each_kind_of_link(
     outside.mkdir()
     (outside / "bashrc").write_text("precious")
     put(config, outside)
+
     before = _contents(tmp_path)
     _check("--diff")
-    printed = capsys.readouterr().out.splitlines()
     assert _contents(tmp_path) == before
+
+    difference = capsys.readouterr().out.splitlines()
+    named = {line.split()[1] for line in difference if line.startswith("+++ ")}
+    added = [line[1:] for line in difference if re.match(r"\+(?!\+\+)", line)]
+
     _check("--fix")
     after = _contents(tmp_path)
-    named = {line.split()[1] for line in printed if line.startswith("+++ ")}
-    assert named == {path for path in after if after[path] != before.get(path)}
     assert before.keys() == after.keys()
+    assert named == {path for path in after if after[path] != before[path]}
     assert all(path.startswith("models/") for path in named)
-    added = [line[1:] for line in printed if line.startswith("+") and not line.startswith("+++")]
     written = "".join(after[path] for path in named)
     assert all(line in written for line in added)
 

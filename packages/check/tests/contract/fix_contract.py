@@ -26,30 +26,41 @@ def broken_promises(root: Path, target: Target | None) -> list[str]:
     and lost comments.
     """
     before = check(root, target).findings
-    return [line for each in before if each.fix for line in _broken(each, before, root, target)]
+    broken: list[str] = []
+    for finding in before:
+        if finding.fix:
+            broken += _broken(finding, before, root, target)
+    return broken
 
 
 def _broken(
     finding: Finding, before: Iterable[Finding], root: Path, target: Target | None
 ) -> Iterator[str]:
+    """Apply the fix of a finding, check again, undo it, and yield what is wrong with it."""
     assert finding.fix is not None
     (path,) = {root / edit.path for edit in finding.fix.edits}
     content = path.read_bytes()
-    text = fixed = decode(content)
+    text = decode(content)
+    fixed = text
     for edit in reversed(finding.fix.edits):
         fixed = f"{fixed[: edit.start]}{edit.text}{fixed[edit.end :]}"
+
     path.write_bytes(fixed.encode())
     after = check(root, target).findings
     path.write_bytes(content)
+
     is_fault = finding.code.startswith("text-")  # it hides what is behind it
-    if any(
-        _is_same(finding, each) and (not is_fault or each.location == finding.location)
-        for each in after
-    ):
+    same = [other for other in after if _is_same(finding, other)]
+    if is_fault:
+        same = [other for other in same if other.location == finding.location]
+    if same:
         yield f"{finding} is left by {finding.fix}"
     if not is_fault:
-        yield from (f"{finding}: brings {new}" for new in _codes(after) - _codes(before))
-    yield from (f"{finding}: removes {each}" for each in _comments(text) if each not in fixed)
+        for new in _codes(after) - _codes(before):
+            yield f"{finding}: brings {new}"
+    for comment in _comments(text):
+        if comment not in fixed:
+            yield f"{finding}: removes {comment}"
     if "\r\n" in text and "\n" in fixed.replace("\r\n", ""):
         yield f"{finding}: mixes line ends"
 
@@ -76,14 +87,20 @@ def add_comments(root: Path) -> None:
 
 
 def _with_comments(text: str) -> str:
-    lines, depth = [], 0
+    """Return a text with a comment before and after each field of the top."""
+    lines: list[str] = []
+    depth = 0
     for number, line in enumerate(text.splitlines()):
-        is_outside = depth == 0 and bool(line.strip())
-        lines += [f"#before{number}"] if is_outside else []
-        depth += sum(
-            {"{": 1, "[": 1, "}": -1, "]": -1}.get(token, 0) for token in TOKEN.findall(line)
-        )
-        lines.append(f"{line}  #after{number}" if is_outside and depth == 0 else line)
+        is_first_of_field = depth == 0 and bool(line.strip())
+        if is_first_of_field:
+            lines.append(f"#before{number}")
+        for token in TOKEN.findall(line):
+            if token in ("{", "["):
+                depth += 1
+            elif token in ("}", "]"):
+                depth -= 1
+        is_whole_field = is_first_of_field and depth == 0
+        lines.append(f"{line}  #after{number}" if is_whole_field else line)
     return "\r\n".join(lines)
 
 

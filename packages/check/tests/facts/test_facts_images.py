@@ -15,11 +15,11 @@ PUBLISHED = json.loads((Path(__file__).parent / "published_tritonserver_images.j
 
 def test_accounts_are_the_published_ones() -> None:
     """For every Region and version, the account is the one that sagemaker-core publishes."""
-    ours = {
-        version: {region: images.account(region, version) for region in images.regions(version)}
-        for version in images.published_versions()
-        if images.regions(version) and not images.image_version(version).is_legacy
-    }
+    ours = {}
+    for version in images.published_versions():
+        regions = images.regions(version)
+        if regions and not images.image_version(version).is_legacy:
+            ours[version] = {region: images.account(region, version) for region in regions}
     assert ours == PUBLISHED["versions"]
 
 
