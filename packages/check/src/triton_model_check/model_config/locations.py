@@ -220,6 +220,7 @@ class _Walker:
         return fields, key
 
     def _read_field(self, fields: dict[str, _Field]) -> str | None:
+        """Read one statement, and add its places to those of its field."""
         tokens, name, text = self._tokens, self._tokens.span, None
         field = fields.setdefault(tokens.next(), _Field())
         tokens.skip(":")
@@ -237,12 +238,18 @@ class _Walker:
         return text
 
     def _read_list(self, field: _Field, name: Span) -> None:
-        tokens, comma = self._tokens, None
+        """Read the elements of a list; the last one takes the comma before it."""
+        tokens = self._tokens
+        comma: int | None = None  # where the one before the next element is
         while tokens.token and not tokens.skip("]"):
-            start, (_, block) = tokens.span[0], self._read_value(field)
-            statement = value = (start, tokens.end)
+            start = tokens.span[0]
+            _, block = self._read_value(field)
+            value = (start, tokens.end)
+
+            statement = value
             if tokens.skip(","):
-                statement, comma = (start, tokens.end), tokens.end - 1
+                statement = (start, tokens.end)
+                comma = tokens.end - 1
             elif comma is not None:
                 statement = (comma, value[1])
             field.values.append(_Value(start, FieldSpans(statement, name, value), block))
