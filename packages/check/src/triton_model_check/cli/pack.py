@@ -119,6 +119,7 @@ def _plan(
 def _pack(
     repository: ModelRepository, models: list[str], name: str, arguments: argparse.Namespace
 ) -> PackedArchive:
+    """Pack models into the archive of a name, with a progress bar."""
     with _progress_bar(name) as on_progress:
         return model_repository.pack(
             repository,
@@ -156,6 +157,7 @@ def _progress_bar(name: str) -> Iterator[Progress | None]:
 
 
 def _print(archives: Mapping[str, PackedArchive], *, as_json: bool) -> None:
+    """Print the path and the digest of each archive."""
     if not as_json:
         # The digest is that of the content, not of the file as sha256sum prints it.
         print_lines(*(f"{archive.path}  content {archive.digest}" for archive in archives.values()))

@@ -149,6 +149,7 @@ def _check_repository(
     models: Collection[str],
     answers: Sequence[ServerAnswer],
 ) -> Checked:
+    """Check a repository for the target of the arguments, or the one that it fits."""
     target, is_derived = target_of(arguments, settings)
     if answers:
         target = replace(target, answers=tuple(answers))

@@ -127,6 +127,7 @@ def _newest_default(image_version: str) -> str | None:
 
 
 def _unknown_type(image_version: str | None) -> Finding:
+    """Return the warning about an instance type that is known only at deployment."""
     image = f"image {image_version}" if image_version else "the image"
     ami = None if image_version is None else _newest_default(image_version)
     return Finding(
@@ -155,6 +156,7 @@ def _covers(row: dict[str, Any], image_version: str | None) -> bool:
 
 
 def _unsourced(image_version: str | None, instance_type: InstanceType) -> Finding:
+    """Return the warning about an image and a type without a published inference AMI."""
     image = f"image {image_version}" if image_version else "this image"
     return Finding(
         code="inference-ami-unsourced",

@@ -343,6 +343,7 @@ def _declared_parts(
 
 
 def _weights(model: LoadedModel, place: str, size: int, instances: int) -> MemoryPart:
+    """Return the memory that the weights of a model take in one place."""
     count = certain_count = _weight_copies(model, instances)
     if model.backend in _SHARES_FIXED_SHAPES:
         is_variable = has_variable_shape(model.files)

@@ -110,6 +110,7 @@ def shared_memory(
 
 
 def _parts(model: PythonProcesses, region: Region, *, with_calls: bool) -> list[MemoryPart]:
+    """Return what the processes of a Python model take of ``/dev/shm``."""
     start = region.first * model.count
     what = "region" if model.count == 1 else f"region of {model.count} instances"
     parts = [_part(model, what, start, "shm.python_instance_bytes")]

@@ -160,6 +160,7 @@ def _files_below(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield the files below a folder, without those of folders that cannot be read."""
     waiting = [os.fspath(folder)]
     while waiting:
         try:

@@ -149,6 +149,7 @@ def _from_fields(given: Backend) -> str:
 
 
 def _from_files(model: ModelFolder) -> str:
+    """Return the backend that the files of the first version imply."""
     directories = sorted(name for name, is_directory in model.entries.items() if is_directory)
     content = model.list(directories[0]) if directories else {}
     for file, backend in _BACKEND_OF_FILE.items():
@@ -161,6 +162,7 @@ def _from_files(model: ModelFolder) -> str:
 
 
 def _completed(backend: str, given: Backend) -> Backend:
+    """Return a backend with the platform and the model file that Triton completes."""
     known = KNOWN_BACKENDS.get(backend)
     platform = given.platform
     if known and not platform and not known.platform_required:

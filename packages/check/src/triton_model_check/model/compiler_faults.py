@@ -52,6 +52,7 @@ def compiler_fault(index: ModuleIndex, path: str, content: bytes) -> SyntaxError
 
 
 def _may_be_refused(index: ModuleIndex, content: bytes) -> bool:
+    """Whether the compiler of Python may refuse a file, and therefore has to read it."""
     if index.types - _NEVER_REFUSED - _LOOKED_AT:
         return True
     # Python normalizes other letters, so that `__debug__` has more than one form.

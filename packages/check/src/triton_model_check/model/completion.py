@@ -68,6 +68,7 @@ def _complete_batching(config: Any, file: ModelFile) -> None:
 
 
 def _add(tensor: Any, found: ModelTensor, is_batched: bool) -> None:
+    """Write a tensor of the model into a new one of the configuration."""
     tensor.name = found.name
     if found.data_type:
         tensor.data_type = _number(tensor, found.data_type)
@@ -119,6 +120,7 @@ def complete_core(config: Any, backend: Backend, gpu_count: int | None) -> None:
 
 
 def _complete_instances(config: Any, gpu_count: int) -> None:
+    """Complete the instance groups of a model as Triton does."""
     groups = config.instance_group
     if not groups:
         has_two = not gpu_count and config.backend in _TWO_INSTANCES_ON_CPU

@@ -320,6 +320,7 @@ def find_cycles(followers: Mapping[str, Sequence[str]]) -> list[list[str]]:
 
 
 def _in_finishing_order(followers: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield each node after all that can be reached from it, except in circles."""
     seen: set[str] = set()
     for root in followers:
         stack = [] if root in seen else [(root, iter(followers[root]))]

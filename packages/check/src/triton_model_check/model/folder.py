@@ -234,6 +234,7 @@ class ModelFolder:
         return tuple(numbers[number] for number in self._chosen(newest_first))
 
     def _chosen(self, newest_first: Sequence[int]) -> Sequence[int]:
+        """Return the versions that the version policy chooses."""
         if self.config is None or not self.config.HasField("version_policy"):
             return newest_first[:1]
         policy = self.config.version_policy

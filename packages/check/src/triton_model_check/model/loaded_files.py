@@ -78,6 +78,7 @@ def files_to_load(
 
 
 def _default_file(backend: Backend, config: Any | None) -> FileToLoad | None:
+    """Return the file of a version that the backend loads; ``None`` if it is not known."""
     format_and_name = _format_and_name(backend, config)
     is_own_runtime = config is not None and config.runtime not in (
         "",

@@ -142,6 +142,7 @@ def read_environment(path: str) -> PackedEnvironment:
 
 
 def _folder_names(path: Path) -> Iterator[str]:
+    """Yield the paths in an unpacked environment that checks look at."""
     yield from (name for name in (ACTIVATE, SETTINGS) if os.path.lexists(path / name))
     if os.access(path / INTERPRETER, os.X_OK) or (path / INTERPRETER).is_symlink():
         yield INTERPRETER
@@ -168,6 +169,7 @@ class _Contents:
     unpacked_bytes: int = 0
 
     def add(self, member: ArchiveMember) -> None:
+        """Note what the name of a member of an archive shows of the environment."""
         name = member.name.removeprefix("./")
         is_link = member.problem == _LINK
         self.is_archive, self.unpacked_bytes = True, self.unpacked_bytes + member.size
@@ -201,6 +203,7 @@ class _Contents:
         return f"Cannot extract through symlink {name}" if is_through else ""
 
     def environment(self, *, is_complete: bool) -> PackedEnvironment:
+        """Return the environment that the members describe."""
         return PackedEnvironment(
             frozenset(self.names),
             is_complete=is_complete,

@@ -175,6 +175,7 @@ def _has_modules(folder: ModelFolder, version: str) -> bool:
 
 
 def _parse(content: bytes) -> ast.Module | None:
+    """Return the syntax tree of a file; ``None`` if Python cannot parse it."""
     if is_over_budget(content):
         return None
     with warnings.catch_warnings():
@@ -317,6 +318,7 @@ def _argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
 
 
 def _bindings(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr | None]]:
+    """Yield each name that nodes bind, with its value if it is known."""
     for node in nodes:
         if isinstance(node, ast.Assign):
             for target in node.targets:

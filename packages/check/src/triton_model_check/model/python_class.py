@@ -91,6 +91,7 @@ class ModelClass:
 
     @cached_property
     def _at_each_request(self) -> frozenset[int]:
+        """Return the identities of the nodes that run for each request."""
         execute = self.method("execute")
         if not isinstance(execute, ast.FunctionDef) or kind_of(execute) is None:
             return frozenset()

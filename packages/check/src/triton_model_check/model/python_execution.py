@@ -76,6 +76,7 @@ def _following_calls(
 
 
 def _nodes_with_loops(body: Sequence[ast.stmt], requests: str) -> Iterator[ast.AST]:
+    """Yield the nodes that certainly run, also in loops over the requests."""
     for statement in body:
         for node in _nodes_of_statement(statement, has_annotations=False):
             yield node
@@ -147,6 +148,7 @@ def _may_leave(statement: ast.stmt, leaves: tuple[type[ast.stmt], ...] = _LEAVES
 
 
 def _nodes_of_statement(statement: ast.stmt, *, has_annotations: bool) -> Iterator[ast.AST]:
+    """Yield the expressions that certainly run when a statement runs."""
     if isinstance(statement, _FUNCTIONS):
         yield from _nodes_of_definition(statement, has_annotations=has_annotations)
     elif isinstance(statement, ast.ClassDef):
@@ -170,6 +172,7 @@ def _nodes_of_statement(statement: ast.stmt, *, has_annotations: bool) -> Iterat
 def _nodes_of_definition(
     function: ast.FunctionDef | ast.AsyncFunctionDef, *, has_annotations: bool
 ) -> Iterator[ast.AST]:
+    """Yield the expressions that run when a function is defined, not called."""
     arguments = function.args
     yield from _expressions(
         *function.decorator_list, *arguments.defaults, *filter(None, arguments.kw_defaults)
@@ -193,6 +196,7 @@ def _expressions(*roots: ast.AST | None) -> Iterator[ast.AST]:
 
 
 def _parts_that_run(node: ast.AST) -> Iterable[ast.AST]:
+    """Return the parts of an expression that certainly run."""
     if isinstance(node, ast.IfExp | ast.Assert):
         return (node.test,)
     if isinstance(node, ast.BoolOp):

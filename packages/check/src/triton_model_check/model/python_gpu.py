@@ -53,6 +53,7 @@ def gpu_use_of(index: ModuleIndex) -> GpuUseOfCode | None:
 
 
 def _frameworks(index: ModuleIndex, texts: set[str]) -> Iterator[str]:
+    """Yield the frameworks by which a file certainly uses a GPU."""
     imported = dict(_imported(index))
     modules = {module: name for name, module in imported.items()}
     if not _OF_TORCH.isdisjoint(modules) and _names_cuda(index, texts):

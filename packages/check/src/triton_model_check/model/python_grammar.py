@@ -46,6 +46,7 @@ def may_be_newer(tree: ast.Module, content: bytes, python: Version) -> bool:
 
 
 def _may_be_new_string(node: ast.AST, lines: Sequence[str]) -> bool:
+    """Whether an f-string may need the grammar of Python 3.12."""
     if not isinstance(node, ast.FormattedValue):
         return False
     first, last = node.value.lineno - 1, (node.value.end_lineno or node.value.lineno) - 1

@@ -214,6 +214,7 @@ class BackendObjects:
         return frozenset(map(id, found))
 
     def _kind_of(self, node: ast.expr) -> str | None:
+        """Return the kind of an expression, which is not known yet."""
         if isinstance(node, ast.Name):
             return self._kind_of_bound(self._bindings(node))
         if isinstance(node, ast.Call):
@@ -249,6 +250,7 @@ class BackendObjects:
         return kind.removeprefix(_LIST_OF)
 
     def _kind_of_call(self, node: ast.Call) -> str | None:
+        """Return the kind of what a call returns."""
         result = self._results.get(id(node))
         if result is not None:
             return result
@@ -276,6 +278,7 @@ class BackendObjects:
         return None if may_raise or returns_something else NONE
 
     def _kind_of_attribute(self, node: ast.Attribute) -> str | None:
+        """Return the kind of an attribute that is read."""
         owner = node.value
         if isinstance(owner, ast.Name) and owner.id in self._aliases:
             is_class = node.attr in _CLASSES and node.attr not in self._index.stored_attributes
@@ -342,6 +345,7 @@ class BackendObjects:
         return self._variables[id(function)]
 
     def _variables_found(self, function: Function) -> dict[str, list[_Bound]]:
+        """Return everything to which each variable of a function is bound."""
         nodes = self._index.nodes_in(function)
         assigned = _assigned(nodes)
         found: dict[str, list[_Bound]] = {}

@@ -69,6 +69,7 @@ class PythonSource:
 
     @cached_property
     def _parsed(self) -> tuple[ModuleIndex | None, SyntaxError | None, bool]:
+        """Return the index or the syntax error, and whether the compiler reports it."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -184,6 +185,7 @@ class PythonSource:
         return not self._lacks("auto_complete_config")
 
     def _lacks(self, method: str) -> bool:
+        """Whether the class of the model certainly has no such method."""
         node = self._classes.get(_MODEL)
         if node is None or node.bases or node.decorator_list or node.keywords:
             return False
@@ -196,6 +198,7 @@ class PythonSource:
 
 
 def _imports(node: ast.AST, *, is_loaded: bool) -> Iterator[Import]:
+    """Yield the imports below a node, and whether loading the file runs them."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
             yield from (Import(alias.name, child.lineno, is_loaded) for alias in child.names)

@@ -53,6 +53,7 @@ def ask_ruff(questions: Sequence[Question]) -> list[Fault | str | None]:
 
 
 def _ruff_faults(contents: Sequence[bytes], python: tuple[int, int]) -> dict[int, Fault] | str:
+    """Return the syntax errors that Ruff finds, or why it could not be asked."""
     with temporary_folder() as folder:
         for number, content in enumerate(contents):
             (folder / f"{number}.py").write_bytes(content)

@@ -92,6 +92,7 @@ def _shared_or_passed(function: Function) -> set[str]:
 
 
 def _bindings(function: Function) -> Iterator[tuple[str, _Binding]]:
+    """Yield each name that a function binds, with where it has its value."""
     for node in nodes_of(*function.body):
         if isinstance(node, ast.ExceptHandler):
             # Python deletes the name when the block ends.

@@ -46,6 +46,7 @@ def nodes_outside_branches(tree: ast.Module, nodes: Iterable[ast.AST]) -> list[a
 
 
 def _bound_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield each name that nodes bind in any way."""
     for node in nodes:
         if isinstance(node, ast.Name):
             if not isinstance(node.ctx, ast.Load):

@@ -51,6 +51,7 @@ def fields_after(
 def _new_parts(
     message: Any, path: _Path, added: dict[str, str], is_written: Callable[[_Path], bool]
 ) -> Iterator[NewField]:
+    """Yield the fields and values of a message that are new in a release."""
     owner = message.DESCRIPTOR.full_name.removeprefix(_PACKAGE)
     values = {descriptor.name: value for descriptor, value in message.ListFields()}
     for descriptor in message.DESCRIPTOR.fields:

@@ -75,6 +75,7 @@ def data_type_name(number: int) -> str:
 
 @cache
 def _pool() -> DescriptorPool:
+    """Return the messages of the model configuration, in C++ code if it is there."""
     code = _c_code()
     if code is None:
         from google.protobuf.descriptor_pool import DescriptorPool
@@ -169,6 +170,7 @@ def _content(tokens: list[str], fields: Mapping[str, _PlainField], end: str) -> 
 
 
 def _elements(tokens: list[str], tag: bytes, read: _Read) -> Iterator[bytes]:
+    """Yield the encoded elements of a list up to its end."""
     token = tokens.pop()
     while token != "]":
         yield tag
@@ -183,6 +185,7 @@ def _elements(tokens: list[str], tag: bytes, read: _Read) -> Iterator[bytes]:
 
 @cache
 def _plain_fields(message: Descriptor) -> dict[str, _PlainField]:
+    """Return how to read and encode each field of a message."""
     found = {}
     for field in message.fields:
         read, wire_type = _reader(field)

@@ -114,6 +114,7 @@ def _parse(text: str) -> Any:
 
 
 def _parse_unusual(text: str) -> Any:
+    """Parse a text that the fast parser refuses, or raise the explained error."""
     from google.protobuf import text_format
 
     for start, message, hint in lenient_spellings(text):
@@ -169,6 +170,7 @@ _PLACE_PREFIX = re.compile(r"^\d+:\d+ : ")
 
 
 def _explain(text: str, error: Any) -> TextFault:
+    """Return the fault that an error of the parser of protobuf means."""
     if isinstance(error, UnicodeDecodeError):
         return TextFault("text-syntax", f"cannot be parsed: {error}", "fix the value", None, None)
     line, column = error.GetLine(), error.GetColumn()
@@ -215,6 +217,7 @@ def _without_set_field(fault: TextFault, text: str) -> TextFault:
 
 
 def _unknown_field(said: str) -> tuple[str, str, str] | None:
+    """Explain an error about a field that does not exist."""
     match = _UNKNOWN_FIELD.search(said)
     if not match:
         return None
@@ -237,6 +240,7 @@ _OTHER_TYPE_NAMES = {each.datatype: each.data_type for each in DATATYPES} | load
 
 
 def _unknown_enum(said: str) -> tuple[str, str, str] | None:
+    """Explain an error about a value that an enum does not have."""
     match = _UNKNOWN_ENUM.search(said)
     if not match:
         return None
@@ -268,6 +272,7 @@ def _other_choice(said: str) -> tuple[str, str, str] | None:
 
 
 def _syntax_hint(text: str, line: int | None, column: int | None, said: str) -> str:
+    """Return how to fix the text at the place of a syntax error."""
     lines = text.split("\n")
     rest = lines[line - 1][(column or 1) - 1 :].lstrip() if line and line <= len(lines) else ""
     if said.startswith("Couldn't parse"):

@@ -120,6 +120,7 @@ def _opened(path: Path) -> Iterator[BinaryIO | None]:
 
 
 def _descriptor(path: Path) -> int | None:
+    """Open a regular file; return ``None`` if it is none or cannot be opened."""
     try:
         # O_NONBLOCK: opening a named pipe must not wait for its writer.
         return (

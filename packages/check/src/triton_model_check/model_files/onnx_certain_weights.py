@@ -35,6 +35,7 @@ def certain_weight_bytes(graph: OnnxGraph) -> int:
 
 
 def _weights(graph: OnnxGraph) -> Iterator[OnnxTensor]:
+    """Yield the weights of matrix products, which certainly are in the memory of a GPU."""
     variable = _variable_names(graph)
     inputs = {value.name for value in graph.inputs}
     for node in _needed_nodes(graph):

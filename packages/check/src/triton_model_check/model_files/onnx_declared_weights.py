@@ -58,6 +58,7 @@ class _Copy:
         self.has_declared = False
 
     def of_graph(self, graph: MessageReader) -> bytes:
+        """Return a graph in which large weights are declared as inputs."""
         inputs = {_name(graph.message(each)) for each in graph if each.number == _GRAPH_INPUT}
         content = bytearray()
         for each in graph:
@@ -69,6 +70,7 @@ class _Copy:
         return bytes(content)
 
     def _parts(self, graph: MessageReader, each: Field, inputs: set[str]) -> Iterator[bytes]:
+        """Yield what the copy has in place of a field of the graph."""
         if each.number == _GRAPH_NODE:
             yield self._node(graph, each)
             return

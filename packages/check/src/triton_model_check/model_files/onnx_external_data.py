@@ -62,6 +62,7 @@ def external_data_faults(
 
 
 def _faults(path: Path, external: ExternalData, runtime: OnnxRuntime | None) -> Iterator[FileFault]:
+    """Yield what is wrong with where the data of a tensor is."""
     in_container = f"{_MODEL_FOLDER}{path.parent.parent.name}/{path.parent.name}/"
     location = external.location
     is_absolute = location.startswith("/")

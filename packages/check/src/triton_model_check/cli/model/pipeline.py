@@ -119,6 +119,7 @@ def _add_map(step: _Step, sides: dict[str, list[str]], name: str, entry: str) ->
 
 
 def _refuse_two_writers(steps: Sequence[_Step]) -> None:
+    """Raise ``InvalidValueError`` if two steps write one tensor."""
     writers: dict[str, str] = {}
     for step in steps:
         for tensor in step.writes():

@@ -36,6 +36,7 @@ def run_task(arguments: argparse.Namespace) -> int:
 
 
 def _refuse_options(arguments: argparse.Namespace) -> None:
+    """Raise ``InvalidValueError`` for options that ``--task`` does not take."""
     refused = {
         "--backend": arguments.backend,
         "--step": arguments.steps,
@@ -52,6 +53,7 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
 
 
 def _planned(arguments: argparse.Namespace) -> TaskModels:
+    """Plan the models that the arguments ask for; nothing is written yet."""
     path: Path = arguments.file
     return task_models(
         arguments.task,
@@ -87,6 +89,7 @@ def _print_json(planned: TaskModels, folders: list[Path]) -> None:
 
 
 def _print_text(planned: TaskModels, folders: list[Path], program: str) -> None:
+    """Print what was written, recognized and assumed, and the next commands."""
     print_tensors(described_folder(folders[-1]))
     for path in _written(planned, folders):
         print_lines(f"wrote {path}")
@@ -104,6 +107,7 @@ def _print_text(planned: TaskModels, folders: list[Path], program: str) -> None:
 
 
 def _next_commands(planned: TaskModels, folder: Path, program: str) -> Iterator[str]:
+    """Yield the commands that check, run and call the new ensemble."""
     repository, name = shlex.quote(str(folder.parent)), shlex.quote(folder.name)
     if program == "triton-model-check":  # the commands below are those of constructs-triton
         yield f"{planned.python_model} needs the package pillow in the server's Python."
