@@ -45,7 +45,8 @@ def _is_function(value: Any) -> bool:
     """Whether a value is one intrinsic function."""
     if not isinstance(value, dict) or len(value) != 1:
         return False
-    return next(iter(value)).startswith(("Ref", "Fn::"))
+    (name,) = value
+    return str(name).startswith(("Ref", "Fn::"))
 
 
 def _optional(schema: Mapping[str, Any], path: Path, properties: Any) -> Path:

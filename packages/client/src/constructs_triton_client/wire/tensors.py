@@ -19,7 +19,7 @@ from constructs_triton_core.errors import RequestEncodingError, ResponseDecoding
 _MAXIMUM_DIMENSION = 2**63 - 1
 # NumPy 2 has at most 64 axes. The product of millions of dimensions takes hours.
 _MAXIMUM_AXES = 64
-_ARGUMENTS = dict.fromkeys((str, bytes), "([VALUE], dtype=object)")
+_ARGUMENTS: dict[type, str] = dict.fromkeys((str, bytes), "([VALUE], dtype=object)")
 # Of open files, pathlib's paths and PIL's images.
 _FILES = ("read", "read_bytes", "getexif")
 _NUMPY_SHAPE = "shape must be one that NumPy supports"
