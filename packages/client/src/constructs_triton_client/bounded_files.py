@@ -86,9 +86,8 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         is_first = formats.read_magic(file) == (1, 0)
         read = formats.read_array_header_1_0 if is_first else formats.read_array_header_2_0
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # about headers of Python 2, which a terminal would show
+            # A terminal would show the warning about headers of Python 2.
+            warnings.simplefilter("ignore")
             shape, is_fortran, dtype = read(file, _LONGEST_HEADER)
     except Exception as error:  # NumPy evaluates the header, which raises errors of many types
         raise ValueError(f"it is no .npy file that can be read: {error}") from None

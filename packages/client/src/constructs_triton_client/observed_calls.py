@@ -94,7 +94,6 @@ class EmbeddedMetrics:
         rule = {"Namespace": self.namespace, "Dimensions": [list(dimensions)], "Metrics": metrics}
         aws = {"Timestamp": time.time_ns() // 1_000_000, "CloudWatchMetrics": [rule]}
         line = {"_aws": aws, **dimensions, **values}
-        sys.stdout.write(
-            json.dumps(line) + "\n"
-        )  # one write, so that the lines of threads do not mix
+        # One write, so that the lines of threads do not mix.
+        sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()

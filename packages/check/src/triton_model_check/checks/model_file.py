@@ -335,9 +335,9 @@ def plan_dims(model: ModelUnderCheck) -> Iterator[Problem]:
     for file, config in _plans(model):
         found = list(pairs(file, config))
         is_batched = _has_batches(found)
-        for pair in (
-            found if is_batched or not config.max_batch_size else ()
-        ):  # else plan-max-batch-size
+        if config.max_batch_size and not is_batched:
+            continue  # plan-max-batch-size reports it
+        for pair in found:
             dims = [-1, *pair.dims] if is_batched else pair.dims
             if pair.dims and pair.found.shape is not None and not _is_ragged(pair):
                 yield from _dims_problems(pair, dims, pair.found.shape, is_batched)

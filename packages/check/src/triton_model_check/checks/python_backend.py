@@ -42,9 +42,8 @@ def model_file(model: ModelUnderCheck) -> Iterator[Problem]:
     for version in model.versions_to_load:
         if not version.isdigit():
             continue  # layout-version-name reports it
-        is_special = (
-            f"{version}/{file}" in model.folder.special_files
-        )  # layout-special-file reports it
+        # `layout-special-file` reports such a file.
+        is_special = f"{version}/{file}" in model.folder.special_files
         if is_special or model.folder.size_of(version, *file.split("/")) is not None:
             continue
         hint = hint_of_misplaced(model.folder, model.completed, version)

@@ -128,9 +128,8 @@ class Rule:
             return problem.hint
         if target.is_sagemaker:
             return self.hint
-        return self.server_hint or self.hint.replace(
-            "acknowledge this", "ignore this"
-        )  # as constructs do
+        # A server has no annotations to acknowledge, but comments that ignore a finding.
+        return self.server_hint or self.hint.replace("acknowledge this", "ignore this")
 
     @property
     def fix_reason(self) -> str | None:

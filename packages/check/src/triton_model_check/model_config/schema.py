@@ -220,9 +220,8 @@ def _read_message(message: Descriptor, token: str, tokens: list[str]) -> bytes:
 
 
 def _read_string(token: str, tokens: list[str]) -> bytes:
-    if (
-        token[0] not in "\"'" or len(token) < 2 or tokens[-1][:1] in ("'", '"')
-    ):  # two are one string
+    # Two strings after each other are one, which the fast reader leaves to the other one.
+    if token[0] not in "\"'" or len(token) < 2 or tokens[-1][:1] in ("'", '"'):
         raise ValueError(token)
     return encode_varint(len(token) - 2) + token[1:-1].encode()
 

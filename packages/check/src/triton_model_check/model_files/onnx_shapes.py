@@ -42,9 +42,8 @@ _ELEMENTS = frozenset({4, 5, 6, 7, 9, 10, 11})
 _TENSOR: dict[int, Any] = {}
 _SPARSE_TENSOR = {1: _TENSOR, 2: _TENSOR}
 _INTEGERS = frozenset({6, 7})  # the types of shapes: int32 and int64
-_ONE_ELEMENT = bytes(
-    16
-)  # at least one element of any type: the package checks which field has them
+# At least one element of any type: the package checks which field has them.
+_ONE_ELEMENT = bytes(16)
 _IS_ELSEWHERE = encode_varint(14 << 3) + encode_varint(1)  # data_location: EXTERNAL
 _GRAPH: dict[int, Any] = {5: _TENSOR, 15: _SPARSE_TENSOR}
 _ATTRIBUTE = {
@@ -161,9 +160,8 @@ def _skeleton(message: MessageReader) -> bytes:
 def _copied(message: MessageReader, each: Field, schema: Mapping[int, Any], depth: int) -> bytes:
     """Return a field without the elements of large tensors in it."""
     below = schema.get(each.number)
-    if (
-        below is None or each.end - each.start <= _LARGEST_KEPT_BYTES
-    ):  # no elements of a large tensor
+    # Only the elements of large tensors are left out.
+    if below is None or each.end - each.start <= _LARGEST_KEPT_BYTES:
         return message.encoded(each)
     reader = message.message(each)
     content = (

@@ -32,9 +32,8 @@ COMPRESSION_LEVELS = range(4)
 DEFAULT_COMPRESSION_LEVEL = 2
 MAX_WORKERS = 8  # each holds two blocks, so this limits the memory on large machines
 
-_GZIP_HEADER = struct.pack(
-    "<BBBBIBB", 0x1F, 0x8B, 8, 0, 0, 0, 0xFF
-)  # no file name, no time, unknown system
+# No file name, no time, unknown system.
+_GZIP_HEADER = struct.pack("<BBBBIBB", 0x1F, 0x8B, 8, 0, 0, 0, 0xFF)
 _LAST_BLOCK = b"\x03\x00"  # an empty final deflate block
 _RAW_DEFLATE = -15
 _MEMORY_LEVEL = 9  # the largest buffers, a few hundred kilobytes: igzip is then 5 percent faster

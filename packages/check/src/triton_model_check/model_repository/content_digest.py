@@ -22,9 +22,8 @@ ContentDigest = bytes
 
 CHUNK_BYTES = 1 << 20
 _GROUP = 200
-_THREADED_HASH_BYTES = (
-    32 << 20
-)  # below this, one thread for each file is faster than several threads
+# Below this, one thread for each file is faster than several threads.
+_THREADED_HASH_BYTES = 32 << 20
 
 
 def digest_of(members: Iterable[Member], contents: Mapping[str, ContentDigest]) -> str:

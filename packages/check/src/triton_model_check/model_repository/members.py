@@ -336,9 +336,8 @@ class _Walk:
     ) -> str | None:
         slash = "/" if stat.S_ISDIR(status.st_mode) else ""
         names = [name]
-        if entry.is_symlink() and not self._is_linked(
-            entry
-        ):  # a link must not include a credential under another name
+        # A link must not include a credential under another name.
+        if entry.is_symlink() and not self._is_linked(entry):
             names.append(os.path.relpath(os.path.realpath(entry.path), self.root))
         return next((path for path in names if rules.refuses(path + slash)), None)
 

@@ -227,10 +227,8 @@ class SageMakerTransport:
         Args:
             service: boto3's name of the service, such as ``"s3"``.
         """
-        key = (
-            service,
-            os.getpid(),
-        )  # processes that share a connection receive each other's responses
+        # Processes that share a connection receive each other's responses.
+        key = (service, os.getpid())
         if key not in self._clients:
             from constructs_triton_client.transports.bounded_connections import bound_client  # noqa: PLC0415 - see _import_boto3
 

@@ -72,9 +72,8 @@ class Answers:
 # One server forks all functions, since starting Python and importing boto3 is slow.
 _SERVER = ForkServer("cdk_rehearse.function_process:run")
 _MIB = 2**20
-_THREADS_BYTES = (
-    2**31
-)  # the system reserves addresses for each thread, and more than a function uses
+# The system reserves addresses for each thread, and more than a function uses.
+_THREADS_BYTES = 2**31
 
 
 @dataclass

@@ -49,9 +49,8 @@ def client(
     return _boto3_client(service, **place, **(credentials or CREDENTIALS))
 
 
-_shared_client = cache(
-    lambda service, region: client(service, _SHARED_URL, region)
-)  # it takes 8 ms
+# Creating a client takes 8 ms.
+_shared_client = cache(lambda service, region: client(service, _SHARED_URL, region))
 _boto3_client: Any = boto3.client  # the type depends on the service's name
 Place = tuple[str, str, str]
 """Account, Region, and the name of a parameter or an output, as ``<stack>.<output>``."""
