@@ -24,6 +24,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # uv trusts the certificates of the system, such as those of a company's proxy.
 export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
+# In seconds. A busy machine needs more than the 60 that uv allows to compile the CDK's bindings.
+export UV_COMPILE_BYTECODE_TIMEOUT := 900
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 comma := ,

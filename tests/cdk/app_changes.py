@@ -165,8 +165,8 @@ def changed(change: str | None, directory: Path) -> Iterator[None]:
         if "image" in change:
             patches.enter_context(_edited(TritonInferenceComponent, endpoint))
         if change == "key":
-            for each in (TritonEndpoint, TritonEnsembleEndpoint, TritonInferenceComponent):
-                patches.enter_context(_edited(each, files_under_key))
+            for placing in (TritonEndpoint, TritonEnsembleEndpoint, TritonInferenceComponent):
+                patches.enter_context(_edited(placing, files_under_key))
         if change == "model content":
             source = other_content(directory / "models")
             patches.enter_context(mock.patch.object(ModelSource, "from_directory", source))

@@ -303,8 +303,9 @@ class _Container:
         location = ModelLocation("", ())
         download_seconds = seconds(self.options["model_data_download_timeout"])
         source = self.options["model_data"]
-        if source is not None:
-            location = stored_models(source).locate("", scope)
+        models = None if source is None else stored_models(source)
+        if models is not None:
+            location = models.locate("", scope)
             if download_seconds is None:
                 download_seconds = _LONGEST
 

@@ -345,7 +345,7 @@ def _metric(
 
 def _of_variants(endpoint: ITritonEndpoint, names: Iterable[str]) -> list[Metric]:
     """Return the metrics of these names of each variant."""
-    metrics = []
+    metrics: list[Metric] = []
     for variant in endpoint.variants:
         for name in names:
             label = _label(endpoint, variant, name)
