@@ -110,7 +110,10 @@ def compare_repositories(
         servers = CandidateServers(
             repository, invocations, folder / "running", local, read_machine()
         )
-        with closing(Journal(Path(folder, "journal.jsonl"), {})) as journal, closing(servers):
+        # The temporary folder itself is locked already.
+        results = folder / "results"
+        results.mkdir()
+        with closing(Journal(results / "journal.jsonl", {})) as journal, closing(servers):
             servers.keep((_FIRST, _SECOND))
             bench = Bench(
                 servers,
