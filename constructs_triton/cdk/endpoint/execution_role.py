@@ -222,6 +222,7 @@ def request_statements(requests: RequestOptions) -> list[Statement]:
 
 
 def _trusted_service(scope: Construct) -> iam.ServicePrincipal:
+    """Return the service that may assume the role, on behalf of this account's resources."""
     # Against the confused deputy: SageMaker may assume the role only on behalf of this account's
     # resources.
     here = environment_of(scope)

@@ -98,6 +98,7 @@ def _routes(vpc: ec2.IVpc, selected: ec2.SelectedSubnets) -> Iterator[Finding]:
 
 
 def _no_route(subnets: str) -> Finding:
+    """Return the warning that the selected subnets lead to no S3."""
     return Finding(
         "vpc-without-route-to-s3",
         Severity.WARNING,

@@ -311,6 +311,7 @@ def _check_repository(repository: TritonModelRepository | None) -> None:
 
 
 def _check_environment(repository: TritonModelRepository, scope: Construct, endpoint: str) -> None:
+    """Check that the models are in the account and Region of the endpoint, as far as known."""
     # The CDK's own error at synth names the bucket's logical id, and no way to fix it.
     if not contents_of(repository).prefix.creates_bucket:
         _check_region(repository.bucket, Stack.of(scope), endpoint)

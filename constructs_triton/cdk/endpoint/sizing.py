@@ -111,6 +111,7 @@ def _longest(timeouts: Sequence[float | None]) -> float | None:
 
 
 def _different_volumes(needed: float) -> Finding:
+    """Return the warning that only some instance types support the volume size."""
     return Finding(
         "instance-pools-volume-size",
         Severity.WARNING,

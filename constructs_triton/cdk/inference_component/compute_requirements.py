@@ -103,6 +103,7 @@ class ComputeRequirements:
         )
 
     def _check_memory(self, instance_type: InstanceType) -> None:
+        """Check that the memory of a copy fits on an instance, and that its limits are in order."""
         check_range("min_memory", self.memory_mib, limits.MEMORY_MIB)
         memory = memory_mib_of(instance_type)
         if memory is not None and not is_token(self.memory_mib) and self.memory_mib > memory:
@@ -121,6 +122,7 @@ class ComputeRequirements:
             )
 
     def _check_cores(self, instance_type: InstanceType) -> None:
+        """Check that an instance has the CPU cores of a copy."""
         cores, vcpus = self.cpu_cores, instance_type.vcpus
         if cores is None:
             return
@@ -133,6 +135,11 @@ class ComputeRequirements:
 
 
 def _gpus(given: float | None, instance_type: InstanceType) -> float:
+    """Return the number of GPUs of a copy.
+
+    Raises:
+        InvalidValueError: the number is required, or an instance has not that many.
+    """
     is_token_type = is_token(instance_type.name)
     if not is_token_type and instance_type.is_known and not instance_type.has_gpu:
         return _none_on_cpu(given, instance_type)
@@ -156,6 +163,7 @@ def _gpus(given: float | None, instance_type: InstanceType) -> float:
 
 
 def _check_whole_gpus(given: float) -> None:
+    """Check that a copy has whole GPUs: SageMaker does not share one between copies."""
     is_number = (
         isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
     )

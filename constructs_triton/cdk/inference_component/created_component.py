@@ -240,6 +240,7 @@ class CreatedInferenceComponent(InferenceComponentBase):
         return [*statements, *self._logs.role_statements()]
 
     def _make_component(self) -> sagemaker.CfnInferenceComponent:
+        """Create the inference component, with one specification or one for each instance type."""
         options = self._options
         endpoint = self._endpoint
         given = options["inference_component_name"]
@@ -288,6 +289,7 @@ class CreatedInferenceComponent(InferenceComponentBase):
     def _specification(
         self,
     ) -> sagemaker.CfnInferenceComponent.InferenceComponentSpecificationProperty:
+        """Return the model of the component, and what each copy needs."""
         sizing = self._bound.sizing
         caching = self._options["enable_caching"]
         return _Component.InferenceComponentSpecificationProperty(
@@ -306,6 +308,7 @@ class CreatedInferenceComponent(InferenceComponentBase):
     def _scheduling(
         self,
     ) -> sagemaker.CfnInferenceComponent.InferenceComponentSchedulingConfigProperty | None:
+        """Return how SageMaker places the copies on instances; ``None`` leaves it to SageMaker."""
         strategy = self._options["placement_strategy"]
         if strategy is None:
             return None

@@ -204,6 +204,11 @@ def _initial(min_instance_count: float) -> float:
 
 
 def _check_counts(options: ComponentEndpointOptions) -> None:
+    """Check that the instance counts are whole numbers, and in order.
+
+    Raises:
+        InvalidValueError: they are not.
+    """
     least, most = options["min_instance_count"], options["max_instance_count"]
     initial = cast(float, options["initial_instance_count"])
     for name, value in (
@@ -240,6 +245,7 @@ def _check_routing(strategy: str | None) -> None:
 
 
 def _check_prefix(options: ComponentEndpointOptions) -> None:
+    """Check that the properties of prefix-aware routing are set with it, and only with it."""
     given = {name: options[name] for name in ("prefix_length", "concurrency_threshold")}
     is_needed = options["routing_strategy"] == "PREFIX_AWARE"
     for name, value in given.items():

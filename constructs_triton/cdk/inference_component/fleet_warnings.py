@@ -55,6 +55,7 @@ class FleetWarnings:
                 yield finding
 
     def _too_many_copies(self) -> Iterator[Finding]:
+        """Warn if scaling may ask for more copies than the instances have room for."""
         at_maximum = [component.at_maximum for component in self._host.components]
         shortage = self._host.shortage(at_maximum)
         if shortage is not None:
@@ -99,6 +100,7 @@ class FleetWarnings:
         )
 
     def _no_room_for_an_update(self) -> Iterator[Finding]:
+        """Warn if the instances have no room for the new copies of a component during an update."""
         components = self._host.components
         when = ""
         names = self._without_room([component.initial for component in components])
@@ -134,6 +136,7 @@ class FleetWarnings:
         return names
 
     def _never_empty(self) -> Iterator[Finding]:
+        """Warn if the endpoint may have 0 instances and a component always keeps a copy."""
         names = [
             component.initial.name
             for component in self._host.components

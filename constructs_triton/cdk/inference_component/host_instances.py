@@ -161,6 +161,7 @@ class HostInstances:
 
 
 def _row(component: ComponentCopies) -> tuple[str, str, str, str, str]:
+    """Return what the copies of a component need, as a row of the table."""
     needs = component.requirements
     copies = component.copies
     return (

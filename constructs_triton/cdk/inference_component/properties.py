@@ -189,6 +189,7 @@ def check_copies(options: CopyOptions) -> None:
 
 
 def _check_copy_count(copy_count: object) -> None:
+    """Check that a component is created with a whole number of copies, at least 1."""
     if (
         is_token(copy_count)
         or not isinstance(copy_count, int | float)

@@ -79,6 +79,7 @@ class SharedRole:
         return self.permissions
 
     def _add(self, statements: Sequence[Statement]) -> None:
+        """Add permissions to the policy of the role, which is created with the first ones."""
         if self.permissions is not None:
             self._execution.add(*self._register(statements))
         elif accepts_policies(self._scope, self.role):

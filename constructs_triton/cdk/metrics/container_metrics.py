@@ -123,6 +123,11 @@ class ContainerMetrics:
     def _metric(
         self, name: str, model: str, *, statistic: str = "Sum", period: Duration | None = None
     ) -> MetricValue:
+        """Return a metric that the publisher of Triton's metrics writes.
+
+        Raises:
+            InvalidValueError: there is no such metric or model.
+        """
         model = self._found(model)
         if is_lookup_dummy(name):
             name = _NAMES[0]  # the next synthesis has the name
@@ -171,6 +176,7 @@ class ContainerMetrics:
         return model
 
     def _average(self, what: str, model: str, period: Duration | None = None) -> ExpressionValue:
+        """Return the mean of a figure, such as the queue time, over the requests of a period."""
         model = self._found(model)
         numerator, denominator = _AVERAGES[what]
         # A quotient of sums weighs each request alike; an average of quotients would not. The ids

@@ -317,6 +317,11 @@ class VariantMetrics:
 def _in_unit(
     metric: MetricValue, unit: cloudwatch.Unit | None
 ) -> cloudwatch.Metric | cloudwatch.MathExpression:
+    """Return a metric in microseconds, converted to another unit.
+
+    Raises:
+        InvalidValueError: the unit is no time.
+    """
     check_type("unit", unit, (cloudwatch.Unit, "Unit.MILLISECONDS"))
     if unit is None or unit is cloudwatch.Unit.MICROSECONDS:
         return metric.to_cdk()

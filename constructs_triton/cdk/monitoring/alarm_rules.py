@@ -167,6 +167,7 @@ def _error_causes(endpoint: ITritonEndpoint) -> Iterator[tuple[str, str, str]]:
 
 
 def _memory_rules(variant: EndpointVariant, percent: float | None) -> Iterator[AlarmRule]:
+    """Yield the rule about the GPU memory, if the instances have GPUs."""
     gpus = metric_units(variant, "GPUMemoryUtilization")
     if percent is None or gpus is None:
         return
@@ -191,6 +192,7 @@ def _disk_rules(variant: EndpointVariant, percent: float | None) -> Iterator[Ala
 def _loading_rules(
     variant: EndpointVariant, percent: float | None, wait: Duration | None
 ) -> Iterator[AlarmRule]:
+    """Yield the rules about models that a multi-model endpoint loads and unloads."""
     if percent is not None:
         yield AlarmRule(
             name="ModelCacheHit",
@@ -215,6 +217,7 @@ def _loading_rules(
 def _capacity_rules(
     variant: EndpointVariant, duration: Duration | None, *, from_queue: bool
 ) -> Iterator[AlarmRule]:
+    """Yield the rule about a variant that scaling has brought to its maximum for a while."""
     scalable = variant.scalable_instance_count
     if duration is None or scalable is None or scalable.min_capacity == scalable.max_capacity:
         return
@@ -260,6 +263,7 @@ def _queue_rules(variant: EndpointVariant, longest: Duration | None) -> Iterator
 
 
 def _missing_rules(variant: EndpointVariant, duration: Duration | None) -> Iterator[AlarmRule]:
+    """Yield the rule about a variant whose instances publish no metrics of Triton for a while."""
     if duration is None:
         return
     period, periods = _window("container_metrics_missing_for", duration)

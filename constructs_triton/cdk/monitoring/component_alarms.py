@@ -97,6 +97,7 @@ class TritonComponentAlarms(AlarmSet):
 def _rules(
     component: IInferenceComponent, thresholds: ComponentAlarmThresholds
 ) -> Iterator[AlarmRule]:
+    """Yield the alarms of a component for the thresholds that are set."""
     metric = partial(component_metric, inference_component_name=component.inference_component_name)
     yield from error_rules(metric, thresholds["error_rate_percent"], _ERROR_CAUSES)
     yield from latency_rules(metric, thresholds["model_latency_objective"])

@@ -156,6 +156,7 @@ def _of_environment(scope: Construct, owner: object, row: _Row) -> _Row:
 
 
 def _rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[_Row]:
+    """Yield the rows of graphs of an endpoint and its variants."""
     yield widgets.title_row(endpoint.endpoint_name)
     if endpoint.is_asynchronous:
         yield from widgets.asynchronous_rows(endpoint, objective_ms)
@@ -211,6 +212,7 @@ class TritonComponentDashboard(_Dashboard):
 
 
 def _component_rows(component: IInferenceComponent) -> Iterator[_Row]:
+    """Yield the rows of graphs of a component."""
     name = component.inference_component_name
     metric = partial(component_metric, inference_component_name=name)
     yield widgets.title_row(name)

@@ -96,6 +96,7 @@ def check_publisher_variables(environment: Mapping[str, str]) -> None:
 
 
 def _check_interval(text: str) -> None:
+    """Check how often Triton's metrics are published, in seconds."""
     if is_token(text):
         return
     try:

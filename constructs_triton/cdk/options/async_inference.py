@@ -80,6 +80,7 @@ class AsyncInferenceConfig:
         self._check_topics()
 
     def _check_topics(self) -> None:
+        """Check the topics of notifications and what they contain."""
         check_has(f"{_OWNER}.input_bucket", self.input_bucket, *BUCKET)
         for name, topic in self._topics.items():
             check_has(f"{_OWNER}.{name}", topic, *_TOPIC)

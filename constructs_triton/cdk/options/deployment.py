@@ -203,6 +203,7 @@ class Deployment:
         self._check_total_wait()
 
     def _check_total_wait(self) -> None:
+        """Check that the waits together are shorter than an update may take."""
         # botocore sagemaker service model, BlueGreenUpdatePolicy: larger than the total waiting
         # time.
         count, total = _wait_count(self), total_wait_seconds(self)
@@ -274,6 +275,7 @@ def render_deployment(
 
 
 def _rolling(deployment: Deployment) -> sagemaker.CfnEndpoint.RollingUpdatePolicyProperty:
+    """Return the policy of an update that replaces some instances at a time."""
     size = _render_size(deployment.size)
     assert size is not None  # the class methods set both
     assert deployment.wait_interval is not None
@@ -286,6 +288,7 @@ def _rolling(deployment: Deployment) -> sagemaker.CfnEndpoint.RollingUpdatePolic
 
 
 def _blue_green(deployment: Deployment) -> sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty:
+    """Return the policy of an update that starts a second fleet and shifts the traffic to it."""
     size = _render_size(deployment.size)
     return sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty(
         traffic_routing_configuration=sagemaker.CfnEndpoint.TrafficRoutingConfigProperty(

@@ -128,6 +128,11 @@ def _split(
 def _with_default_model(
     environment: TritonEnvironment, overrides: Mapping[str, str], default_model: str | None
 ) -> TritonEnvironment:
+    """Return the environment with the model that answers requests.
+
+    Raises:
+        InvalidValueError: another model is set as the default.
+    """
     if default_model is None:
         return environment
     given = overrides.get(_DEFAULT_MODEL, environment.default_model_name)

@@ -78,6 +78,7 @@ def check_values(environment: Any) -> None:
 
 
 def _check_number(keyword: str, value: Any, limit: RangeLimit) -> None:
+    """Check that the value of a keyword is a number in its range."""
     path = f"environment.{keyword}"
     if value is None or (isinstance(value, str) and is_token(value)):
         return
@@ -132,6 +133,7 @@ def _check_switch(keyword: str, value: object) -> None:
 
 
 def _check_choice(keyword: str, value: str | None, allowed: Sequence[str]) -> None:
+    """Check that the value of a keyword is one of the allowed words."""
     if is_token(value):
         check_string(f"environment.{keyword}", value)
         return
@@ -144,6 +146,7 @@ def _check_choice(keyword: str, value: str | None, allowed: Sequence[str]) -> No
 
 
 def _check_words(keyword: str, words: Sequence[str]) -> None:
+    """Check that the value of a keyword is a list of words without white space."""
     if is_token(words) or not isinstance(words, Sequence):
         raise InvalidValueError(
             f"environment.{keyword}: must be a list that is known at synth, got {shown(words)}; "

@@ -71,6 +71,7 @@ def _recorded_requests() -> type[RecordedRequests]:
 def _check_target_models(
     path: str | Path, target_models: Sequence[str | None], *, serves_many: bool
 ) -> None:
+    """Check that recorded requests name their models exactly where each request has to."""
     for number, target_model in enumerate(target_models, start=1):
         if serves_many and target_model is None:
             raise InvalidValueError(

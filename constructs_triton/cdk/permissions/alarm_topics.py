@@ -177,6 +177,7 @@ class _KnownTopic:
 
 
 def _allow_publishing(stack: Stack, topic: _KnownTopic) -> Iterator[Finding]:
+    """Let CloudWatch publish to a topic whose policies do not, or yield a warning."""
     if topic.cfn is None:
         return  # The policies of a topic outside of this app are not known.
     policies = [*_policies_of(topic.cfn)]
@@ -198,6 +199,7 @@ def _allow_publishing(stack: Stack, topic: _KnownTopic) -> Iterator[Finding]:
 
 
 def _allow_key(stack: Stack, topic: _KnownTopic) -> Iterator[Finding]:
+    """Let CloudWatch use the key of an encrypted topic, or yield a warning."""
     key = topic.key
     if not topic.key_id:
         return
@@ -271,6 +273,7 @@ def _find_topic(scope: Construct, arn: str) -> _KnownTopic | None:
 
 
 def _policies_of(topic: sns.CfnTopic) -> Iterator[sns.CfnTopicPolicy]:
+    """Yield the policies of a topic in this app."""
     path = topic.node.path
     for construct in topic.node.root.node.find_all():
         if not isinstance(construct, sns.CfnTopicPolicy):
@@ -290,6 +293,7 @@ def _lets_cloudwatch_publish(policy: sns.CfnTopicPolicy) -> bool:
 
 
 def _may_let_cloudwatch_publish(statement: Mapping[str, Any]) -> bool:
+    """Whether a statement may allow CloudWatch to publish, apart from its conditions."""
     if statement.get("Effect", "Allow") != "Allow":
         return False
     actions = {str(action).lower() for action in listed(statement.get("Action", "*"))}

@@ -111,6 +111,7 @@ class RolePermissions(Construct):
             self._put_into(place, statements, _description(whole, self._references[place]))
 
     def _put_into(self, place: int, statements: list[_Json], description: str) -> None:
+        """Write statements into the policy at a position; the next one is created."""
         if place == len(self._policies):
             _attached[self._role] = _attached.get(self._role, 0) + 1
             name = "Resource" if place == 0 else f"Resource{place + 1}"
@@ -195,6 +196,7 @@ def _merged(statements: Sequence[Statement]) -> Iterable[_Json]:
 
 
 def _resolved_parts(stack: Stack, statements: Sequence[Statement]) -> list[_Part]:
+    """Return the statements in parts that each fit into a policy, with their resolved sizes."""
     merged = list(_with_distinct_ids(_merged(statements)))
     if not merged:
         return []

@@ -39,6 +39,10 @@ def statement_length(statement: Mapping[str, Any]) -> int:
 
 
 def _json_length(value: Any, reference: int) -> int:
+    """Return the characters of a value as JSON without white space.
+
+    ``reference`` is the length of a reference that only a deployment knows.
+    """
     if _is_intrinsic(value):
         return 2 + _string_length(value, reference)
     if isinstance(value, Mapping):
@@ -65,6 +69,7 @@ def _is_intrinsic(value: Any) -> bool:
 
 
 def _string_length(value: Any, reference: int) -> int:
+    """Return the characters of a string or of a function that returns one."""
     match value:
         case str():
             return len(value)

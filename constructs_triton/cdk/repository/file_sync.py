@@ -119,6 +119,7 @@ class _Assets:
         self._small_keys = [key for key in (zip_key, self.manifest.object_key) if key is not None]
 
     def _listed(self, staged: StagedModel) -> list[ListedFile]:
+        """Return all files with the place of their content: an object, or a part of the zip."""
         return [
             *(
                 ListedFile(each.path, each.size_bytes, self._large_keys[each.digest])

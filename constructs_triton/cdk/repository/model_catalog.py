@@ -136,6 +136,7 @@ class ModelCatalog:
         ]
 
     def _source_entries(self) -> Iterator[tuple[str, tuple[LocalModels | StoredModels, str]]]:
+        """Yield the models of ``source`` by the names under which they are requested."""
         source = self.source
         if isinstance(source, PackedModels):
             yield from ((name, (source, name)) for name in source.cached.top_level)

@@ -156,6 +156,7 @@ def _manifest(
     stored_archives: Mapping[str, tuple[str, S3Archive]],
     given_buckets: Sequence[s3.IBucket],
 ) -> Manifest:
+    """Return the list of archives that the function copies, and from which bucket each comes."""
     numbers = {bucket.bucket_name: number for number, bucket in enumerate(given_buckets)}
     listed = [
         ListedArchive(name, archive.object_key, target_model, archive.size_bytes)

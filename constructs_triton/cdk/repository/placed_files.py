@@ -94,6 +94,7 @@ class PlacedFiles:
         return f"{self._options.prefix}{FILES_FOLDER}{name.replace('/', '--')}/"
 
     def _sync(self, name: str, staged: StagedModel) -> FileSync:
+        """Create the custom resource that places the files of a model in the bucket."""
         options = self._options
         return FileSync(
             self._scope,
@@ -110,6 +111,7 @@ class PlacedFiles:
 
 
 def _not_executable(files: Sequence[str]) -> Finding:
+    """Return the warning that files lose their execute permission in S3."""
     listed = ", ".join(files[:_LISTED_FILES]) + (", ..." if len(files) > _LISTED_FILES else "")
     return Finding(
         "files-not-executable",

@@ -225,6 +225,7 @@ def _place_of(loaded: LoadedModels) -> str:
 
 
 def _fix_of_unused_key(loaded: LoadedModels, *, publishes_metrics: bool) -> str:
+    """Return how to fix an ``encryption_key`` that has no effect."""
     if isinstance(loaded, StoredModels):
         return "remove encryption_key, and encrypt that bucket"
     if isinstance(loaded, PackagedModel):

@@ -130,6 +130,7 @@ class ServedPrefix:
         return patterns
 
     def _patterns(self, name: str, known: Mapping[str, TargetModel]) -> list[str]:
+        """Return the ``TargetModel`` values that one name of a grant stands for."""
         if self.is_filled_by_others:
             is_archive = is_token(name) or name.endswith(".tar.gz") or set("*?") & set(name)
             return [name] if is_archive else archive_patterns(TargetModelNaming.PLAIN, name)
@@ -159,6 +160,7 @@ class ServedPrefix:
         return self._sync
 
     def _create_sync(self) -> ModelSync:
+        """Create the custom resource that copies all archives to the prefix."""
         entries, targets = self._catalog.entries(), self.target_models
         refuse_collisions(targets)
         assets = StackAssets(self._scope)

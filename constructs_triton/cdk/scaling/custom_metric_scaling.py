@@ -127,6 +127,11 @@ def _queue_time(metrics: ContainerMetrics, model: str, target: float) -> Express
 
 
 def _queued_model(metrics: ContainerMetrics, model: str | None) -> str:
+    """Return the model whose queue decides the scaling.
+
+    Raises:
+        InvalidValueError: it has no queue, or several have one and none is named.
+    """
     queued = metrics.queued_models
     if model is None and len(queued) == 1:
         return queued[0]

@@ -89,6 +89,7 @@ def metric_name_of(metric: Metric) -> str:
 def _add_query(
     queries: dict[str, Any], id: str, metric: Metric, *, is_result: bool = False
 ) -> None:
+    """Add the query of a metric or an expression, and those of the metrics that it uses."""
     expression = None
     stat = None
     if isinstance(metric, MetricValue):

@@ -230,6 +230,11 @@ class Assembly:
         ]
 
     def _property(self, artifact: str, name: str, default: str | None = None) -> str:
+        """Return a property of an artifact in the manifest.
+
+        Raises:
+            TemplateError: it has none, and there is no default.
+        """
         found = (self._artifacts[artifact].get("properties") or {}).get(name) or default
         if found is None:
             raise TemplateError(

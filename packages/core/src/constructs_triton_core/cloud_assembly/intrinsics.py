@@ -137,6 +137,7 @@ class Evaluator:
         return not is_true and self._comparisons == before
 
     def _hold(self, name: str, operand: Any) -> bool:
+        """Whether a condition function is true for an operand."""
         with _in_form(f"condition function {name}", "operands have", "them", operand):
             return _CONDITIONS[name](self, operand)
 
@@ -144,6 +145,7 @@ class Evaluator:
         return self._walk(value, self._call)
 
     def _walk(self, value: Any, call: Callable[[dict[str, Any]], Any]) -> Any:
+        """Return a value in which ``call`` has replaced each function by its result."""
         if is_unknown(value):
             return value
         if isinstance(value, list):
@@ -160,6 +162,11 @@ class Evaluator:
         return {name: found for name, found in properties.items() if found is not _NO_VALUE}
 
     def _call(self, value: dict[str, Any]) -> Any:
+        """Return the result of an intrinsic function.
+
+        Raises:
+            TemplateError: the function is not known, or its argument has another form.
+        """
         if TRANSFORM in value and self._unknown_function is not None:
             # A macro gets what is beside it, and may change all of it.
             return self._unknown_function(TRANSFORM, value)
