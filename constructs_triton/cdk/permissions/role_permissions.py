@@ -196,7 +196,7 @@ def _merged(statements: Sequence[Statement]) -> Iterable[_Json]:
 
 
 def _resolved_parts(stack: Stack, statements: Sequence[Statement]) -> list[_Part]:
-    """Return the statements in parts that each fit into a policy, with their resolved sizes."""
+    """Return the statements in parts that each fit into a policy, with tokens and resolved."""
     merged = list(_with_distinct_ids(_merged(statements)))
     if not merged:
         return []

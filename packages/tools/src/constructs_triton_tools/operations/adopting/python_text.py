@@ -148,7 +148,7 @@ def options_of(answer: Answer, *members: str, with_zero: bool = False) -> Option
     """Return the keyword arguments for the members that are set,
     or ``with_zero`` also 0 and ``False``.
     """
-    options = {}
+    options: Options = {}
     for member in members:
         value = answer.get(member)
         is_given = value is not None if with_zero else bool(value)
