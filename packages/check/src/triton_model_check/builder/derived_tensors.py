@@ -182,7 +182,8 @@ _DYNAMIC_BATCHING = "Triton combines requests that arrive at the same time into 
 
 def _batching_comment(derivation: Derivation) -> str:
     """Return the comment that explains ``max_batch_size``."""
-    size, file = derivation.message.max_batch_size, derivation.file
+    size = derivation.message.max_batch_size
+    file = derivation.file
     axis = derivation.other_axis
     if axis is not None:
         return (
@@ -243,7 +244,8 @@ def _listed(given: Iterable[str]) -> str:
 
 def _derive_torchscript(derivation: Derivation) -> None:
     """Complete the configuration of a TorchScript model, whose file has no types."""
-    message, arguments = derivation.message, derivation.file.inputs
+    message = derivation.message
+    arguments = derivation.file.inputs
     missing = [side for side in ("input", "output") if not getattr(message, side)]
     forward = f" (forward takes {quoted(each.name for each in arguments)})" if arguments else ""
     derivation.refuse_missing(f"the data types and dims of its tensors{forward}", missing)
@@ -263,7 +265,9 @@ _UNKNOWN_BATCHING = (
 
 def _derive_tree(derivation: Derivation) -> None:
     """Complete the configuration of a model of trees from its file."""
-    message, file, size = derivation.message, derivation.file, derivation.max_batch_size
+    message = derivation.message
+    file = derivation.file
+    size = derivation.max_batch_size
     message.max_batch_size = _TREE_MAX_BATCH_SIZE if size is None else size
     for given in file.inputs:
         dims = _without_rows(message, given.shape or ())

@@ -84,5 +84,6 @@ def _source_problems(
     for index, source in enumerate(batch.source_input):
         if source not in inputs and not model.completes_tensors:
             hint = did_you_mean(source, inputs, f"write one of the inputs: {quoted(inputs)}")
-            message, field = f'unknown source input name "{source}"', (*place, "source_input")
+            message = f'unknown source input name "{source}"'
+            field = (*place, "source_input")
             yield Problem(message, field, hint, fix=meant(hint, index, instead_of=source))

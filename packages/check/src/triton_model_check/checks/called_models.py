@@ -72,7 +72,8 @@ def _may_be_elsewhere(model: ModelUnderCheck) -> bool:
 
 def calls_not_checked(model: ModelUnderCheck) -> tuple[str, ...]:
     """Return which calls of other models are not known to succeed, each with the reason."""
-    calls, is_server = model.context.calls[model.name], not model.target.is_sagemaker
+    calls = model.context.calls[model.name]
+    is_server = not model.target.is_sagemaker
     if not model.target.local_files:
         return ()
     lines: list[str] = []

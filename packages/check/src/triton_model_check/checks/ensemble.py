@@ -111,10 +111,8 @@ def unused_input(model: ModelUnderCheck) -> Iterator[Problem]:
     misspelled = graph.misspelled_reads.values()
     for name in graph.unused_inputs:
         if name not in misspelled:
-            hint, place = (
-                "map it to an input of a step, or remove it",
-                ("input", graph.inputs.index(name)),
-            )
+            hint = "map it to an input of a step, or remove it"
+            place = ("input", graph.inputs.index(name))
             fix = unsafe(remove()) if len(graph.inputs) > 1 else None
             yield Problem(f'ensemble input "{name}" is not used', place, hint, fix=fix)
 
@@ -129,7 +127,8 @@ def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
     if not graph.steps:
         return
     known = sorted({*graph.inputs, *graph.producers})
-    unused, reported = graph.misspelled_reads, graph.misspelled_writes.values()
+    unused = graph.misspelled_reads
+    reported = graph.misspelled_writes.values()
     for tensor in graph.unproduced:
         if tensor in reported:
             continue

@@ -37,7 +37,8 @@ def environment_release(model: ModelUnderCheck) -> Iterator[Problem]:
     Triton replaces ``$$TRITON_MODEL_DIRECTORY`` from 21.09 on. From 23.07 on it also accepts a
     folder in place of an archive.
     """
-    version, path = model.target.image_version, model.parameter(PARAMETER)
+    version = model.target.image_version
+    path = model.parameter(PARAMETER)
     if version is None or not path:
         return
     if path.startswith(_MODEL_DIRECTORY) and not is_at_least(version, _PLACEHOLDER_SINCE):

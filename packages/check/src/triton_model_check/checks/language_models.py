@@ -55,7 +55,8 @@ def _downloaded(arguments: EngineArguments) -> Path | None:
     ``download_dir`` is a cache of Hugging Face, with a folder for each model and each revision.
     Source: huggingface_hub documentation, "Understand caching".
     """
-    place, model = arguments.values.get("download_dir"), arguments.model
+    place = arguments.values.get("download_dir")
+    model = arguments.model
     if not isinstance(place, str):
         return None
     cache = folder_of(place, model.name, model.folder.directory)

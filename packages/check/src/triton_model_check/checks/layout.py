@@ -336,7 +336,8 @@ def name_differs(model: ModelUnderCheck) -> Iterator[Problem]:
     front end overwrites their ``name``. It does not skip the steps of an ensemble.
     """
     if has_another_name(model):
-        name, hint = model.config.name, f'write name: "{model.name}", or remove name'
+        name = model.config.name
+        hint = f'write name: "{model.name}", or remove name'
         steps = {step for folder in model.context.folders.values() for step in folder.step_models}
         called = {name for calls in model.context.calls.values() for name in calls.models}
         if model.name not in steps | called:

@@ -206,7 +206,8 @@ def plan_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
         message, _, hint = rest.partition("; ")
         yield Problem(message, hint=hint, path=model.folder.relative(manifest_of(_plan(model))))
         return
-    wanted, manifest = model.target.compute_capability, _manifest(model)
+    wanted = model.target.compute_capability
+    manifest = _manifest(model)
     if manifest is None or wanted in (None, manifest.compute_capability):
         return
     if any(each.startswith("--hardwareCompatibilityLevel") for each in manifest.arguments):

@@ -288,7 +288,8 @@ class ModelUnderCheck:
         python = version_of(self.image_python)
         found: dict[str, PythonSource | None] = {}
         for version in self.versions_to_load:
-            parts, path = (version, *file.split("/")), self.folder.relative(version, file)
+            parts = (version, *file.split("/"))
+            path = self.folder.relative(version, file)
             content = self.folder.read(*parts)
             if content is not None:
                 is_large = is_over_budget(content)
@@ -309,7 +310,8 @@ class ModelUnderCheck:
     @cached_property
     def model_files(self) -> tuple[ModelFile, ...]:
         """The model files of the versions to load, described; newest first."""
-        image, complete_bytes = self.target.image_version, self.context.complete_bytes
+        image = self.target.image_version
+        complete_bytes = self.context.complete_bytes
         return tuple(
             describe_file(
                 file,

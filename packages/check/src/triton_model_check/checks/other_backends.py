@@ -53,10 +53,8 @@ def model_type(model: ModelUnderCheck) -> Iterator[Problem]:
     place = ("parameters", "model_type") if "model_type" in model.config_parameters else ()
     if value not in TREE_MODEL_FILES:
         hint = did_you_mean(value, TREE_MODEL_FILES, f"write one of {quoted(TREE_MODEL_FILES)}")
-        message, fix = (
-            f"{value} not recognized as a valid serialization format",
-            meant(hint, *_VALUE),
-        )
+        message = f"{value} not recognized as a valid serialization format"
+        fix = meant(hint, *_VALUE)
         yield Problem(message, place, hint, fix=fix)
     for file in model.model_files:
         if file.model_type not in ("", value):
@@ -144,7 +142,8 @@ def tree_version(model: ModelUnderCheck) -> Iterator[Problem]:
     about which nothing is published is listed as not checked.
     """
     for file in model.model_files:
-        version, image = file.versions.get("xgboost"), model.target.image_version
+        version = file.versions.get("xgboost")
+        image = model.target.image_version
         if version is None or image is None:
             continue
         major, _, minor = version.partition(".")
@@ -216,7 +215,8 @@ def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
         if each.name != "openvino":
             group = ("optimization", "execution_accelerators", "cpu_execution_accelerator", index)
             message = f'unknown Execution Accelerator "{each.name}" is requested'
-            hint, fix = 'write "openvino", or remove the accelerator', unsafe(remove(path=group))
+            hint = 'write "openvino", or remove the accelerator'
+            fix = unsafe(remove(path=group))
             yield Problem(message, (*group, "name"), hint, fix=fix)
 
 

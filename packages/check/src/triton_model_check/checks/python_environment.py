@@ -249,7 +249,8 @@ def environment_numpy(model: ModelUnderCheck) -> Iterator[Problem]:
     "output tensor shape does not match size of output". The rule skips models with a stub of their
     own.
     """
-    version, found = model.target.image_version, environment_of(model)
+    version = model.target.image_version
+    found = environment_of(model)
     if found is None:
         return
     is_new = found.numpy is not None and not found.numpy.startswith(("0.", "1."))

@@ -290,7 +290,9 @@ def _absent_parameter(
     model: ModelUnderCheck, source: PythonSource, model_class: ModelClass, node: ast.Subscript
 ) -> Iterator[Problem]:
     """Yield a read of a parameter that ``config.pbtxt`` does not have."""
-    value, key, known = node.value, _string(node.slice), sorted(model.config_parameters)
+    value = node.value
+    key = _string(node.slice)
+    known = sorted(model.config_parameters)
     if not isinstance(value, ast.Subscript) or _string(value.slice) != "parameters":
         return
     # Packing adds the environment of a model to its parameters.

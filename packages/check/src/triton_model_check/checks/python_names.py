@@ -128,7 +128,8 @@ def absent_names(
     version = model.target.image_version
     if is_outside_table(version):
         return
-    aliases, stored = model_class.index.aliases(UTILS), model_class.index.stored_attributes
+    aliases = model_class.index.aliases(UTILS)
+    stored = model_class.index.stored_attributes
     known = names_of("module", version) | names_of("set_after_import", version)
     for node in model_class.index.of(ast.Attribute):
         name = node.attr

@@ -62,7 +62,8 @@ def preferred_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
     This applies to dynamic batching and to the ``oldest`` strategy of sequence batching.
     """
     config = model.config
-    dynamic, oldest = config.dynamic_batching, config.sequence_batching.oldest
+    dynamic = config.dynamic_batching
+    oldest = config.sequence_batching.oldest
     for place, name, sizes in (
         (("dynamic_batching",), "dynamic batching preferred size", dynamic.preferred_batch_size),
         (
@@ -75,10 +76,8 @@ def preferred_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
             if not 1 <= size <= config.max_batch_size:
                 must = "must be positive" if size < 1 else "must be <= max batch size"
                 message = f"{name} {must}, got {size}"
-                hint, field = (
-                    _batch_size_hint(size, config.max_batch_size),
-                    (*place, "preferred_batch_size"),
-                )
+                hint = _batch_size_hint(size, config.max_batch_size)
+                field = (*place, "preferred_batch_size")
                 yield Problem(message, (*field, index), hint, fix=unsafe(remove()))
 
 

@@ -54,7 +54,8 @@ def initial(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, where, "add name to initial_state", fix=fix)
         if start.data_type != state.data_type:
             message = "The data type used for 'initial_state' does not match the state data type"
-            wanted, got = data_type_name(state.data_type), data_type_name(start.data_type)
+            wanted = data_type_name(state.data_type)
+            got = data_type_name(start.data_type)
             typed = unsafe(put(wanted, 0, "data_type"))
             yield Problem(f"{message}, got {got}", where, f"set data_type: {wanted}", fix=typed)
         if not _fits(start.dims, state.dims):
@@ -99,7 +100,8 @@ def pairing(model: ModelUnderCheck) -> Iterator[Problem]:
     error. States that share one buffer for input and output are skipped.
     """
     states = model.config.sequence_batching.state
-    inputs, outputs = {each.input_name for each in states}, {each.output_name for each in states}
+    inputs = {each.input_name for each in states}
+    outputs = {each.output_name for each in states}
     if len(inputs) < len(states) or len(outputs) < len(states):
         return  # Triton ignores a state whose name another one has.
     written = {state.input_name: state.output_name for state in states}

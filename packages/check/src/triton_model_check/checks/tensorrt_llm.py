@@ -41,7 +41,8 @@ def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
     outside quotes is a syntax error, ``text-template``.
     """
     if model.config.backend == TENSORRT_LLM_PLACEHOLDER:
-        message, hint = "backend contains an unfilled placeholder", 'write backend: "tensorrtllm"'
+        message = "backend contains an unfilled placeholder"
+        hint = 'write backend: "tensorrtllm"'
         yield Problem(message, ("backend",), hint, fix=safe(put('"tensorrtllm"')))
     for name in _parameters_without_default(model):
         value = model.parameter(name)

@@ -49,7 +49,8 @@ def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
     for index, sample in enumerate(model.config.model_warmup):
         if sample.batch_size > max(most, 1):
             message = f"batch size {sample.batch_size} of a warmup sample, max allowed is {most}"
-            place, fix = ("model_warmup", index, "batch_size"), unsafe(put(str(max(most, 1))))
+            place = ("model_warmup", index, "batch_size")
+            fix = unsafe(put(str(max(most, 1))))
             yield Problem(message, place, f"write batch_size: {max(most, 1)}", fix=fix)
 
 

@@ -137,7 +137,8 @@ def codes_of(names: Iterable[str], keyword: str) -> frozenset[str]:
 
 def group_of(name: str) -> set[str]:
     """Return the codes of a chapter of the documentation, and those that begin with the name."""
-    prefix, chapter = f"{name.rstrip('-')}-", name.replace("-", "_")
+    prefix = f"{name.rstrip('-')}-"
+    chapter = name.replace("-", "_")
     return {
         code for code, rule in RULES.items() if rule.group == chapter or code.startswith(prefix)
     }

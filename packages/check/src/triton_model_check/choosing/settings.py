@@ -106,7 +106,8 @@ class Settings:
         """
         start = path.resolve()
         for folder in (start, *start.parents):
-            own, project = folder / f"{_NAME}.toml", folder / "pyproject.toml"
+            own = folder / f"{_NAME}.toml"
+            project = folder / "pyproject.toml"
             if own.is_file():
                 file = _toml_file(own)
                 return cls._read(file, (), file.document)

@@ -139,7 +139,8 @@ def unsupported_xgboost(image_version: str, model_type: str, xgboost: tuple[int,
     ]
     if not rows:
         return ""
-    first, before = rows[-1]["ubjson_since"], rows[-1]["json_before"]
+    first = rows[-1]["ubjson_since"]
+    before = rows[-1]["json_before"]
     if model_type == "xgboost_ubj":
         if first is None:
             return "no UBJSON before image 24.10"

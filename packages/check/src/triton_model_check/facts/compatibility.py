@@ -158,7 +158,8 @@ def _accelerator(variant: VariantFacts) -> Problem | None:
 @_rule("gpu-older-than-image", _ERROR, "instance_type", _NOTES)
 def _gpu_too_old(variant: VariantFacts) -> Problem | None:
     """the GPU has the compute capability that the release requires"""
-    image, capability = variant.image, variant.instance_type.compute_capability
+    image = variant.image
+    capability = variant.instance_type.compute_capability
     if image is None or capability is None or variant.cpu_image:
         return None
     if _numbers(capability) >= _numbers(image.min_compute_capability):
@@ -183,7 +184,8 @@ def _older_image(capability: str) -> str:
 @_rule("gpu-newer-than-image", _WARNING, "instance_type", _NOTES)
 def _gpu_too_new(variant: VariantFacts) -> Problem | None:
     """the release supports the GPU architecture"""
-    image, capability = variant.image, variant.instance_type.compute_capability
+    image = variant.image
+    capability = variant.instance_type.compute_capability
     if image is None or capability is None or variant.cpu_image:
         return None
     if _numbers(capability)[0] <= image.newest_compute_capability_major:

@@ -117,7 +117,8 @@ def image_version(version: str) -> ImageVersion:
         InvalidValueError: the version is not ``YY.MM``.
     """
     parse_version(version, "image_version")
-    facts, row = load("images"), load("images")["versions"].get(version)
+    facts = load("images")
+    row = load("images")["versions"].get(version)
     known: dict[str, Any] = row or {}
     legacy = not is_at_least(version, facts["first_version_in_accounts"])
     content = release(version)

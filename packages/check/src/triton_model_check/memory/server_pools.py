@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-_PINNED, _CUDA = "--pinned-memory-pool-byte-size", "--cuda-memory-pool-byte-size"
+_PINNED = "--pinned-memory-pool-byte-size"
+_CUDA = "--cuda-memory-pool-byte-size"
 _CACHE = "--cache-config"
 _BYTES = re.compile(r"\d{1,15}")
 _CUDA_POOL = re.compile(r"(\d{1,4}):(\d{1,15})")

@@ -18,7 +18,9 @@ from triton_model_check.untrusted.tar_reader import ArchiveMember, UnpackLimits,
 
 __all__ = ["packed_python", "read_environment"]
 
-ACTIVATE, INTERPRETER, SETTINGS = "bin/activate", "bin/python3", "pyvenv.cfg"
+ACTIVATE = "bin/activate"
+INTERPRETER = "bin/python3"
+SETTINGS = "pyvenv.cfg"
 _LIBRARY = re.compile(r"(?:^|/)lib/python(3\.\d+)(?:/|$)")
 # Python takes the folder above bin/python3 as its own if it contains one of these.
 _LANDMARK = re.compile(r"pyvenv\.cfg|lib/python3\.\d+/os\.py")

@@ -11,7 +11,8 @@ from functools import cache
 from triton_model_check.facts.published import load
 
 MODEL = "TritonPythonModel"
-UTILS, C_UTILS = "triton_python_backend_utils", "c_python_backend_utils"
+UTILS = "triton_python_backend_utils"
+C_UTILS = "c_python_backend_utils"
 
 
 @cache

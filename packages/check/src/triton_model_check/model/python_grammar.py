@@ -49,7 +49,8 @@ def _may_be_new_string(node: ast.AST, lines: Sequence[str]) -> bool:
     """Whether an f-string may need the grammar of Python 3.12."""
     if not isinstance(node, ast.FormattedValue):
         return False
-    first, last = node.value.lineno - 1, (node.value.end_lineno or node.value.lineno) - 1
+    first = node.value.lineno - 1
+    last = (node.value.end_lineno or node.value.lineno) - 1
     if first != last or last >= len(lines):
         return True
     # Columns are those of the bytes.

@@ -61,7 +61,8 @@ def describe_onnx(
     and ``on_cpu`` whether the model runs on the CPU only. ``graph_level`` is
     ``optimization.graph.level``, and ``asking`` whether ONNX Runtime itself is asked.
     """
-    message, runtime = MessageFile(file).root(), onnx_runtime(image_version)
+    message = MessageFile(file).root()
+    runtime = onnx_runtime(image_version)
     try:
         model = read_model(message)
     except WireError as error:

@@ -114,7 +114,8 @@ def infer(message: MessageReader, cpu_release: str = "") -> Inference:
     except (OverBudgetError, OSError) as error:
         note_limit()
         return Inference(not_checked=f"{_NOT_CHECKED}: {error}")
-    reason, shapes = answer.get("not_checked"), answer.get("shapes")
+    reason = answer.get("not_checked")
+    shapes = answer.get("shapes")
     if shapes is not None:
         shapes = {name: None if dims is None else tuple(dims) for name, dims in shapes.items()}
     return Inference(

@@ -107,7 +107,8 @@ def read_tensor(message: MessageReader) -> OnnxTensor:
         elif each.number == 14:
             location = each.value
         elif each.number in _VALUE_FIELDS:
-            known, more = counts.get(each.number, 0), _count(message, each)
+            known = counts.get(each.number, 0)
+            more = _count(message, each)
             counts[each.number] = None if known is None or more is None else known + more
     field = _DATA_FIELDS.get(data_type)
     values = None if field is None else counts.get(field, 0)

@@ -187,7 +187,8 @@ class MessageReader:
         """Return the bytes of a field."""
         if field.end < 0:
             raise WireError(f"field {field.number} must have bytes")
-        block, offset = self._file.block, field.start - self._file.block_start
+        block = self._file.block
+        offset = field.start - self._file.block_start
         if 0 <= offset <= len(block) - field.end + field.start:
             return block[offset : offset + field.end - field.start]
         return self._file.read(field.start, field.end - field.start)

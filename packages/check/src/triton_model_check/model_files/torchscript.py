@@ -38,7 +38,8 @@ _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # The class of the model is named at the beginning.
 _READ_PICKLE_BYTES = 1 << 16
 _FORWARD = "\n  def forward(self: "
-_END_OF_SELF, _NAME = re.compile(r"[,)\n]"), re.compile(r"\w+")
+_END_OF_SELF = re.compile(r"[,)\n]")
+_NAME = re.compile(r"\w+")
 _TENSOR = re.compile(r"(data|constants)/\d+")
 _STORAGES = load("names")["torch_storages"]
 _DEVICE = re.compile(r"torch\.device\(\"(\w+(?::\d+)?)\"\)")

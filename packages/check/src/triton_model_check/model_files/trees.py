@@ -114,7 +114,8 @@ def _tail(file: BinaryIO) -> bytes:
 
 
 def _read_lightgbm(head: bytes) -> tuple[int | None, bool | None]:
-    features, objective = _LIGHTGBM_FEATURES.search(head), _LIGHTGBM_OBJECTIVE.search(head)
+    features = _LIGHTGBM_FEATURES.search(head)
+    objective = _LIGHTGBM_OBJECTIVE.search(head)
     return (
         int(features[1]) + 1 if features else None,
         objective[1] in _LIGHTGBM_CLASSIFIERS if objective else None,
@@ -124,7 +125,8 @@ def _read_lightgbm(head: bytes) -> tuple[int | None, bool | None]:
 def _read_xgboost(tail: bytes) -> tuple[int | None, bool | None]:
     # Each tree has a num_feature too. That of the model comes after all trees.
     model = tail[tail.rfind(b"learner_model_param") :]
-    features, objective = _XGBOOST_FEATURES.search(model), _XGBOOST_OBJECTIVE.search(model)
+    features = _XGBOOST_FEATURES.search(model)
+    objective = _XGBOOST_OBJECTIVE.search(model)
     return (
         int(features[1]) if features else None,
         objective[1] in _XGBOOST_CLASSIFIERS if objective else None,

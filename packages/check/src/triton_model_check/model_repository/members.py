@@ -35,7 +35,9 @@ __all__ = [
     "unreadable_error",
 ]
 
-DIRECTORY_MODE, EXECUTABLE_MODE, PLAIN_MODE = 0o755, 0o755, 0o644
+DIRECTORY_MODE = 0o755
+EXECUTABLE_MODE = 0o755
+PLAIN_MODE = 0o644
 
 # Triton and Python only read these files; some file systems and checkouts set an execute bit for
 # all files.

@@ -233,7 +233,8 @@ class _Packing:
     def _write(self, caches: _Caches | None) -> PackedArchive:
         """Write the archive, and give it the name of its digest."""
         with partial_folder(self.directory) as folder:
-            begun, partial = time.time_ns(), folder / f"partial{ARCHIVE_SUFFIX}"
+            begun = time.time_ns()
+            partial = folder / f"partial{ARCHIVE_SUFFIX}"
             with partial.open("wb") as output:
                 contents = write_archive(
                     self.members,

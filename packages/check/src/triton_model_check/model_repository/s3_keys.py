@@ -30,7 +30,8 @@ def pattern_owner(target_model: str) -> str | None:
     or ``None`` if there is none.
     """
     stem = target_model.removesuffix(_ARCHIVE_SUFFIX)
-    name, rest = stem[: -len(_ANY_DIGEST) - 1], stem[-len(_ANY_DIGEST) - 1 :]
+    name = stem[: -len(_ANY_DIGEST) - 1]
+    rest = stem[-len(_ANY_DIGEST) - 1 :]
     return name if name and rest.startswith("-") and stem != target_model else None
 
 

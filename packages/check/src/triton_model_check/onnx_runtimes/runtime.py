@@ -44,7 +44,9 @@ _MEMORY_BYTES, _MEMORY_PER_BYTE = 1 << 30, 64
 _SECONDS_WITH_WEIGHTS, _MEMORY_PER_BYTE_OF_WEIGHTS = 60, 4
 _MOST_BYTES_WITH_WEIGHTS = 2 << 30
 # What a model generates is copied while the graph is optimized. Above the bound it gets nothing.
-_MOST_GENERATED_BYTES, _MEMORY_PER_GENERATED_BYTE, _SECONDS_PER_GENERATED_GIB = 2 << 30, 3, 10
+_MOST_GENERATED_BYTES = 2 << 30
+_MEMORY_PER_GENERATED_BYTE = 3
+_SECONDS_PER_GENERATED_GIB = 10
 
 
 @dataclass(frozen=True, slots=True)

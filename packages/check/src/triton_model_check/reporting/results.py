@@ -126,7 +126,8 @@ class Shown(NamedTuple):
 
 def shown(results: Iterable[Result]) -> list[Shown]:
     """Return all findings, errors first: code hosts cut off what is too much."""
-    from_here, text_of = cache(partial(from_folder, os.path.realpath("."))), cache(_text_to_hash)
+    from_here = cache(partial(from_folder, os.path.realpath(".")))
+    text_of = cache(_text_to_hash)
     found: list[Shown] = []
     for result in results:
         for each in result.report.findings:

@@ -32,7 +32,10 @@ _BLOCK_BYTES, _CHUNK_BYTES = 512, 1 << 20
 _GZIP = b"\x1f\x8b"
 _MAX_HEADER_BYTES = 1 << 20  # of a long name or of PAX records
 _REGULAR, _DIRECTORY = b"0\0" + b"7", b"5"
-_LONG_NAME, _LONG_LINK, _PAX, _GLOBAL_PAX = b"L", b"K", b"x", b"g"
+_LONG_NAME = b"L"
+_LONG_LINK = b"K"
+_PAX = b"x"
+_GLOBAL_PAX = b"g"
 _TYPES = {
     b"1": "a hard link",
     b"2": "a symbolic link",
@@ -309,7 +312,8 @@ def _parse(block: bytes) -> _Header:
     expected = _number(block[148:156], "checksum")
     if expected != sum(block[:148]) + sum(block[156:]) + 8 * ord(" "):
         raise _FormatError("a header has a wrong checksum")
-    name, prefix = block[:100].partition(b"\0")[0], block[345:500].partition(b"\0")[0]
+    name = block[:100].partition(b"\0")[0]
+    prefix = block[345:500].partition(b"\0")[0]
     if block[257:263] == b"ustar\0" and prefix:
         name = prefix + b"/" + name
     _number(block[136:148], "modification time")

@@ -131,7 +131,8 @@ def _read_into(
             f"{path}: more than {_MOST_FILES} files include each other; use fewer"
         )
     for line in _logical_lines(_text(path)):
-        nested, constrained = _NESTED.fullmatch(line), _CONSTRAINED.fullmatch(line)
+        nested = _NESTED.fullmatch(line)
+        constrained = _CONSTRAINED.fullmatch(line)
         if nested is not None:
             _read_into(path.parent / nested[1], lines, constraints, seen, within)
         elif constrained is not None:

@@ -190,7 +190,8 @@ def _written(plan: _Plan, folder: Path) -> list[str]:
 
 def _next_commands(folder: Path, plan: _Plan, has_tensors: bool, program: str) -> Iterator[str]:
     """Yield commands to copy. Models of other formats cannot run on a machine without a GPU."""
-    repository, name = shlex.quote(str(folder.parent)), shlex.quote(folder.name)
+    repository = shlex.quote(str(folder.parent))
+    name = shlex.quote(folder.name)
     yield f"Check it:  {program} check {repository}"
     if program == "triton-model-check":  # the commands below are those of constructs-triton
         yield f"Run it:    tritonserver --model-repository={repository}"

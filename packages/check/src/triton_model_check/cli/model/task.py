@@ -108,7 +108,8 @@ def _print_text(planned: TaskModels, folders: list[Path], program: str) -> None:
 
 def _next_commands(planned: TaskModels, folder: Path, program: str) -> Iterator[str]:
     """Yield the commands that check, run and call the new ensemble."""
-    repository, name = shlex.quote(str(folder.parent)), shlex.quote(folder.name)
+    repository = shlex.quote(str(folder.parent))
+    name = shlex.quote(folder.name)
     if program == "triton-model-check":  # the commands below are those of constructs-triton
         yield f"{planned.python_model} needs the package pillow in the server's Python."
         yield f"Check it:  {program} check {repository}"

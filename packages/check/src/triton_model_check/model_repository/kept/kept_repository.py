@@ -48,7 +48,8 @@ class KeptRepository(ModelRepository):
 
     def closure(self, model_name: str) -> list[str]:
         """Return the model and those that it needs, as :meth:`ModelRepository.closure`."""
-        question, compute = self._asked("closure", model_name), super().closure
+        question = self._asked("closure", model_name)
+        compute = super().closure
         return list(self._answers.answer(question, lambda: compute(model_name), is_last=False))
 
     def top_level_models(self) -> list[str]:
