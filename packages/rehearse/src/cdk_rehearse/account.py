@@ -221,10 +221,8 @@ class SimulatedAccount:
         """Tag the published assets as a malware scan does, if AWS behaves so."""
         if not self.behaviour.tags_assets:
             return
-        s3, bucket = (
-            self.client("s3"),
-            f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}",
-        )
+        s3 = self.client("s3")
+        bucket = f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}"
         tagging = {"TagSet": [{"Key": "ScanStatus", "Value": "NO_THREATS_FOUND"}]}
         for each in s3.list_objects_v2(Bucket=bucket).get("Contents", []):
             s3.put_object_tagging(Bucket=bucket, Key=each["Key"], Tagging=tagging)

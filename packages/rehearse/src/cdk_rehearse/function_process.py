@@ -30,7 +30,8 @@ def _session() -> botocore.session.Session:
     """A session that knows the services; it reads the environment variables
     only when it is used.
     """
-    first, session = botocore.session.Session(), botocore.session.Session()
+    first = botocore.session.Session()
+    session = botocore.session.Session()
     for service in _SERVICES:
         first.create_client(
             service,
@@ -98,7 +99,8 @@ def _become(invocation: Invocation) -> None:
     sys.path.insert(0, invocation.directory)
     boto3.setup_default_session(botocore_session=_SESSION)
     _skip_pauses()
-    now, days = time.time, int(os.environ["SIMULATED_DAYS_PASSED"])
+    now = time.time
+    days = int(os.environ["SIMULATED_DAYS_PASSED"])
     time.time = lambda: now() + days * 86400  # requests are signed with the present time
     logging.basicConfig(stream=sys.stderr)  # as Lambda sets up the root logger
 

@@ -26,7 +26,8 @@ def read_deployed(session: boto3.Session, stack: str) -> tuple[str, dict[str, st
         AwsError: the stack does not exist or accepts no update, the credentials may not read it, or
             AWS cannot be reached.
     """
-    reader, request = AwsReader(session), {"StackName": stack, "TemplateStage": "Processed"}
+    reader = AwsReader(session)
+    request = {"StackName": stack, "TemplateStage": "Processed"}
     body = reader.describe(f"stack {stack}", "cloudformation", "get_template", **request)[
         "TemplateBody"
     ]

@@ -81,7 +81,8 @@ def failure_lines(found: Rehearsal, calm: Rehearsal) -> Iterator[str]:
 
 def coverage_sentence(found: Rehearsal) -> str:
     """Return how many resources are simulated, and how many are only compared."""
-    simulated, others = found.simulated, found.resources - found.simulated
+    simulated = found.simulated
+    others = found.resources - found.simulated
     verb = "is" if 1 in (simulated, found.resources) else "are"
     if not others:
         return f"{simulated} of {_counted(found.resources, 'resource')} {verb} simulated"

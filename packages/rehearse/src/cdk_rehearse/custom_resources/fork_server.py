@@ -28,7 +28,9 @@ _PROGRAM = (
     "from cdk_rehearse.custom_resources.fork_server import main; "
     "main(int(sys.argv[1]), sys.argv[2])"
 )
-_LIMITS, _LENGTH, _PID = struct.Struct(">Q"), struct.Struct(">Q"), struct.Struct(">i")
+_LIMITS = struct.Struct(">Q")
+_LENGTH = struct.Struct(">Q")
+_PID = struct.Struct(">i")
 
 
 class ForkServer:

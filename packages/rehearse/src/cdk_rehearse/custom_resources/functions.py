@@ -137,10 +137,8 @@ class Functions:
             invocation = Invocation(
                 str(_unpacked(function.code_bytes)), environment, event, log.name
             )
-            memory, seconds = (
-                int(function.memory_size) * _MIB + _THREADS_BYTES,
-                int(function.timeout),
-            )
+            memory = int(function.memory_size) * _MIB + _THREADS_BYTES
+            seconds = int(function.timeout)
             result = _SERVER.call(pickle.dumps(invocation), seconds=seconds, memory_bytes=memory)
             self._write_logs(function, log.read(), credentials)
         return (result or b"").decode(), result is None

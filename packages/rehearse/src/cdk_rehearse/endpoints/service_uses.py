@@ -17,8 +17,10 @@ from .data_uses import EVENTS, NOTICES, SCHEDULES, Use
 AWS_MANAGED_KEYS = ("alias/aws/sns", "alias/aws/sqs")
 """The keys of Amazon SNS and Amazon SQS themselves, whose policies let no other service use them.
 """
-_COMPOSITE, _QUEUE = "AWS::CloudWatch::CompositeAlarm", "AWS::SQS::Queue"
-_RULE, _QUEUE_POLICY = "AWS::Events::Rule", "AWS::SQS::QueuePolicy"
+_COMPOSITE = "AWS::CloudWatch::CompositeAlarm"
+_QUEUE = "AWS::SQS::Queue"
+_RULE = "AWS::Events::Rule"
+_QUEUE_POLICY = "AWS::SQS::QueuePolicy"
 _OF_SENDER = ("aws:sourcearn", "aws:sourceaccount")
 _ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 

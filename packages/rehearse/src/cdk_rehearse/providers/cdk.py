@@ -47,7 +47,8 @@ class ExportWriter(PutProvider):
 
     def update(self, current: Deployed, request: Request) -> Physical:
         """Refuse to change or remove an export that a stack in the other Region reads."""
-        before, after = self._exports(current.request), self._exports(request)
+        before = self._exports(current.request)
+        after = self._exports(request)
         changed = [place for place in before if after.get(place, before[place]) != before[place]]
         self._expect_unread("Some exports have changed!", changed)
         for _, _, name in changed:

@@ -67,7 +67,8 @@ class OpaqueResource(Provider):
         self._remember(request)
         declared = _certain(request)
         given = str(declared.get(self._given_name or "") or "")
-        stand_ins, place = self.api.stand_ins, (request.stack_name, request.logical_id)
+        stand_ins = self.api.stand_ins
+        place = (request.stack_name, request.logical_id)
         origin = stand_ins.origin(request.type, *place, given)
         named = declared.get(self.name_property or "")
         if named:
@@ -97,7 +98,8 @@ class OpaqueResource(Provider):
 
 def other_attributes(deployed: Deployed, api: ServiceApi) -> Mapping[str, Any]:
     """Return the attributes that the schema of a simulated resource has and its provider lacks."""
-    schema, request = resource_schema(deployed.request.type), deployed.request
+    schema = resource_schema(deployed.request.type)
+    request = deployed.request
     if schema.attributes is None:
         return {}
     label = f"{request.logical_id}-{deployed.physical.id}"

@@ -16,7 +16,8 @@ from constructs_triton_core.cloud_assembly.unknown_values import contains_unknow
 __all__ = ["replaces"]
 
 Properties = Mapping[str, Any]
-_INSTANCE, _CLUSTER = "AWS::RDS::DBInstance", "AWS::RDS::DBCluster"
+_INSTANCE = "AWS::RDS::DBInstance"
+_CLUSTER = "AWS::RDS::DBCluster"
 #: Those that the handlers never refuse.
 _IN_PLACE = {
     _INSTANCE: (

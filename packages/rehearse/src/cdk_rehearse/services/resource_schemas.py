@@ -70,7 +70,8 @@ class ResourceSchema:
         They are the primary identifier. If the service makes an ARN or URL of a name, they are this
         name, ``QueueName`` of a queue or ``Name``, and what it is unique within.
         """
-        identifier, created = self._paths("primaryIdentifier"), self._paths("createOnlyProperties")
+        identifier = self._paths("primaryIdentifier")
+        created = self._paths("createOnlyProperties")
         settable = [path for path in identifier if path[0] not in self.read_only]
         if len(settable) == len(identifier):
             return settable, len(settable)
@@ -270,7 +271,8 @@ def _one_of(_: Any, names: list[str], value: Any, __: Any) -> Iterator[jsonschem
 
 def _converted(keyword: str) -> Callable[..., Any]:
     """The check of a keyword; CloudFormation accepts a text as a number, and a number as a text."""
-    check, convert = _DRAFT[keyword], str if keyword.endswith("Length") else float
+    check = _DRAFT[keyword]
+    convert = str if keyword.endswith("Length") else float
     return lambda _, limit, value, schema: check(
         _, limit, convert(value) if _is_number(_, value) else value, schema
     )

@@ -170,7 +170,8 @@ class Change:
 
     def _carry_out_or_fail(self, operation: _Operation) -> Physical:
         """Carry out an operation; it fails before or after if the behaviour says so."""
-        request, provider = operation.request, self.engine.providers.of(operation.request.type)
+        request = operation.request
+        provider = self.engine.providers.of(operation.request.type)
         place = f"{self.stack.path}/{request.logical_id}"
         self.engine.before_change(place)
         failure = self.engine.behaviour.failure(

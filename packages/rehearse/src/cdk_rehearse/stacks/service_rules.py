@@ -142,11 +142,13 @@ def indexes_of_table(old: Properties, new: Properties) -> str:
     Source: DynamoDB API reference, UpdateTable, GlobalSecondaryIndexUpdates; aws/aws-cdk#14920 and
     aws-amplify/amplify-cli#11384.
     """
-    before, after = old.get("GlobalSecondaryIndexes"), new.get("GlobalSecondaryIndexes")
+    before = old.get("GlobalSecondaryIndexes")
+    after = new.get("GlobalSecondaryIndexes")
     if is_opaque(before) or is_opaque(after):
         return ""
     fixed = ("KeySchema", "Projection")
-    indexes, kept = _items(before, "IndexName", fixed), _items(after, "IndexName", fixed)
+    indexes = _items(before, "IndexName", fixed)
+    kept = _items(after, "IndexName", fixed)
     if len(indexes.keys() ^ kept.keys()) > 1:
         return "Cannot perform more than one GSI creation or deletion in a single update"
     if any(_is_changed(indexes[name], kept[name]) for name in indexes.keys() & kept.keys()):
@@ -162,7 +164,8 @@ def engine_version(old: Properties, new: Properties) -> str:
 
     Source: RDS User Guide, Upgrading a DB instance engine version.
     """
-    before, after = old.get("EngineVersion"), new.get("EngineVersion")
+    before = old.get("EngineVersion")
+    after = new.get("EngineVersion")
     return f"Cannot upgrade from {before} to {after}" if _is_lower(before, after) else ""
 
 
@@ -171,7 +174,8 @@ def allocated_storage(old: Properties, new: Properties) -> str:
 
     Source: RDS User Guide, Increasing DB instance storage capacity.
     """
-    before, after = old.get("AllocatedStorage"), new.get("AllocatedStorage")
+    before = old.get("AllocatedStorage")
+    after = new.get("AllocatedStorage")
     return (
         f"Invalid storage size: {after} is less than {before}" if _is_lower(before, after) else ""
     )

@@ -54,7 +54,8 @@ PAID_BY_HOUR: tuple[str, ...] = tuple(_FACTS["paid by hour"])
 def entries() -> Iterator[tuple[str, dict[str, str]]]:
     """Yield each code with what the command ``explain`` prints for it."""
     for code, each in CODES.items():
-        basis, fix = f"{each.basis}: {each.source}", each.fix or "the problem says what to change"
+        basis = f"{each.basis}: {each.source}"
+        fix = each.fix or "the problem says what to change"
         facts = {"title": each.meaning, "severity": str(each.severity), "basis": basis, "fix": fix}
         reasons = REFUSALS if code == "rehearse-update-fails" else ()
         yield (

@@ -21,7 +21,8 @@ __all__ = [
 ]
 
 _FACTS = json.loads(Path(__file__).with_suffix(".json").read_text())
-_BUCKET, _REPOSITORY = "AWS::S3::Bucket", "AWS::ECR::Repository"
+_BUCKET = "AWS::S3::Bucket"
+_REPOSITORY = "AWS::ECR::Repository"
 #: The CDK's custom resources that empty a resource before it is deleted, with the property that
 #: names it. Source: aws-cdk-lib, aws-s3/auto-delete-objects-handler and aws-ecr.
 _EMPTYING = {
@@ -133,7 +134,8 @@ def shorter_retention(type: str, old: Mapping[str, Any], new: Mapping[str, Any])
     name, default = _FACTS["retention"].get(type, ("", None))
     if not name:
         return ""
-    before, after = _number(old.get(name, default)), _number(new.get(name, default))
+    before = _number(old.get(name, default))
+    after = _number(new.get(name, default))
     # Without a value, log events are kept for ever.
     is_shorter = after is not None and (before is None or after < before)
     return name if is_shorter and _is_given(old, name) and _is_given(new, name) else ""

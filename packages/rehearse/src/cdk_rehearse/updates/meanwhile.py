@@ -100,10 +100,8 @@ class Meanwhile:
 
     def damaged(self, subject: str) -> str:
         """Damage the content of objects."""
-        s3, objects = (
-            self.trial.account.client("s3"),
-            {"/".join(each): each for each in self._objects()},
-        )
+        s3 = self.trial.account.client("s3")
+        objects = {"/".join(each): each for each in self._objects()}
         found = _found("object", subject.removeprefix("s3://"), dict.fromkeys(objects, ()))
         for bucket, key in map(objects.__getitem__, found):
             present = s3.head_object(Bucket=bucket, Key=key)

@@ -11,7 +11,8 @@ from .stack_update import PossibleRefusal, StackUpdate
 
 __all__ = ["DATABASE_RULES"]
 
-_INSTANCE, _CLUSTER = "AWS::RDS::DBInstance", "AWS::RDS::DBCluster"
+_INSTANCE = "AWS::RDS::DBInstance"
+_CLUSTER = "AWS::RDS::DBCluster"
 
 
 def versions_of_members(update: StackUpdate) -> Iterator[PossibleRefusal]:

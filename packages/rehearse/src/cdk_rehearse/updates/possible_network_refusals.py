@@ -13,7 +13,8 @@ from .stack_update import PossibleRefusal, StackUpdate
 
 __all__ = ["NETWORK_RULES"]
 
-_MOUNT_TARGET, _SUBNET = "AWS::EFS::MountTarget", "AWS::EC2::Subnet"
+_MOUNT_TARGET = "AWS::EFS::MountTarget"
+_SUBNET = "AWS::EC2::Subnet"
 _LISTENER = "AWS::ElasticLoadBalancingV2::Listener"
 _GROUP = "AWS::ElasticLoadBalancingV2::TargetGroup"
 _BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"

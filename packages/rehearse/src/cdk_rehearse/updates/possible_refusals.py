@@ -27,7 +27,8 @@ __all__ = ["possible_refusals"]
 
 _CODE = "rehearse-update-may-fail"
 _FILES_OF_MODELS = ("Image", "ModelDataSource", "ModelDataUrl")
-_STAGE, _VERSION = "AWS::ApiGateway::Stage", "AWS::Lambda::Version"
+_STAGE = "AWS::ApiGateway::Stage"
+_VERSION = "AWS::Lambda::Version"
 #: The properties with which a resource names a stage of an API, and the list that they are in.
 _USERS_OF_STAGES = {
     "AWS::ApiGateway::ApiKey": ("StageKeys", "RestApiId", "StageName"),

@@ -244,7 +244,8 @@ def deletion_problems(sequence: Sequence, declared: Container[str]) -> Iterator[
     outcome = sequence.outcome
     if not outcome.is_complete and not refusal_of(outcome.reason).is_wanted:
         message = f"`cdk destroy` ends as {outcome.last_status}: {outcome.reason}"
-        place, stack = _place_of(outcome, declared), list(outcome.status)[-1]
+        place = _place_of(outcome, declared)
+        stack = list(outcome.status)[-1]
         yield _refused("rehearse-deletion-fails", place, message, stack)
     yield from late_log_problems(outcome)
     seen: set[str] = set()

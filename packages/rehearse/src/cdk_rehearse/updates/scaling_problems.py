@@ -24,8 +24,10 @@ from .trial import Outcome
 
 _TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
 _POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
-_CONFIG, _ENDPOINT = "AWS::SageMaker::EndpointConfig", "AWS::SageMaker::Endpoint"
-_CODE, _WEIGHTS_CODE = "rehearse-scaling-cannot-act", "rehearse-all-weights-zero"
+_CONFIG = "AWS::SageMaker::EndpointConfig"
+_ENDPOINT = "AWS::SageMaker::Endpoint"
+_CODE = "rehearse-scaling-cannot-act"
+_WEIGHTS_CODE = "rehearse-all-weights-zero"
 _NAMESPACES = ("AWS/SageMaker", "/aws/sagemaker/Endpoints", "/aws/sagemaker/InferenceComponents")
 #: The metrics that have a value without instances or copies, on which a policy can start the first.
 #: Source: SageMaker developer guide, "Autoscale an asynchronous endpoint" and "Scale an endpoint to

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 __all__ = ["Frame", "sources_of"]
 
-_STACK, _LOGICAL_ID = "aws:cdk:creationStack", "aws:cdk:logicalId"
+_STACK = "aws:cdk:creationStack"
+_LOGICAL_ID = "aws:cdk:logicalId"
 #: ``name (file:line:column)``, or only what is in the parentheses; jsii writes a plus sign.
 _FRAME = re.compile(
     r"(?:.*\()?(?:file://)?(?P<file>[^()]+?):(?P<line>\d+)(?::\+?(?P<column>\d+))?\)?"

@@ -81,7 +81,9 @@ def _key(error: dict[str, Any]) -> tuple[str, str]:
 
 
 def _problem(path: Path, error: dict[str, Any]) -> Problem:
-    rule, location, code = error["Rule"], error["Location"], CODES[_CODE]
+    rule = error["Rule"]
+    location = error["Location"]
+    code = CODES[_CODE]
     section, *names = location["Path"] or [""]
     place = str(names[0]) if section == "Resources" and names else path.name
     line = location["Start"]["LineNumber"]

@@ -128,7 +128,8 @@ class Trial:
     def _run(self, operations: list[StackVersion | str]) -> Outcome:
         """Carry out operations until one fails, and return what was seen."""
         self.account.encrypted_data.remember()
-        before, moments = State.of(self.account), len(self._recorder.moments)
+        before = State.of(self.account)
+        moments = len(self._recorder.moments)
         known = set(self.account.api.undecided)
         status: dict[str, str] = {}
         remaining: list[Leftover] = []
