@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from failure_texts import table
+from failure_texts.collected_messages import collected_messages
 from failure_texts.public_messages import public_messages
 from failure_texts.reviewed_messages import reviewed_messages
 
@@ -41,6 +42,7 @@ def failures() -> Iterator[Row]:
     what = "public messages, with a wrong cause at the first try"
     yield Row(what, verdicts["wrong"], at_most(round(posted * 0.02)), PLACE, is_goal=True)
     yield from _reviewed()
+    yield from _collected()
 
 
 def _reviewed() -> Iterator[Row]:
@@ -56,3 +58,18 @@ def _reviewed() -> Iterator[Row]:
         yield Row(f"{what}: unknown", verdicts["unknown"], "", PLACE)
         wrong = at_most(round(reviewed * 0.02))
         yield Row(f"{what}: wrong", verdicts["wrong"], wrong, PLACE, is_goal=True)
+
+
+def _collected() -> Iterator[Row]:
+    """How many messages of each batch were explained as they were found, and are today."""
+    rows = collected_messages()
+    for number in sorted({row.batch for row in rows}):
+        batch = [row for row in rows if row.batch == number]
+        first = Counter(row.first_verdict for row in batch)
+        today = Counter(row.verdict for row in batch)
+        what = f"collected messages of batch {number}, {len(batch)}"
+        right = at_least(round(len(batch) * 2 / 3))
+        yield Row(f"{what}: right when found", first["right"], right, PLACE, is_goal=True)
+        yield Row(f"{what}: wrong when found", first["wrong"], "", PLACE)
+        yield Row(f"{what}: right today", today["right"], right, PLACE, is_goal=True)
+        yield Row(f"{what}: wrong today", today["wrong"], at_most(0), PLACE)

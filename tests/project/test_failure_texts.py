@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from failure_texts import cpp_texts, python_texts
 from failure_texts.__main__ import print_difference
+from failure_texts.collected_messages import CollectedMessage, collected_messages
 from failure_texts.collecting import Text, collect
 from failure_texts.public_messages import PublicMessage, public_messages
 from failure_texts.reviewed_messages import ReviewedMessage, reviewed_messages
@@ -107,8 +108,12 @@ def test_public_messages_have_the_entry_that_their_threads_found() -> None:
     """Each message that people posted has the cause of its thread; the few without an entry have
     none.
     """
-    rows: list[PublicMessage | ReviewedMessage] = [*public_messages(), *reviewed_messages()]
-    assert len(rows) > 250
+    rows: list[PublicMessage | ReviewedMessage | CollectedMessage] = [
+        *public_messages(),
+        *reviewed_messages(),
+        *collected_messages(),
+    ]
+    assert len(rows) > 450
     for row in rows:
         found = recognize(Message(row.message, row.thread))
         assert (found.id if found else "") == row.entry, row.thread
@@ -120,6 +125,16 @@ def test_reviewed_messages_are_no_repeats() -> None:
     rows = reviewed_messages()
     assert not listed & {row.thread for row in rows}
     assert {row.first_verdict for row in rows} == {"right", "partly", "unknown", "wrong"}
+
+
+def test_collected_messages_are_no_repeats() -> None:
+    """A thread is in one list only, and a message without an entry is unknown."""
+    listed = {row.thread for row in (*public_messages(), *reviewed_messages())}
+    rows = collected_messages()
+    assert not listed & {row.thread for row in rows}
+    assert len({row.thread for row in rows}) == len(rows)
+    assert all((row.verdict == "unknown") == (row.entry == "") for row in rows)
+    assert all((row.first_verdict == "unknown") == (row.first_entry == "") for row in rows)
 
 
 def test_first_verdicts_are_counted(capsys: pytest.CaptureFixture[str]) -> None:

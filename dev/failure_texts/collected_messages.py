@@ -1,0 +1,36 @@
+"""Messages that people posted, collected in batches to find kinds that the catalogue lacks.
+
+No message is in another list of this project. Each was tried as it was found (``first_verdict``,
+``first_entry``); then the kinds that the batch showed were added, and it was judged again
+(``verdict``, ``entry``). Batch 2 was tried with the kinds of batch 1, and batch 3 with those of
+both. The verdicts are by the author of the entries, in the words of ``reviewed_messages``. Messages
+are shortened to the line that counts; causes are in our words. Threads without an owner are in the
+organization triton-inference-server.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import NamedTuple
+
+TABLE = Path(__file__).parent / "collected_messages.csv"
+
+
+class CollectedMessage(NamedTuple):
+    """A message, its public thread and cause there, the first answer to it, and that of today."""
+
+    batch: str
+    message: str
+    thread: str
+    cause: str
+    first_verdict: str
+    first_entry: str
+    verdict: str
+    entry: str
+
+
+def collected_messages() -> list[CollectedMessage]:
+    """Return the messages in the order in which they were collected."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return [CollectedMessage(**row) for row in csv.DictReader(file)]
