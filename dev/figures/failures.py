@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from failure_texts import table
+from failure_texts.aws_exceptions import aws_exceptions
 from failure_texts.collected_messages import collected_messages
 from failure_texts.public_messages import public_messages
 from failure_texts.reviewed_messages import reviewed_messages
@@ -43,6 +44,10 @@ def failures() -> Iterator[Row]:
     yield Row(what, verdicts["wrong"], at_most(round(posted * 0.02)), PLACE, is_goal=True)
     yield from _reviewed()
     yield from _collected()
+    exceptions = list(aws_exceptions())
+    yield Row("exceptions of the AWS calls in botocore's models", len(exceptions), "", PLACE)
+    named = sum(bool(each.entry) for each in exceptions)
+    yield Row("of these with a cause and a step", named, "", PLACE)
 
 
 def _reviewed() -> Iterator[Row]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from failure_texts import cpp_texts, python_texts
 from failure_texts.__main__ import print_difference
+from failure_texts.aws_exceptions import aws_exceptions
 from failure_texts.collected_messages import CollectedMessage, collected_messages
 from failure_texts.collecting import Text, collect
 from failure_texts.public_messages import PublicMessage, public_messages
@@ -135,6 +136,13 @@ def test_collected_messages_are_no_repeats() -> None:
     assert len({row.thread for row in rows}) == len(rows)
     assert all((row.verdict == "unknown") == (row.entry == "") for row in rows)
     assert all((row.first_verdict == "unknown") == (row.first_entry == "") for row in rows)
+
+
+def test_exceptions_of_aws_come_from_the_models() -> None:
+    """Each operation's exceptions are read from botocore, with the entry that names a cause."""
+    found = {(each.operation, each.code): each.entry for each in aws_exceptions()}
+    assert found["DeleteRole", "DeleteConflict"] == "aws-conflict"
+    assert found["InvokeEndpoint", "ModelError"] == ""
 
 
 def test_first_verdicts_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
