@@ -130,7 +130,8 @@ def test_reviewed_messages_are_no_repeats() -> None:
 
 def test_collected_messages_are_no_repeats() -> None:
     """A thread is in one list only, and a message without an entry is unknown."""
-    listed = {row.thread for row in (*public_messages(), *reviewed_messages())}
+    listed = {row.thread for row in public_messages()}
+    listed |= {row.thread for row in reviewed_messages()}
     rows = collected_messages()
     assert not listed & {row.thread for row in rows}
     assert len({row.thread for row in rows}) == len(rows)
