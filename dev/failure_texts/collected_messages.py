@@ -1,7 +1,7 @@
 """Messages that people posted, collected in batches to find kinds that the catalogue lacks.
 
 No message is in another list of this project. Each was tried as it was found (``first_verdict``,
-``first_entry``); then the kinds that the batch showed were added, and it was judged again
+``first_entry``); then the kinds that the batch showed were added, and it was given verdicts again
 (``verdict``, ``entry``). Batch 2 was tried with the kinds of batch 1, and batch 3 with those of
 both. The verdicts are by the author of the entries, in the words of ``reviewed_messages``. Messages
 are shortened to the line that counts; causes are in our words. Threads without an owner are in the
