@@ -118,8 +118,7 @@ def browser() -> Iterator[Browser]:
 
 @needs_browser
 @pytest.mark.usefixtures("build")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1440, "dark")])
 def test_pages_are_accessible(browser: Browser, width: int, scheme: str) -> None:
     """Pages of each kind have no serious finding of axe-core, and do not scroll sideways."""
     problems: list[str] = []

@@ -15,6 +15,7 @@ import pytest
 from backports import tarfile
 from check_examples import EXAMPLES, write
 from check_examples.repositories import HEAD, IO, TWO_OUTPUTS, Files
+from parts import part
 from triton_server import needs_server
 
 from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
@@ -204,6 +205,7 @@ def test_fixed_repository_loads_and_answers_as_before(
         )
         return None if is_same else f"{name}: {before.found} -> {changed}"
 
+    compared = part(sorted(fixed))
     with ThreadPoolExecutor(3) as pool:
-        broken = list(pool.map(compare, range(len(fixed)), fixed))
+        broken = list(pool.map(compare, range(len(compared)), compared))
     assert [each for each in broken if each is not None] == []
