@@ -77,7 +77,10 @@ def _is_abc(index: ModuleIndex, node: ast.ClassDef) -> bool:
 
 
 def _required_fields(index: ModuleIndex, node: ast.ClassDef) -> Iterator[tuple[ast.stmt, str, str]]:
-    """Yield each field of a dataclass that has no default value."""
+    """Yield each field of a dataclass that has no default value, with Python's message and a hint.
+
+    Triton creates the class of a model without arguments, which then fails.
+    """
     decorators = [_imported_from(index, "dataclasses", each) for each in node.decorator_list]
     methods = {getattr(statement, "name", "") for statement in node.body}
     if decorators != ["dataclass"] or node.bases or node.keywords or "__init__" in methods:

@@ -97,7 +97,11 @@ def uncertain_sizes(inferred: Any, followed: Any) -> dict[str, Collection[int] |
 
 
 def _uncertain(output: Any, with_values: Any) -> Iterator[int]:
-    """Yield the axes of an output whose size is neither fixed nor that of an input."""
+    """Yield the axes of an output whose size is neither fixed nor that of an input.
+
+    ``with_values`` is the same output in a model in which each size of an input has a name that
+    begins with ``INPUT_SIZE``, after shapes were inferred once more.
+    """
     dims = output.type.tensor_type.shape.dim
     dims_with_values = with_values.type.tensor_type.shape.dim
     is_same_rank = len(dims) == len(dims_with_values)

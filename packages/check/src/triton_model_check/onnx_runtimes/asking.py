@@ -14,7 +14,14 @@ Asking = Literal["auto", "fetch", "never"]
 
 
 def read_asking(place: str, text: str) -> Asking:
-    """Return when ONNX Runtime is asked; ``place`` begins the message of the error."""
+    """Return the word that says when ONNX Runtime is asked for its verdict of a model file.
+
+    With ``fetch``, a release that is not installed is downloaded. ``place`` begins the message of
+    the error.
+
+    Raises:
+        InvalidValueError: it is another word.
+    """
     choices: tuple[Asking, ...] = get_args(Asking)
     for each in choices:
         if text == each:

@@ -69,7 +69,10 @@ class Results:
         self._open: set[Hashable] = set()
 
     def of(self, what: str, node: object, evaluate: Callable[[], Any]) -> Any:
-        """Return the result of a node of the template, or evaluate it; a condition is its own node.
+        """Return the result of a node of the template, and evaluate it once.
+
+        A condition is known by its name, any other node by its place in memory. A node that needs
+        its own result is an error.
 
         A result counts as often as it is used, because a reader of the whole reads it as often.
         """

@@ -95,10 +95,11 @@ class LoadTest:
         return EXIT_SUCCESS if self.best else EXIT_WRONG
 
     def _iterate(self) -> Iterator[StepResult]:
+        """Measure each load that was given, or else search for the highest one, step by step."""
         if not self._loads:
             yield from self._search.run()
         for rate in self._loads:
-            yield self._measure(rate, 1)
+            yield self._measure(rate, times=1)
 
     def _measure(self, rate: float, times: float) -> StepResult:
         return self._runner.measure(rate, self._settings(rate, times))

@@ -101,6 +101,7 @@ class DeployedPage:
         }
 
     def _endpoint(self, name: str, now: datetime) -> dict[str, Any]:
+        """Return what the page shows of an endpoint; each metric that is read costs money."""
         state = read_status(self._session, name)
         reader = NotingReader(self._session)
         series = _series(state)

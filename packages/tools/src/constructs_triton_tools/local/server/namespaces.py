@@ -154,8 +154,10 @@ def _check(result: int, what: str) -> None:
 
 
 def _run_probe(*arguments: str) -> str | None:
-    """Why the probe failed, in a process that may change its namespaces;
-    ``None`` where it succeeded.
+    """Try in a process of its own whether namespaces can be made for a server.
+
+    Returns:
+        Why they cannot; ``None`` if they can.
     """
     try:
         done = run_child(python_command(_PROBE, *arguments), seconds=_PROBE_SECONDS)

@@ -112,6 +112,7 @@ class _Unpacked:
         return True
 
     def _write(self, member: ArchiveMember, name: str) -> None:
+        """Write a file of the archive, with the mode that packing gives to such a file."""
         path = self._root / name
         self._create_folder(name.rpartition("/")[0])
         with path.open("xb") as file:
