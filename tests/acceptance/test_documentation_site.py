@@ -19,7 +19,7 @@ BUDGET_MINUTES = 5
 
 PROJECT = Path(__file__).resolve().parents[2]
 SITE = PROJECT / "build" / "site"
-MOST_WORDS = 117_000
+MOST_WORDS = 90_000
 #: A page of each kind.
 KINDS = (
     "index",
@@ -52,11 +52,10 @@ def test_site_builds_without_a_warning(build: subprocess.CompletedProcess[str]) 
 
 
 def words_of_site() -> int:
-    """Count the words of the pages of the site, without the reference of the API."""
+    """Count the words of the pages that people read, and not only look something up in."""
     pages = {page.relative_to(SITE).as_posix(): page for page in SITE.rglob("*.html")}
-    counted = (
-        page for name, page in pages.items() if not name.startswith(("404.html", "reference/api/"))
-    )
+    others = ("404.html", "reference/api/", "troubleshooting/")
+    counted = (page for name, page in pages.items() if not name.startswith(others))
     return sum(_words(page.read_text(encoding="utf-8")) for page in counted)
 
 
@@ -68,7 +67,7 @@ def _words(page: str) -> int:
 
 @pytest.mark.usefixtures("build")
 def test_site_has_few_words() -> None:
-    """Without the reference of the API, the pages of the site have 117,000 words at most."""
+    """Without the reference of the API and the known failures, these are 90,000 words at most."""
     assert words_of_site() <= MOST_WORDS
 
 
