@@ -9,10 +9,11 @@ import os
 from collections.abc import Iterable
 from typing import TypeVar
 
+import pytest
 from deploy_twice import NOT_DEPLOYED, project_apps
 from programs import PROJECT
 
-__all__ = ["APPS", "PART", "PARTS", "part"]
+__all__ = ["APPS", "PART", "PARTS", "daily", "part"]
 
 Case = TypeVar("Case")
 
@@ -24,6 +25,9 @@ def part(cases: Iterable[Case]) -> list[Case]:
     """The cases to run, in their order."""
     return list(cases)[PART::PARTS]
 
+
+#: For what takes minutes and installs frameworks.
+daily = pytest.mark.skipif(PARTS > 1, reason="takes minutes; EVERYTHING=1 runs it")
 
 #: The names of the project's apps to run.
 APPS = part(name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED)

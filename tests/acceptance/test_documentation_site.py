@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from browser_page import browsing, needs_browser, opened_page, serious_findings
 from documentation.links import dead_links
+from parts import daily
 from playwright.sync_api import Browser
 from site_queries import BY_STRANGERS, QUERIES
 
@@ -171,6 +172,7 @@ def test_copy_button_copies_the_command_alone(browser: Browser) -> None:
     assert button.get_attribute("data-clipboard-text") == "python train.py"
 
 
+@daily
 def test_shown_output_is_current() -> None:
     """Each block of a page shows what its command prints today; ``make docs-update`` writes it."""
     checked = subprocess.run(

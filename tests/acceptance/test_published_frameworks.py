@@ -22,6 +22,7 @@ from article_calls import article_invocations
 from environments import environment
 from example_scripts import PUBLISHED_SYSTEMS, run_script, synthesize
 from local_processes import command_lines_with, folders
+from parts import daily
 from t5_reference import T5Reference
 from tokenizers import Tokenizer
 from triton_server import needs_server
@@ -82,6 +83,7 @@ def run(python: Path, folder: Path, *words: object) -> str:
     return subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+@daily
 def test_bert_in_pytorch_and_in_the_place_of_tensorrt(
     systems: Path, pytorch: Path, tmp_path: Path
 ) -> None:
@@ -106,6 +108,7 @@ def test_bert_in_pytorch_and_in_the_place_of_tensorrt(
     assert printed[0].startswith("no: 0.")
 
 
+@daily
 def test_load_test_and_table_of_bert(
     systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,6 +122,7 @@ def test_load_test_and_table_of_bert(
     assert plan["cheapest"]["configuration"] == "trt-db"
 
 
+@daily
 def test_resnet_50_as_torchscript_and_in_the_place_of_the_plan(
     systems: Path, pytorch: Path, tmp_path: Path
 ) -> None:
