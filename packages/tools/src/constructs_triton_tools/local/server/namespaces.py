@@ -154,10 +154,10 @@ def _check(result: int, what: str) -> None:
 
 
 def _run_probe(*arguments: str) -> str | None:
-    """Try in a process of its own whether namespaces can be made for a server.
+    """Try in a process of its own whether a server can have namespaces.
 
     Returns:
-        Why they cannot; ``None`` if they can.
+        Why it cannot; ``None`` if it can.
     """
     try:
         done = run_child(python_command(_PROBE, *arguments), seconds=_PROBE_SECONDS)
