@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.untrusted.drafts import lock
 from constructs_triton_tools.measuring.tuning.journal import Journal
 
 INPUTS = {"model": "m 1", "machine": "2 CPUs"}
@@ -113,3 +116,13 @@ def test_two_searches_do_not_share_a_folder(tmp_path: Path) -> None:
         Journal(path, INPUTS)
     first.close()
     Journal(path, INPUTS).close()
+
+
+def test_a_search_writes_its_report_beside_its_journal(tmp_path: Path) -> None:
+    """The journal is locked, and not its folder, for which whoever writes a report would wait."""
+    with closing(Journal(tmp_path / "journal.jsonl", INPUTS)):
+        folder = os.open(tmp_path, os.O_RDONLY)
+        try:
+            assert lock(folder, wait=False)
+        finally:
+            os.close(folder)

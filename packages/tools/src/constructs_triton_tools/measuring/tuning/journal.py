@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from constructs_triton_core.bounded_json import parse_bounded_json
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.untrusted.drafts import is_taken
+from constructs_triton_core.untrusted.drafts import is_taken, lock
 from constructs_triton_core.untrusted.regular_files import read_regular
 from constructs_triton_core.untrusted.written_files import open_to_append, write_whole
 
@@ -37,8 +37,9 @@ class Journal:
         before, *results = _read_lines(path) or [dict(inputs)]
         self._check_inputs(before, inputs)
         self._known: dict[str, Any] = dict(results)
-        self._folder = _own_folder(path.parent)
+        _refuse_second_search(path)
         self._file = self._begin(before)
+        lock(self._file.fileno(), wait=False)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -61,8 +62,6 @@ class Journal:
     def close(self) -> None:
         """Close the file, so that another search may write it."""
         self._file.close()
-        if self._folder is not None:
-            os.close(self._folder)
 
     def _begin(self, inputs: Mapping[str, str]) -> IO[str]:
         """Write the file again without a line that an interrupted run has left unfinished."""
@@ -87,23 +86,26 @@ class Journal:
             )
 
 
-def _own_folder(folder: Path) -> int | None:
-    """Keep the folder for this search, which would lose its results to another one.
+def _refuse_second_search(path: Path) -> None:
+    """Check that no other search writes the journal: each would lose results to the other.
+
+    A search keeps its journal locked, and not the folder, in which its report is written too.
 
     Raises:
         InvalidValueError: another search is writing there.
     """
     try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folder; for another reason, the journal cannot be written
-        return None
-    if is_taken(descriptor):
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:  # there is none yet, or it cannot be written either
+        return
+    try:
+        if is_taken(descriptor):
+            raise InvalidValueError(
+                f"{path.parent}: another search is writing its results; wait until it has ended, "
+                "or give another folder with -o"
+            )
+    finally:
         os.close(descriptor)
-        raise InvalidValueError(
-            f"{folder}: another search is writing its results; wait until it has ended, or give "
-            "another folder with -o"
-        )
-    return descriptor
 
 
 def _read_lines(path: Path) -> list[Any]:

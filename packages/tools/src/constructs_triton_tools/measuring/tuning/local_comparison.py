@@ -110,10 +110,7 @@ def compare_repositories(
         servers = CandidateServers(
             repository, invocations, folder / "running", local, read_machine()
         )
-        # The temporary folder itself is locked already.
-        results = folder / "results"
-        results.mkdir()
-        with closing(Journal(results / "journal.jsonl", {})) as journal, closing(servers):
+        with closing(Journal(folder / "journal.jsonl", {})) as journal, closing(servers):
             servers.keep((_FIRST, _SECOND))
             bench = Bench(
                 servers,
