@@ -46,3 +46,18 @@ def test_every_test_states_its_contract() -> None:
         and not ast.get_docstring(node)
     ]
     assert not missing
+
+
+def test_a_function_has_one_docstring() -> None:
+    """The second one would be a statement without effect, which no linter reports."""
+    assert not [
+        f"{path.relative_to(PROJECT)}:{node.lineno} {node.name}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and ast.get_docstring(node)
+        and node.body[1:]
+        and isinstance(node.body[1], ast.Expr)
+        and isinstance(node.body[1].value, ast.Constant)
+        and isinstance(node.body[1].value.value, str)
+    ]

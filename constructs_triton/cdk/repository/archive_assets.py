@@ -189,11 +189,6 @@ def _refuse_without_keys(synthesizer: IStackSynthesizer) -> None:
     Raises:
         InvalidValueError: the synthesizer is one of these.
     """
-    """Refuse a synthesizer that does not let its caller decide the object key of an asset.
-
-    Raises:
-        InvalidValueError: the synthesizer is one of these.
-    """
     if isinstance(synthesizer, BootstraplessSynthesizer | LegacyStackSynthesizer):
         raise InvalidValueError(
             "synthesizer: cannot upload archives with keys that end in .tar.gz, got "

@@ -119,7 +119,6 @@ class ModelFiles:
 
 def _keep_path(folder: str) -> str:
     """Return the path of the file that keeps an empty folder, since S3 has no folders."""
-    """Return the path of the file that keeps an empty folder, since S3 has no folders."""
     return f"{folder}/{KEEP_FILE}"
 
 
