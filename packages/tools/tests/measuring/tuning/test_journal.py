@@ -119,7 +119,7 @@ def test_two_searches_do_not_share_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_search_writes_its_report_beside_its_journal(tmp_path: Path) -> None:
-    """The journal is locked, and not its folder, for which whoever writes a report would wait."""
+    """The journal is locked, and not its folder, for which the writer of a report would wait."""
     with closing(Journal(tmp_path / "journal.jsonl", INPUTS)):
         folder = os.open(tmp_path, os.O_RDONLY)
         try:
