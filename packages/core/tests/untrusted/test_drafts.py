@@ -17,6 +17,7 @@ from constructs_triton_core.untrusted.drafts import (
     place_of_draft,
     remove_abandoned,
     remove_abandoned_files,
+    sole_writer,
     temporary_folder,
 )
 from constructs_triton_core.untrusted.written_files import write_whole, written_whole
@@ -115,6 +116,16 @@ def test_commands_that_add_to_one_file_wait_for_each_other(tmp_path: Path) -> No
     processes = [subprocess.Popen(command) for _ in range(4)]
     assert [process.wait() for process in processes] == [0] * 4
     assert (tmp_path / "number").read_text() == "200"
+
+
+def test_a_stopped_command_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    """A command that holds a folder for long is named, so that its user can end it."""
+    with (
+        sole_writer(tmp_path),
+        pytest.raises(OSError, match=r"another command has been writing .* for 0\.1 seconds"),
+        sole_writer(tmp_path, seconds=0.1),
+    ):
+        pass
 
 
 def test_error_names_the_folder_and_not_the_draft(tmp_path: Path) -> None:

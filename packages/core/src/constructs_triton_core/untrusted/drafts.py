@@ -10,6 +10,7 @@ Standard library only: it is below everything that writes.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -185,10 +186,13 @@ def _delete_folder(folder: Path) -> None:
 
 
 @contextmanager
-def sole_writer(folder: Path) -> Iterator[None]:
+def sole_writer(folder: Path, seconds: float = 60) -> Iterator[None]:
     """Wait until no other command changes files in a folder by what they contain.
 
     Two commands that add to one file would otherwise both read it before one of them writes.
+
+    Raises:
+        OSError: another command, which may have been stopped, does not end within ``seconds``.
     """
     try:
         descriptor = os.open(folder, os.O_RDONLY)
@@ -196,10 +200,35 @@ def sole_writer(folder: Path) -> Iterator[None]:
         yield
         return
     try:
-        lock(descriptor, wait=True)
+        _wait_for_lock(folder, descriptor, seconds)
         yield
     finally:
         os.close(descriptor)
+
+
+def _wait_for_lock(folder: Path, descriptor: int, seconds: float) -> None:
+    """Lock a folder for which other commands may have a lock for a moment."""
+    end = time.monotonic() + seconds
+    while _is_locked_by_another(descriptor):
+        if time.monotonic() > end:
+            reason = f"another command has been writing in this folder for {seconds:g} seconds"
+            raise OSError(errno.EBUSY, reason, str(folder))
+        time.sleep(0.02)
+
+
+def _is_locked_by_another(descriptor: int) -> bool:
+    """Lock, and return whether another process has done so; not where files have no locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 # --- what killed commands have left ---------------------------------------------------------------
