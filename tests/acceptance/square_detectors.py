@@ -7,6 +7,7 @@ really look at the picture, and anybody can say what they should find.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from PIL import Image, ImageDraw
 
 SIZE = 64
 STRIDES = (8, 16, 32)
@@ -249,3 +251,17 @@ def write_classifier(path: Path) -> None:
     model = helper.make_model(built, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.checker.check_model(model)
     path.write_bytes(model.SerializeToString())
+
+
+def picture(
+    *squares: tuple[str, tuple[int, int, int, int]], size: tuple[int, int] = (128, 96)
+) -> bytes:
+    """Return a PNG file with coloured squares on grey."""
+    image = Image.new("RGB", size, (114, 114, 114))
+    draw = ImageDraw.Draw(image)
+    for colour, (left, top, right, bottom) in squares:
+        rgb = {"red": (255, 0, 0), "green": (0, 255, 0)}[colour]
+        draw.rectangle((left, top, right - 1, bottom - 1), fill=rgb)
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()

@@ -31,11 +31,14 @@ from local_assembly import (
 )
 from playwright.sync_api import Browser, Page, expect
 from programs import PROJECT, synthesize_app
+from square_detectors import picture, write_detector
 from triton_server import needs_server
 
+from constructs_triton.cli import main
 from constructs_triton_client import TritonClient
 from constructs_triton_core.errors import InvocationError
 from constructs_triton_tools.local import LocalEndpoint
+from triton_model_check.model_repository import ModelRepository
 
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 BUDGET_MINUTES = 3
@@ -52,6 +55,10 @@ DROP_SCRIPT = """([box, name, text]) => {
         new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }),
     );
 }"""
+
+#: The colour of a pixel of a canvas.
+PIXEL = """(canvas, [x, y]) =>
+    [...canvas.getContext("2d").getImageData(x, y, 1, 1).data.slice(0, 3)]"""
 
 #: The pixels of the first chart that have a color of the page.
 COLORED_PIXELS = """(name) => {
@@ -116,6 +123,21 @@ def failing(tmp_path: Path) -> Iterator[LocalEndpoint]:
         "Steps", builder.asset("steps", adding_ensemble("sum", 10, 1)), {DEFAULT: "sum"}
     )
     builder.endpoint("Sum", {"Blue": ("Steps", 1), "Green": ("Steps", 3)}, name="sum")
+    with LocalEndpoint.from_assembly(builder.write(), ui=True) as local:
+        yield local
+
+
+@pytest.fixture
+def detector(tmp_path: Path) -> Iterator[LocalEndpoint]:
+    """An endpoint of a detector that finds red and green squares."""
+    labels = tmp_path / "labels.txt"
+    labels.write_text("red\ngreen\n")
+    write_detector(tmp_path / "squares.onnx", "yolov8")
+    new = ["model", "new", str(tmp_path / "squares.onnx"), "--task", "detect"]
+    models = tmp_path / "models"
+    assert main([*new, "--labels", str(labels), "-o", str(models)]) == 0
+    builder = AssemblyBuilder(tmp_path / "cdk.out")
+    builder.serve_packed(ModelRepository.from_directory(models), "squares")
     with LocalEndpoint.from_assembly(builder.write(), ui=True) as local:
         yield local
 
@@ -206,6 +228,28 @@ def test_dropped_picture_is_sent_as_it_is(demo: LocalEndpoint, open_page: Open) 
     expect(page.locator("img.preview")).to_be_visible()
     send(page)
     assert output(page, "label") == str(digit)
+
+
+def test_boxes_are_drawn_on_the_picture(
+    detector: LocalEndpoint, open_page: Open, tmp_path: Path
+) -> None:
+    """What a detector finds is drawn on the picture that was sent, and listed with its score."""
+    file = tmp_path / "squares.png"
+    squares = {"red": (160, 80, 240, 160), "green": (320, 240, 480, 400)}
+    file.write_bytes(picture(*squares.items(), size=(640, 480)))
+    page = open_page(detector)
+    page.locator("input[type=file]").set_input_files(file)
+    send(page)
+    drawn = page.get_by_role(
+        "img", name=re.compile(r"The picture with what was found: .*red 1\.00")
+    )
+    expect(drawn).to_have_js_property("width", 640)
+    listed = page.locator("#answer tr", has_text="160, 80, 240, 160").first
+    expect(listed.locator("th")).to_have_text("red")
+    edge, inside = (drawn.evaluate(PIXEL, place) for place in ([160, 140], [200, 140]))
+    assert (edge, inside) == ([230, 25, 75], [255, 0, 0])
+    assert serious_findings(page) == []
+    drawn.screenshot(path=Path(PICTURES or tmp_path) / "detections.png")
 
 
 def test_each_call_can_be_copied_and_run(

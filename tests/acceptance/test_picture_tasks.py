@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from local_assembly import AssemblyBuilder
-from PIL import Image, ImageDraw
-from square_detectors import FORMS, LABELS, write_classifier, write_detector
+from PIL import Image
+from square_detectors import FORMS, LABELS, picture, write_classifier, write_detector
 from triton_server import needs_server
 
 from constructs_triton.cli import main
@@ -51,20 +51,6 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
         builder.serve_packed(repository, name)
     with LocalEndpoint.from_assembly(builder.write()) as local:
         yield local
-
-
-def picture(
-    *squares: tuple[str, tuple[int, int, int, int]], size: tuple[int, int] = (128, 96)
-) -> bytes:
-    """Return a PNG file with coloured squares on grey."""
-    image = Image.new("RGB", size, (114, 114, 114))
-    draw = ImageDraw.Draw(image)
-    for colour, (left, top, right, bottom) in squares:
-        rgb = {"red": (255, 0, 0), "green": (0, 255, 0)}[colour]
-        draw.rectangle((left, top, right - 1, bottom - 1), fill=rgb)
-    file = io.BytesIO()
-    image.save(file, "PNG")
-    return file.getvalue()
 
 
 def ask(local: LocalEndpoint, name: str, *pictures: bytes) -> InferenceResult:

@@ -1,5 +1,6 @@
 // Shows a response: tensors as a table, scores with their labels, pictures, and streams as they come.
 
+import { detectionsIn } from "./detections.js";
 import { h, milliseconds, rate, table } from "./dom.js";
 import { LAYOUTS, SCALES, choice, pictureDims, pictureType, tensorPicture } from "./pictures.js";
 import { eventStream } from "./tensors.js";
@@ -8,11 +9,13 @@ const MOST_VALUES = 12;
 const MOST_SCORES = 5;
 const MOST_CLASSES = 100_000;
 
-export function answerOf(response, outputs, seconds) {
+/** Return an element for an answer; `outputs` are those of the configuration, `inputs` those of the request. */
+export function answerOf(response, outputs, inputs, seconds) {
   const title = h("h3", {}, `Answer of ${response.model_name ?? "the model"}`, h("span", { class: "note" }, ` ${milliseconds(seconds * 1000)}, measured in this page`));
   const rows = response.outputs.map((each) => [h("code", {}, each.name), `${each.datatype} [${each.shape.join(", ")}]`, shortValues(each)]);
   const declared = new Map(outputs.map((each) => [each.name, each]));
-  return h("div", { class: "answer" }, title, h("div", { class: "scrolls" }, table("Outputs", [["Output"], ["Type and shape"], ["Values"]], rows)),
+  return h("div", { class: "answer" }, title, detectionsIn(response.outputs, inputs),
+    h("div", { class: "scrolls" }, table("Outputs", [["Output"], ["Type and shape"], ["Values"]], rows)),
     ...response.outputs.flatMap((each) => [scores(each, declared.get(each.name)?.labels ?? []), pictures(each)]));
 }
 

@@ -241,7 +241,7 @@ byId("form").addEventListener("submit", async (event) => {
   }
 });
 
-async function send({ call, request }, place) {
+async function send({ call, request, inputs }, place) {
   const path = call.kind === "generate_stream" ? "invocations-response-stream" : "invocations";
   const start = performance.now();
   const response = await fetch(`/endpoints/${encodeURIComponent(call.endpoint)}/${path}`, { method: "POST", body: request.body, headers: { "Content-Type": request.contentType, ...targetHeaders(call) } });
@@ -256,7 +256,7 @@ async function send({ call, request }, place) {
     place.replaceChildren(h("div", { class: "answer" }, h("h3", {}, "Answer"), h("pre", {}, new TextDecoder().decode(body))));
     return;
   }
-  place.replaceChildren(answerOf(decoded(response, body), form.outputs, seconds));
+  place.replaceChildren(answerOf(decoded(response, body), form.outputs, inputs, seconds));
 }
 
 function decoded(response, body) {
