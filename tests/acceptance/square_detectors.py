@@ -265,3 +265,9 @@ def picture(
     file = io.BytesIO()
     image.save(file, "PNG")
     return file.getvalue()
+
+
+def without_environment(models: Path) -> None:
+    """Delete the description of the environment with pillow, which this machine's Python has."""
+    for name in ("triton-models.toml", "requirements.txt"):
+        (models / name).unlink()

@@ -31,7 +31,7 @@ from local_assembly import (
 )
 from playwright.sync_api import Browser, Page, expect
 from programs import PROJECT, synthesize_app
-from square_detectors import picture, write_detector
+from square_detectors import picture, without_environment, write_detector
 from triton_server import needs_server
 
 from constructs_triton.cli import main
@@ -137,6 +137,7 @@ def detector(tmp_path: Path) -> Iterator[LocalEndpoint]:
     models = tmp_path / "models"
     assert main([*new, "--labels", str(labels), "-o", str(models)]) == 0
     builder = AssemblyBuilder(tmp_path / "cdk.out")
+    without_environment(models)
     builder.serve_packed(ModelRepository.from_directory(models), "squares")
     with LocalEndpoint.from_assembly(builder.write(), ui=True) as local:
         yield local

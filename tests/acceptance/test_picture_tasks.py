@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from local_assembly import AssemblyBuilder
 from PIL import Image
-from square_detectors import FORMS, LABELS, picture, write_classifier, write_detector
+from square_detectors import (
+    FORMS,
+    LABELS,
+    picture,
+    without_environment,
+    write_classifier,
+    write_detector,
+)
 from triton_server import needs_server
 
 from constructs_triton.cli import main
@@ -45,6 +52,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
     write_classifier(folder / "colours.onnx")
     assert main([*new, str(folder / "colours.onnx"), "--task", "classify"]) == 0
 
+    without_environment(folder / "models")
     repository = ModelRepository.from_directory(folder / "models")
     builder = AssemblyBuilder(folder / "cdk.out")
     for name in (*FORMS, "colours"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
+from constructs_triton_core.untrusted.written_files import write_whole
 from triton_model_check.builder.derived_config import checked_name
 from triton_model_check.cli.config import described_folder, print_tensors
 from triton_model_check.cli.model.arguments import SYNTAX, config_fields
@@ -21,6 +23,7 @@ __all__ = ["run_task"]
 
 _REQUIREMENTS = "requirements.txt"
 _DESCRIPTION = "triton-models.toml"
+_CHECKER = "triton-model-check"
 
 
 def run_task(arguments: argparse.Namespace) -> int:
@@ -28,10 +31,13 @@ def run_task(arguments: argparse.Namespace) -> int:
     _refuse_options(arguments)
     planned = _planned(arguments)
     folders = write_together(planned.models, arguments.repository)
+    written = list(_written(planned, folders))
+    if arguments.program != _CHECKER:
+        written.extend(map(str, _write_environment(planned, arguments.repository)))
     if arguments.json:
-        _print_json(planned, folders)
+        _print_json(planned, folders, written)
     else:
-        _print_text(planned, folders, arguments.program)
+        _print_text(planned, folders, written, arguments.program)
     return 0
 
 
@@ -68,6 +74,28 @@ def _planned(arguments: argparse.Namespace) -> TaskModels:
     )
 
 
+# --- the package pillow ---------------------------------------------------------------------------
+
+
+def _write_environment(planned: TaskModels, repository: Path) -> list[Path]:
+    """Write the two files that add pillow to the image, which lacks it; return their paths.
+
+    A repository that has one of them is described by its user, who gets the lines to add.
+    """
+    requirements, description = repository / _REQUIREMENTS, repository / _DESCRIPTION
+    if os.path.lexists(requirements) or os.path.lexists(description):
+        return []
+    write_whole(requirements, "pillow\n")
+    write_whole(description, f"[python_environments]\n{_environment(planned)}\n")
+    return [requirements, description]
+
+
+def _environment(planned: TaskModels) -> str:
+    """Return the line of ``triton-models.toml`` that gives the environment to the model."""
+    entry = f'requirements = "{_REQUIREMENTS}", image_version = "{DEFAULT_VERSION}"'
+    return f"{planned.python_model} = {{ {entry} }}"
+
+
 # --- output ---------------------------------------------------------------------------------------
 
 
@@ -78,20 +106,20 @@ def _written(planned: TaskModels, folders: list[Path]) -> Iterator[str]:
             yield str(folder / "1" / path)
 
 
-def _print_json(planned: TaskModels, folders: list[Path]) -> None:
+def _print_json(planned: TaskModels, folders: list[Path], written: list[str]) -> None:
     document = {
         "folder": str(folders[-1]),
-        "files": list(_written(planned, folders)),
+        "files": written,
         "recognized": list(planned.facts),
         "assumed": list(planned.assumptions),
     }
     print_json({**document, **described_folder(folders[-1]).to_dict()})
 
 
-def _print_text(planned: TaskModels, folders: list[Path], program: str) -> None:
+def _print_text(planned: TaskModels, folders: list[Path], written: list[str], program: str) -> None:
     """Print what was written, recognized and assumed, and the next commands."""
     print_tensors(described_folder(folders[-1]))
-    for path in _written(planned, folders):
+    for path in written:
         print_lines(f"wrote {path}")
     print_lines("")
     for fact in planned.facts:
@@ -102,20 +130,22 @@ def _print_text(planned: TaskModels, folders: list[Path], program: str) -> None:
     print_lines(
         f"            Wrong? Change the parameters in {decode / 'config.pbtxt'}.",
         "",
-        *_next_commands(planned, folders[-1], program),
+        *_next_commands(planned, folders[-1], written, program),
     )
 
 
-def _next_commands(planned: TaskModels, folder: Path, program: str) -> Iterator[str]:
+def _next_commands(
+    planned: TaskModels, folder: Path, written: list[str], program: str
+) -> Iterator[str]:
     """Yield the commands that check, run and call the new ensemble."""
     repository = shlex.quote(str(folder.parent))
     name = shlex.quote(folder.name)
-    if program == "triton-model-check":  # the commands below are those of constructs-triton
+    if program == _CHECKER:  # the commands below are those of constructs-triton
         yield f"{planned.python_model} needs the package pillow in the server's Python."
         yield f"Check it:  {program} check {repository}"
         yield f"Run it:    tritonserver --model-repository={repository}"
         return
-    yield from _environment_commands(planned, folder.parent)
+    yield from _about_pillow(planned, folder.parent, written)
     yield f"Check it:  {program} check {repository}"
     yield f"Run it:    constructs-triton local up {repository} --model {name} --endpoint {name}"
     where = "" if folder.parent == Path("models") else f" --repository {repository}"
@@ -127,10 +157,16 @@ def _next_commands(planned: TaskModels, folder: Path, program: str) -> Iterator[
     )
 
 
-def _environment_commands(planned: TaskModels, repository: Path) -> Iterator[str]:
+def _about_pillow(planned: TaskModels, repository: Path, written: list[str]) -> Iterator[str]:
     """Yield how the package pillow comes into the image, which lacks it."""
-    yield f"The image has no pillow, which {planned.python_model} needs. Write two files:"
-    yield f"  {repository / _REQUIREMENTS}:   pillow"
-    yield f"  {repository / _DESCRIPTION}: [python_environments]"
-    entry = f'requirements = "{_REQUIREMENTS}", image_version = "{DEFAULT_VERSION}"'
-    yield f"    {planned.python_model} = {{ {entry} }}"
+    requirements, description = repository / _REQUIREMENTS, repository / _DESCRIPTION
+    build = f"Build it:  constructs-triton env build {shlex.quote(str(requirements))}"
+    if str(description) in written:
+        yield f"The image has no pillow: {description} adds it to {planned.python_model}."
+        yield build
+        return
+    yield f"The image has no pillow, which {planned.python_model} needs. Add it in two files:"
+    yield f"  {requirements}:   pillow"
+    yield f"  {description}: [python_environments]"
+    yield f"    {_environment(planned)}"
+    yield build
