@@ -101,7 +101,8 @@ coverage: $(INSTALLED) $(NODE_INSTALLED) ## the tests, with branch coverage
 
 # Each file of tests/acceptance has a budget in minutes. The files with the largest budgets run first: xdist's own
 # order begins with those that have most tests. Three workers on two cores, because most tests wait for servers.
-# The longest tables run one in three of their cases, the third that PART says (0, 1 or 2), or all with EVERYTHING=1.
+# The longest tables, also of `make test`, run one in three of their cases, the third that PART says (0, 1 or 2), or all
+# with EVERYTHING=1.
 acceptance: $(INSTALLED) $(NODE_INSTALLED) ## the slow tests that `make test` leaves out, in under 30 minutes
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=10 tests/acceptance
 

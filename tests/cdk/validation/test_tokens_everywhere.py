@@ -18,6 +18,7 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_s3 as s3
 from cdk_apps import ENVIRONMENT, add_repository, write_repository
+from parts import part
 
 import constructs_triton as library
 from constructs_triton import (
@@ -274,7 +275,7 @@ def outcome(use: Use, name: str, kind: str, named: Sequence[str] = ()) -> str:
 
 
 @pytest.mark.parametrize(
-    ("use", "name"), [each[1:] for each in FOUND], ids=[each[0] for each in FOUND]
+    ("use", "name"), [each[1:] for each in part(FOUND)], ids=[each[0] for each in part(FOUND)]
 )
 def test_token_is_in_the_template_or_refused(use: Use, name: str) -> None:
     """A token of any kind reaches the template, or an error names the property and what to write;

@@ -1,4 +1,4 @@
-"""Which cases the long tables of slow tests run: one in three, or all with ``EVERYTHING=1``.
+"""Which cases the long tables of tests run: one in three, or all with ``EVERYTHING=1``.
 
 ``PART`` is 0, 1 or 2, and chooses the third. The daily job of CI runs everything.
 """
