@@ -21,12 +21,14 @@ class Chapter(NamedTuple):
     """The module of a chapter, and what it can have rules for.
 
     ``scopes`` has the fields of the configuration of which one must be set, by scope; none means
-    always.
+    always. ``limits`` are the fields of the target of which one must be known, for rules that
+    compare with nothing else.
     """
 
     module: str
     scopes: Mapping[Scope, Sequence[str]]
     platforms: tuple[Platform, ...] = PLATFORMS
+    limits: tuple[str, ...] = ()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -39,9 +41,13 @@ class Chapter(NamedTuple):
         """Return whether the chapter can have a rule for a model of these
         scopes with these fields.
         """
-        if target.platform not in self.platforms:
+        if target.platform not in self.platforms or not self._has_limit(target):
             return False
         return any(scope in scopes and _is_set(when, fields) for scope, when in self.scopes.items())
+
+    def _has_limit(self, target: Target) -> bool:
+        """Whether the target has something that the rules compare with."""
+        return not self.limits or any(getattr(target, name) is not None for name in self.limits)
 
 
 def _is_set(when: Sequence[str], fields: Collection[str]) -> bool:
@@ -50,7 +56,12 @@ def _is_set(when: Sequence[str], fields: Collection[str]) -> bool:
 
 
 CHAPTERS = tuple(
-    Chapter(chapter["module"], chapter["scopes"], tuple(chapter.get("platforms", PLATFORMS)))
+    Chapter(
+        chapter["module"],
+        chapter["scopes"],
+        tuple(chapter.get("platforms", PLATFORMS)),
+        tuple(chapter.get("limits", ())),
+    )
     for chapter in facts_of(__package__)("chapters")["chapters"]
 )
 

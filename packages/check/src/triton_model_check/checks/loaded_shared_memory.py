@@ -15,11 +15,10 @@ from triton_model_check.memory.shared_memory import (
     SHARED_MEMORY,
     PythonProcesses,
     Region,
-    has_unknown_size,
     process_count,
     shared_memory,
-    tensor_bytes,
 )
+from triton_model_check.memory.tensor_sizes import has_unknown_size, tensor_bytes
 from triton_model_check.model_config.target import Target
 
 _ON_GPU_TOO = "FORCE_CPU_ONLY_INPUT_TENSORS"

@@ -1,9 +1,10 @@
-"""Whether the image and the GPUs of the target can run the models."""
+"""Whether the image, the GPUs, the disk and the request size of the target suit the models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.backend import misspelled
@@ -30,9 +31,11 @@ from triton_model_check.facts.releases import (
     unknown_facts,
 )
 from triton_model_check.fixes.steps import remove, unsafe
+from triton_model_check.memory.tensor_sizes import tensor_bytes
 from triton_model_check.model_config.release_fields import fields_after
 from triton_model_check.model_config.target import SAGEMAKER
 
+_MIB = 2**20
 _PROTO = "triton common protobuf/model_config.proto by release branch"
 
 
@@ -220,3 +223,55 @@ def plan_of_several_gpus(model: ModelUnderCheck) -> Iterator[Problem]:
         if len(gpus) > 1:
             plan = f'plan "{file}"' if file else "plan"
             yield Problem(f"one {plan} would be loaded by different GPUs: {quoted(gpus)}")
+
+
+@warning(
+    "target-request-size",
+    source="AWS documentation: SageMaker hosting FAQs, 25 MB for a real-time endpoint",
+    hint="lower max_batch_size, or acknowledge this if clients send smaller batches",
+    platforms=SAGEMAKER,
+)
+def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A request with ``max_batch_size`` elements is within SageMaker's limit.
+
+    The size is that of a binary request; JSON takes several times as much. Triton can still form
+    larger batches from several requests.
+    """
+    if not model.is_served:
+        return
+    batch = max(1, model.config.max_batch_size)
+    size = batch * sum(tensor_bytes(tensor) for tensor in model.config.input)
+    limit = INVOCATION_PAYLOAD_BYTES
+    if size > limit:
+        message = (
+            f"a request with a batch of {batch} has {size / _MIB:.0f} MiB, "
+            "the limit of SageMaker is "
+        )
+        message += f"{limit // _MIB} MiB"
+        yield Problem(message, ("max_batch_size",))
+
+
+@rule(
+    "target-storage",
+    "repository",
+    rejects=False,
+    source="AWS documentation: SageMaker hosting, volume size",
+    hint="use an instance type with more storage, or a larger volume_size",
+    needs_files=True,
+    platforms=SAGEMAKER,
+)
+def storage(context: RepositoryContext) -> Iterator[Problem]:
+    """The models fit on the disk of the instance.
+
+    SageMaker unpacks the archives there. A multi-model endpoint can unload a model for another one,
+    so only its largest model has to fit.
+    """
+    limit = context.target.storage_gb
+    if limit is None:
+        return
+    sizes = [
+        files.size_bytes for name, files in context.packed_files.items() if name in context.loaded
+    ]
+    largest = max(sizes, default=0) if context.target.mode == "multi-model" else sum(sizes)
+    if largest > limit * 10**9:
+        yield Problem(f"the models need {largest / 1e9:.1f} GB of storage, got {limit} GB")

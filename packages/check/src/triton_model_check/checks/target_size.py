@@ -1,19 +1,18 @@
-"""Whether the models fit their target: GPU memory, host memory, disk and request size."""
+"""Whether the models fit into the memory of their target: of each GPU, and of the host."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from constructs_triton_core.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton_core.spelling import quoted
 from triton_model_check.checks.loaded_memory import certain_estimates, limiting
 from triton_model_check.checks.loaded_shared_memory import memory_of
-from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
+from triton_model_check.checks.model_under_check import RepositoryContext
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.memory.estimate import MemoryEstimate, in_same_units, in_units
 from triton_model_check.memory.instances import HOST, is_gpu
-from triton_model_check.memory.shared_memory import SHARED_MEMORY, tensor_bytes
-from triton_model_check.model_config.target import SAGEMAKER, Target
+from triton_model_check.memory.shared_memory import SHARED_MEMORY
+from triton_model_check.model_config.target import Target
 
 _MIB = 2**20
 _MOST_PARTS = 3
@@ -22,58 +21,6 @@ _KSERVE_HINT = (
     "and check with --memory; or load fewer models"
 )
 _WEIGHTS_SOURCE = "triton backends, as facts/memory.json names them: which instances share weights"
-
-
-@warning(
-    "target-request-size",
-    source="AWS documentation: SageMaker hosting FAQs, 25 MB for a real-time endpoint",
-    hint="lower max_batch_size, or acknowledge this if clients send smaller batches",
-    platforms=SAGEMAKER,
-)
-def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A request with ``max_batch_size`` elements is within SageMaker's limit.
-
-    The size is that of a binary request; JSON takes several times as much. Triton can still form
-    larger batches from several requests.
-    """
-    if not model.is_served:
-        return
-    batch = max(1, model.config.max_batch_size)
-    size = batch * sum(tensor_bytes(tensor) for tensor in model.config.input)
-    limit = INVOCATION_PAYLOAD_BYTES
-    if size > limit:
-        message = (
-            f"a request with a batch of {batch} has {size / _MIB:.0f} MiB, "
-            "the limit of SageMaker is "
-        )
-        message += f"{limit // _MIB} MiB"
-        yield Problem(message, ("max_batch_size",))
-
-
-@rule(
-    "target-storage",
-    "repository",
-    rejects=False,
-    source="AWS documentation: SageMaker hosting, volume size",
-    hint="use an instance type with more storage, or a larger volume_size",
-    needs_files=True,
-    platforms=SAGEMAKER,
-)
-def storage(context: RepositoryContext) -> Iterator[Problem]:
-    """The models fit on the disk of the instance.
-
-    SageMaker unpacks the archives there. A multi-model endpoint can unload a model for another one,
-    so only its largest model has to fit.
-    """
-    limit = context.target.storage_gb
-    if limit is None:
-        return
-    sizes = [
-        files.size_bytes for name, files in context.packed_files.items() if name in context.loaded
-    ]
-    largest = max(sizes, default=0) if context.target.mode == "multi-model" else sum(sizes)
-    if largest > limit * 10**9:
-        yield Problem(f"the models need {largest / 1e9:.1f} GB of storage, got {limit} GB")
 
 
 @rule(

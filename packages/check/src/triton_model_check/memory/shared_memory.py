@@ -12,19 +12,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from constructs_triton_core.datatypes import by_data_type
 from triton_model_check.facts.images import in_force
 from triton_model_check.facts.published import load
 from triton_model_check.memory.estimate import MemoryEstimate, MemoryPart
 from triton_model_check.memory.instances import GPU, copies, resolved_kind
-from triton_model_check.model_config.schema import data_type_name
-from triton_model_check.untrusted.budget import count_elements
 
 SHARED_MEMORY = "/dev/shm"
 """The place in a :class:`~triton_model_check.memory.estimate.MemoryEstimate`."""
 PYTHON_BACKENDS = frozenset({"python", "vllm"})
 """Backends whose instances are Python processes."""
-_LENGTH_OF_A_STRING = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,19 +139,3 @@ def process_count(groups: Sequence[Any], backend: str, gpu_count: int | None) ->
         gpus = (len(group.gpus) or gpu_count or 1) if is_on_gpu else 1
         total += max(1, group.count) * gpus
     return total or 1
-
-
-def tensor_bytes(tensor: Any) -> int:
-    """Return the bytes of a tensor of the configuration, at least.
-
-    A variable dimension counts as 1, and a string as its length of four bytes.
-    """
-    row = by_data_type(data_type_name(tensor.data_type))
-    item = row.item_size if row is not None and row.item_size else _LENGTH_OF_A_STRING
-    return int(item * count_elements(max(1, dim) for dim in tensor.dims))
-
-
-def has_unknown_size(tensor: Any) -> bool:
-    """Return whether a tensor has a variable dimension, or strings."""
-    row = by_data_type(data_type_name(tensor.data_type))
-    return row is None or not row.item_size or any(dim < 0 for dim in tensor.dims)

@@ -16,10 +16,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from constructs_triton_core.untrusted.cache_contract import Seal, own_folder
-from triton_model_check.onnx_runtimes.asking import minor_release
+from triton_model_check.onnx_runtimes.asking import Asking, minor_release
 from triton_model_check.untrusted.cache_location import cache_directory
 
-__all__ = ["FOLDER", "Environment", "entry_paths", "find_environment", "sealed_files"]
+__all__ = [
+    "FOLDER",
+    "Environment",
+    "entry_paths",
+    "environment_at_start",
+    "find_environment",
+    "runtime_identity",
+    "sealed_files",
+]
 
 FOLDER = "onnxruntime"
 """The folder of the environments in the cache."""
@@ -44,6 +52,21 @@ def find_environment(release: str) -> Environment | None:
     if installed and minor_release(installed) == release:
         return Environment(installed)
     return _cached(release, cache_directory())
+
+
+@cache  # many models of a repository have the same image
+def environment_at_start(release: str) -> Environment | None:
+    """Return the environment that :func:`find_environment` has found in its first call."""
+    return find_environment(release)
+
+
+def runtime_identity(release: str, asking: Asking) -> str:
+    """Return what identifies the runtime that would be asked without a fetch; "" for none.
+
+    What is kept of a check depends on it.
+    """
+    environment = None if asking == "never" else environment_at_start(release)
+    return "" if environment is None else f"{environment.version} {environment.path}"
 
 
 @cache

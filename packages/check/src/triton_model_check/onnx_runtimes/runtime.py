@@ -24,7 +24,6 @@ __all__ = [
     "RuntimeVerdict",
     "SessionTensor",
     "find_runtime",
-    "runtime_identity",
 ]
 
 _NOT_IMPLEMENTED = 9
@@ -169,19 +168,14 @@ def find_runtime(release: str, asking: Asking) -> Runtime | NotAsked:
     """Return the ONNX Runtime of a release such as ``"1.23"``, or why it is not asked."""
     if asking == "never":
         return NotAsked("")
-    environment = _found(release)
+    from triton_model_check.onnx_runtimes.environments import environment_at_start
+
+    environment = environment_at_start(release)
     if environment is None and asking == "fetch":
         return _fetched(release)
     if environment is None:
         return NotAsked("it is not installed; set --onnx-runtime fetch to fetch it from PyPI")
     return Runtime(environment)
-
-
-@cache  # many models of a repository have the same image
-def _found(release: str) -> Environment | None:
-    from triton_model_check.onnx_runtimes.environments import find_environment
-
-    return find_environment(release)
 
 
 @cache
@@ -193,12 +187,3 @@ def _fetched(release: str) -> Runtime | NotAsked:
     except InvalidValueError as error:
         note_limit()  # it may work the next time
         return NotAsked(str(error))
-
-
-def runtime_identity(release: str, asking: Asking) -> str:
-    """Return what identifies the runtime that would be asked without a fetch; "" for none.
-
-    What is kept of a check depends on it.
-    """
-    environment = None if asking == "never" else _found(release)
-    return "" if environment is None else f"{environment.version} {environment.path}"

@@ -12,7 +12,7 @@ from triton_model_check.model_repository.kept.kept_answers import KeptAnswers
 from triton_model_check.model_repository.kept.report_cache import as_json, finding_of
 from triton_model_check.model_repository.repository import ModelRepository
 from triton_model_check.onnx_runtimes.asking import minor_release
-from triton_model_check.onnx_runtimes.runtime import runtime_identity
+from triton_model_check.onnx_runtimes.environments import runtime_identity
 
 __all__ = ["KeptRepository"]
 
