@@ -39,6 +39,8 @@ class Checked(NamedTuple):
     ``target`` is ``None`` if the layout of the folder fits none. ``models`` are those that the user
     named; none means the whole repository, for which an endpoint or a server is started. ``path``
     is the folder that the user named; the report may be of a copy with Python environments.
+    ``has_several`` is whether the repository has several models that no other one calls; ``None``
+    if the target does not depend on it.
     """
 
     report: Report
@@ -46,6 +48,7 @@ class Checked(NamedTuple):
     default_models: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     path: Path | None = None
+    has_several: bool | None = None
 
     @property
     def thing(self) -> str:
@@ -213,9 +216,10 @@ def _check_derived(
     if is_wrong_layout:
         return Checked(check(server), None)
     if len(names) == 1:
-        return Checked(check(replace(target, default_model=names[0])), target, (names[0],))
+        report = check(replace(target, default_model=names[0]))
+        return Checked(report, target, (names[0],), has_several=False)
 
-    together = Checked(check(multi_model), multi_model)
+    together = Checked(check(multi_model), multi_model, has_several=True)
     errors = together.report.errors
     if not errors:
         return together

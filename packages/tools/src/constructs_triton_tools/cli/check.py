@@ -43,7 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _local_up(checked: Checked, called_models: Sequence[tuple[str, str]] | None) -> str:
     """Return the command that runs the models that were checked, for the same endpoint."""
     words = ["local", "up", str(checked.path)]
-    several = len(ModelRepository.from_directory(checked.report.repository).top_level_models()) > 1
+    several = checked.has_several
+    if several is None:
+        repository = ModelRepository.from_directory(checked.report.repository)
+        several = len(repository.top_level_models()) > 1
     if several and checked.default_models:
         words += ["--model", checked.default_models[0]]
     elif several:
