@@ -6,7 +6,7 @@ the numbers of instances of the version, and a model that every deployment may r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from constructs_triton_core.cloud_assembly.endpoints import DeclaredEndpoint, declared_endpoints
@@ -37,16 +37,17 @@ def assume_adopted(
     """
     adopted = stack.created(ADOPTED_TYPE)
     for endpoint in declared_endpoints(stack, is_complete=False):
-        if (
-            endpoint.logical_id in adopted
-            and endpoint.name not in api.backend("sagemaker").endpoints
-        ):
-            role = f"arn:aws:iam::{api.account}:role/{_ASSUMED}-{endpoint.name}"
-            assume_role(role)
-            _create(endpoint, api, role)
+        if endpoint.logical_id not in adopted:
+            continue
+        if endpoint.name in api.backend("sagemaker").endpoints:
+            continue
+        role = f"arn:aws:iam::{api.account}:role/{_ASSUMED}-{endpoint.name}"
+        assume_role(role)
+        _create(endpoint, api, role)
 
 
 def _create(endpoint: DeclaredEndpoint, api: _Account, role: str) -> None:
+    """Create an endpoint as it is declared, with a model of its own."""
     name = f"{_ASSUMED}-{endpoint.name}"[:63]
     api.call(
         "sagemaker",
@@ -57,26 +58,29 @@ def _create(endpoint: DeclaredEndpoint, api: _Account, role: str) -> None:
             "Image": f"{api.account}.dkr.ecr.{api.region}.amazonaws.com/existing:latest"
         },
     )
-    variants = [
-        {
-            "VariantName": each["VariantName"],
-            "ModelName": name,
-            "InitialVariantWeight": 1,
-            "InitialInstanceCount": max(
-                1, int(number_of(each.get("InitialInstanceCount", 1)) or 1)
-            ),
-            **{kind: each[kind] for kind in ("InstanceType", "InstancePools") if kind in each},
-        }
-        for each in endpoint.config.get("ProductionVariants", [])
-    ]
-    others = {
-        kind: endpoint.config[kind] for kind in ("AsyncInferenceConfig",) if kind in endpoint.config
-    }
+    declared = endpoint.config.get("ProductionVariants", [])
     api.call(
         "sagemaker",
         "CreateEndpointConfig",
         EndpointConfigName=name,
-        ProductionVariants=variants,
-        **others,
+        ProductionVariants=[_variant(variant, name) for variant in declared],
+        **_present(endpoint.config, "AsyncInferenceConfig"),
     )
     api.call("sagemaker", "CreateEndpoint", EndpointName=endpoint.name, EndpointConfigName=name)
+
+
+def _variant(declared: Mapping[str, Any], model: str) -> dict[str, Any]:
+    """Return the variant to create for a declared one, with at least one instance."""
+    count = number_of(declared.get("InitialInstanceCount", 1)) or 1
+    return {
+        "VariantName": declared["VariantName"],
+        "ModelName": model,
+        "InitialVariantWeight": 1,
+        "InitialInstanceCount": max(1, int(count)),
+        **_present(declared, "InstanceType", "InstancePools"),
+    }
+
+
+def _present(properties: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return those of the named properties that are set."""
+    return {name: properties[name] for name in names if name in properties}

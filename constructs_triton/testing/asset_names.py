@@ -57,16 +57,17 @@ class StableNames:
     @classmethod
     def of(cls, stack: SynthesizedStack) -> StableNames:
         """Return the names of the assets of a stack."""
-        by_text = dict.fromkeys(_digests_of_resources(stack), "<digest>")
-        by_text |= dict(_shortened_places(stack))
+        by_text = dict(_shortened_places(stack))
         digests: dict[str, str] = {}
         for name, key in _named_assets(stack):
+            shown = f"<{name}>"
             digest = key.partition(".")[0]
-            by_text |= {key: f"<{name}>", digest: f"<{name}>"}
+            by_text[key] = shown
+            by_text[digest] = shown
             if name.startswith("archive:"):  # as in a TargetModel, "digits-3f9c2a1b.tar.gz"
                 by_text[content_name("", digest)] = content_name("", "<digest>")
             if not name.startswith(_DERIVED):
-                digests[f"<{name}>"] = digest
+                digests[shown] = digest
         by_text |= dict.fromkeys(_digests_of_resources(stack), "<digest>")
         return cls(by_text, digests)
 
@@ -75,26 +76,25 @@ class StableNames:
 
         The addresses of other templates are unchanged.
         """
+        # A key contains its digest: the first alternative that matches must be the longest one.
         longest_first = sorted(self.by_text, key=len, reverse=True)
-        return self._replace(
-            value, re.compile("|".join(map(re.escape, longest_first)) or _NO_STRING)
-        )
+        pattern = "|".join(re.escape(text) for text in longest_first)
+        return self._replace(value, re.compile(pattern or _NO_STRING))
 
     def _replace(self, value: Any, pattern: re.Pattern[str]) -> Any:
         match value:
             case str():
-                return _STATEMENTS.sub(
-                    r"\1<digest>", pattern.sub(lambda found: self.by_text[found[0]], value)
-                )
-            case dict():
-                return {
-                    self._replace(key, pattern): (
-                        each if key in _TEMPLATE_ADDRESSES else self._replace(each, pattern)
-                    )
-                    for key, each in value.items()
-                }
+                named = pattern.sub(lambda found: self.by_text[found[0]], value)
+                return _STATEMENTS.sub(r"\1<digest>", named)
             case list():
-                return [self._replace(each, pattern) for each in value]
+                return [self._replace(item, pattern) for item in value]
+            case dict():
+                replaced = {}
+                for key, member in value.items():
+                    name = self._replace(key, pattern)
+                    is_address = key in _TEMPLATE_ADDRESSES
+                    replaced[name] = member if is_address else self._replace(member, pattern)
+                return replaced
         return value
 
 
@@ -123,15 +123,8 @@ def _named_assets(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
     """Yield a unique name for each object key and image tag;
     the stages of an app may share an asset.
     """
-    named = [
-        (_name(asset.display_name), place["objectKey"])
-        for asset in stack.file_assets()
-        for place in asset.destinations.values()
-    ]
-    images = (image for manifest in stack.manifests for image in manifest.images())
-    named += [(f"image:{_without_ending(label)}", tag) for label, tags in images for tag in tags]
     keys_of: dict[str, list[str]] = {}
-    for name, key in named:
+    for name, key in (*_labeled_files(stack), *_labeled_images(stack)):
         keys = keys_of.setdefault(name, [])
         if key not in keys:
             keys.append(key)
@@ -139,7 +132,23 @@ def _named_assets(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
         yield (name if number == 1 else f"{name} {number}"), key
 
 
+def _labeled_files(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
+    """Yield the name and the object key of each file asset; a name may occur several times."""
+    for asset in stack.file_assets():
+        for place in asset.destinations.values():
+            yield _name(asset.display_name), place["objectKey"]
+
+
+def _labeled_images(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
+    """Yield the name and the tag of each image asset; a name may occur several times."""
+    for manifest in stack.manifests:
+        for label, tags in manifest.images():
+            for tag in tags:
+                yield f"image:{_without_ending(label)}", tag
+
+
 def _name(label: str) -> str:
+    """Return the name of an asset, such as ``archive:digits``, by the label in its manifest."""
     for prefix, kind in _LABELS.items():
         if label.startswith(prefix):
             return f"{kind}:{label.removeprefix(prefix)}"

@@ -83,7 +83,7 @@ def assert_endpoint(
     endpoints = _endpoints_called(name, source.name, source.all_stacks())
     nearest, differences = expected.nearest(endpoints)
     if differences:
-        lines = "\n".join(f"  {each}" for each in differences)
+        lines = "\n".join(f"  {difference}" for difference in differences)
         raise AssertionError(f'{source.name}: endpoint "{nearest.name}" differs\n{lines}')
 
 
@@ -107,12 +107,13 @@ def _expected(
     check_numbers_by_name("initial_variant_weights", weights, "AllTraffic")
     check_numbers_by_name("initial_instance_counts", counts, "AllTraffic")
     return _Expected(
-        image_version,
-        _names(instance_types),
-        environment,
-        _names(variants),
-        {"initial_variant_weights": weights or {}, "initial_instance_counts": counts or {}},
-        _names(models),
+        image_version=image_version,
+        instance_types=_names(instance_types),
+        environment=environment,
+        variants=_names(variants),
+        weights=weights or {},
+        counts=counts or {},
+        models=_names(models),
     )
 
 
@@ -137,19 +138,21 @@ def _endpoints_called(
         AssertionError: the stacks have none.
     """
     __tracebackhide__ = True
-    endpoints = [
-        _Endpoint(declared, stacks)
-        for stack in stacks
-        for declared in declared_endpoints(stack, is_complete=False)
-    ]
+    endpoints: list[_Endpoint] = []
+    for stack in stacks:
+        for declared in declared_endpoints(stack, is_complete=False):
+            endpoints.append(_Endpoint(declared, stacks))
     if not endpoints:
         raise AssertionError(
             f"{source}: has no endpoint; pass a stack with an endpoint, its app, or the path of a "
             "template that `npx cdk synth` wrote"
         )
-    chosen = [each for each in endpoints if name is None or _is_called(name, each.declared)]
+    if name is None:
+        return endpoints
+
+    chosen = [endpoint for endpoint in endpoints if _is_called(name, endpoint.declared)]
     if not chosen:
-        known = listed([each.name for each in endpoints])
+        known = listed([endpoint.name for endpoint in endpoints])
         raise AssertionError(f'{source}: has no endpoint "{name}"; its endpoints are: {known}')
     return chosen
 
@@ -178,63 +181,66 @@ def _names(given: str | Collection[str] | None) -> Collection[str] | None:
 
 @dataclass(frozen=True)
 class _Expected:
+    """What a test expects of an endpoint. ``None``, or an empty mapping, is not compared."""
+
     image_version: str | None
     instance_types: Collection[str] | None
     environment: Mapping[str, object] | None
     variants: Collection[str] | None
-    numbers_of_variants: Mapping[str, Mapping[str, float]]
+    weights: Mapping[str, float]
+    counts: Mapping[str, int]
     models: Collection[str] | None
 
     def nearest(self, endpoints: Collection[_Endpoint]) -> tuple[_Endpoint, list[str]]:
         """Return the endpoint with the fewest differences, and these."""
-        compared = ((endpoint, list(self.differences(endpoint))) for endpoint in endpoints)
+        compared = [(endpoint, list(self.differences(endpoint))) for endpoint in endpoints]
         return min(compared, key=lambda found: len(found[1]))
 
-    def differences(self, found_endpoint: _Endpoint) -> Iterator[str]:
+    def differences(self, endpoint: _Endpoint) -> Iterator[str]:
         """Yield a sentence for each difference of an endpoint."""
-        endpoint = found_endpoint.declared
-        yield from self._different_image(endpoint)
+        yield from self._different_image(endpoint.declared)
         if self.instance_types is not None:
-            types = [
-                name
-                for each in endpoint.variants
-                for name in each.instance_types or ("serverless",)
-            ]
-            found = {str(each) for each in types}
+            found = _instance_types(endpoint.declared)
             yield from differing_names("instance_types", set(self.instance_types), found)
-        yield from self._different_variants(endpoint)
-        yield from self._different_environment(endpoint)
+        yield from self._different_variants(endpoint.declared)
+        yield from self._different_environment(endpoint.declared)
         if self.models is not None:
-            yield from differing_names("models", self.models, _models(found_endpoint))
+            yield from differing_names("models", self.models, _models(endpoint))
 
     def _different_image(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
         if self.image_version is None:
             return
-        others = {_image_version(each) for each in endpoint.containers} - {self.image_version}
+        versions = {_image_version(container) for container in endpoint.containers}
+        others = versions - {self.image_version}
         if others or not endpoint.containers:
             yield f'image_version: expected "{self.image_version}", got {listed(others)}'
 
     def _different_variants(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
-        weights = {each.name: each.weight for each in endpoint.variants}
+        weights = {variant.name: variant.weight for variant in endpoint.variants}
+        counts = {
+            str(variant["VariantName"]): number_of(variant.get("InitialInstanceCount"))
+            for variant in endpoint.config.get("ProductionVariants", [])
+        }
         if self.variants is not None:
             yield from differing_names("variants", self.variants, weights)
-        counts = {
-            str(each["VariantName"]): number_of(each.get("InitialInstanceCount"))
-            for each in endpoint.config.get("ProductionVariants", [])
-        }
-        found = {"initial_variant_weights": weights, "initial_instance_counts": counts}
-        for what, expected in self.numbers_of_variants.items():
-            yield from differing_values(what, expected, found[what])
+        yield from differing_values("initial_variant_weights", self.weights, weights)
+        yield from differing_values("initial_instance_counts", self.counts, counts)
 
     def _different_environment(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
         if self.environment is None:
             return
-        sentences = [
-            sentence
-            for container in endpoint.containers
-            for sentence in differing_values("environment", self.environment, container.environment)
-        ]
+        sentences: list[str] = []
+        for container in endpoint.containers:
+            sentences += differing_values("environment", self.environment, container.environment)
         yield from dict.fromkeys(sentences)  # variants often differ in the same way
+
+
+def _instance_types(endpoint: DeclaredEndpoint) -> set[str]:
+    """Return the instance types of all production variants; a variant can have several."""
+    types: set[str] = set()
+    for variant in endpoint.variants:
+        types.update(str(name) for name in variant.instance_types or ("serverless",))
+    return types
 
 
 def _models(endpoint: _Endpoint) -> frozenset[str] | None:
@@ -251,13 +257,19 @@ def _models(endpoint: _Endpoint) -> frozenset[str] | None:
 def _models_of(
     container: DeclaredContainer, stacks: Sequence[SynthesizedStack]
 ) -> frozenset[str] | None:
-    if not container.is_multi_model:
-        model = container.environment.get(_DEFAULT_MODEL)
-        return None if model is None else frozenset({model})
+    """Return the models of a container: its default model, or all of a multi-model container."""
+    if container.is_multi_model:
+        return _synced_models(container.archive_url or "", stacks)
+    model = container.environment.get(_DEFAULT_MODEL)
+    return None if model is None else frozenset({model})
+
+
+def _synced_models(archive_url: str, stacks: Sequence[SynthesizedStack]) -> frozenset[str] | None:
+    """Return the models that a deployment copies below the prefix of a multi-model container."""
     from constructs_triton_tools.assembly.model_syncs import model_syncs
 
     for stack in stacks:
-        for _, sync in model_syncs(stack, RESOURCE_TYPE, container.archive_url or ""):
+        for _, sync in model_syncs(stack, RESOURCE_TYPE, archive_url):
             if not stack.manifests:
                 raise InvalidValueError(
                     "models: a Template does not know the models of a multi-model endpoint; pass "
@@ -265,9 +277,8 @@ def _models_of(
                 )
             manifest = stack.asset(sync.manifest_key)
             if manifest is not None and manifest.is_file():
-                return frozenset(
-                    each.name for each in Manifest.from_json(manifest.read_bytes()).archives
-                )
+                archives = Manifest.from_json(manifest.read_bytes()).archives
+                return frozenset(archive.name for archive in archives)
     return None
 
 
@@ -275,10 +286,11 @@ def _is_called(name: str, endpoint: DeclaredEndpoint) -> bool:
     """Return whether ``name`` is its name, its logical ID,
     or the path of its construct in the stack.
     """
-    readable = _LOGICAL_ID.fullmatch(endpoint.logical_id)
-    return name in (endpoint.name, endpoint.logical_id) or (
-        readable is not None and re.sub(r"[^A-Za-z0-9]", "", name) == readable[1]
-    )
+    if name in (endpoint.name, endpoint.logical_id):
+        return True
+    # A logical ID consists of the letters and digits of the path, and of the CDK's own digits.
+    logical_id = _LOGICAL_ID.fullmatch(endpoint.logical_id)
+    return logical_id is not None and re.sub(r"[^A-Za-z0-9]", "", name) == logical_id[1]
 
 
 def _image_version(container: DeclaredContainer) -> str:

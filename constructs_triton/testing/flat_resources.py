@@ -65,10 +65,12 @@ class _Scope:
     def collect(self) -> None:
         """Add the resources of the template, and of the stacks that are nested in it."""
         for name, resource in self._resources.items():
-            declared = {key: each for key, each in resource.items() if key != NESTED_TEMPLATE}
+            declared = {key: value for key, value in resource.items() if key != NESTED_TEMPLATE}
             self.found.existing[f"{self.prefix}{name}"] = self._scoped(declared)
+
         stack = SynthesizedStack("template", Template(self.template), parameters=self._known)
         _leave_out_absent(self.found, stack, self.prefix)
+
         for name, resource in self._resources.items():
             if resource.get("Type") != NESTED_STACK_TYPE:
                 continue
@@ -88,8 +90,9 @@ class _Scope:
 
     @property
     def _known(self) -> dict[str, Any]:
+        """The parameters whose values are known: no expression that AWS evaluates."""
         passed = self.passed or {}
-        return {name: each for name, each in passed.items() if not isinstance(each, dict)}
+        return {name: value for name, value in passed.items() if not isinstance(value, dict)}
 
     def _nested(self, name: str) -> _Scope | None:
         """Return the template of a nested stack; ``None`` if it is not known."""
@@ -98,17 +101,17 @@ class _Scope:
         if resource.get("Type") != NESTED_STACK_TYPE or template is None:
             return None
         given = (resource.get("Properties") or {}).get("Parameters") or {}
-        passed = {key: self._scoped(each) for key, each in given.items()}
+        passed = {parameter: self._scoped(value) for parameter, value in given.items()}
         return _Scope(template, self.found, f"{self.prefix}{name}/", passed)
 
     def _scoped(self, value: Any) -> Any:
         """Return a value in which each reference has the name that it has among all resources."""
         if isinstance(value, list):
-            return [self._scoped(each) for each in value]
+            return [self._scoped(item) for item in value]
         if not isinstance(value, dict):
             return value
-        found = self._function(value) if len(value) == 1 else None
-        return found or {key: self._scoped(each) for key, each in value.items()}
+        referred = self._function(value) if len(value) == 1 else None
+        return referred or {key: self._scoped(member) for key, member in value.items()}
 
     def _function(self, value: Mapping[str, Any]) -> Any:
         """Return what a reference stands for; ``None`` for another value."""
@@ -127,6 +130,7 @@ class _Scope:
         return None
 
     def _referred(self, name: str) -> Any:
+        """Return what ``Ref`` of this name stands for."""
         if name in self._resources:
             return {"Ref": f"{self.prefix}{name}"}
         if self.passed is None:
@@ -138,6 +142,7 @@ class _Scope:
         return declared.get("Default", {"Ref": name})
 
     def _attribute(self, name: str, attribute: str) -> Any:
+        """Return what ``Fn::GetAtt`` stands for: of a nested stack, the value of its output."""
         nested = self._nested(name)
         kind, _, output = attribute.partition(".")
         if nested is not None and kind == "Outputs":
@@ -146,16 +151,18 @@ class _Scope:
         return {"Fn::GetAtt": [f"{self.prefix}{name}", attribute]}
 
     def _substituted(self, text: str, variables: Mapping[str, Any]) -> Any:
-        found = {name: self._scoped(each) for name, each in variables.items()}
+        """Return ``Fn::Sub`` with each reference of its text as a variable."""
+        values = {name: self._scoped(value) for name, value in variables.items()}
         for substitution in substitutions(text):
             literal, name = substitution.groups()
-            if literal or name in found:
+            if literal or name in values:
                 continue
             target, _, attribute = name.partition(".")
-            found[name] = (
-                self._attribute(target, attribute) if attribute else self._referred(target)
-            )
-        return {"Fn::Sub": [text, found]}
+            if attribute:
+                values[name] = self._attribute(target, attribute)
+            else:
+                values[name] = self._referred(target)
+        return {"Fn::Sub": [text, values]}
 
 
 def _leave_out_absent(found: FlatResources, stack: SynthesizedStack, prefix: str) -> None:

@@ -115,7 +115,7 @@ def assert_update_keeps_serving(
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    found = rehearse(
+    rehearsal = rehearse(
         old,
         new,
         fleets=fleets,
@@ -124,17 +124,18 @@ def assert_update_keeps_serving(
         parameters=parameters,
         meanwhile=meanwhile,
         acknowledge=acknowledge,
-    ).errors
-    if found:
+    )
+    errors = rehearsal.errors
+    if errors:
+        count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
         lines = "\n".join(
-            f"  {each.code}: {each.path}: {each.message}; {each.hint}" for each in found
+            f"  {error.code}: {error.path}: {error.message}; {error.hint}" for error in errors
         )
-        raise AssertionError(
-            f"the rehearsal of the update found {len(found)} error{'s'[: len(found) != 1]}\n{lines}"
-        )
+        raise AssertionError(f"the rehearsal of the update found {count}\n{lines}")
 
 
 def _version(source: Source) -> Path | str | Version | None:
+    """Return what the rehearsal reads: a path, or the version that a construct synthesizes."""
     if source is None or isinstance(source, Path | str):
         return source
     if isinstance(source, Template):
@@ -142,6 +143,7 @@ def _version(source: Source) -> Path | str | Version | None:
             "rehearse: a Template has neither the functions nor the models of its stack; pass the "
             "stack in place of its Template"
         )
+
     if not isinstance(source, Stage):
         source = _outermost(stack_of(source))
     directory = synthesized(source)

@@ -30,11 +30,17 @@ __all__ = [
 
 _RELEASES = files(__package__).joinpath("released_functions.json")
 
-RELEASED_FUNCTIONS: Mapping[str, str] = {
-    digest: handler
-    for functions in json.loads(_RELEASES.read_text(encoding="utf-8")).values()
-    for handler, digest in functions.items()
-}
+
+def _released_functions() -> dict[str, str]:
+    releases = json.loads(_RELEASES.read_text(encoding="utf-8"))
+    handler_of = {}
+    for functions in releases.values():
+        for handler, digest in functions.items():
+            handler_of[digest] = handler
+    return handler_of
+
+
+RELEASED_FUNCTIONS: Mapping[str, str] = _released_functions()
 """The handler of each function of a release, by the digest of its code."""
 
 
@@ -51,10 +57,14 @@ def sources_of(
     given = _given_buckets(properties)
     if resource_type != RESOURCE_TYPE or not given:
         return
-    bucket, key = (properties.get(name) for name in ("SourceBucket", "ManifestKey"))
+
+    bucket = properties.get("SourceBucket")
+    key = properties.get("ManifestKey")
     content = read(bucket, key) if bucket and key else None
+    if content is None:
+        return
     try:
-        archives = Manifest.from_json(content).archives if content is not None else ()
+        archives = Manifest.from_json(content).archives
     except ValueError:  # a list of another version
         return
     for archive in archives:

@@ -62,25 +62,30 @@ def assert_no_replacement(
     """
     __tracebackhide__ = True  # pytest shows the line of the test
     allowed = listed_names("allowed", allowed, "AWS::S3::Bucket")
-    old_template, new_template = _template(before), _template(after)
+    old_template = _template(before)
+    new_template = _template(after)
     if _is_app(old_template) != _is_app(new_template):
         raise InvalidValueError(
             "before, after: must be two stacks or two apps, got one of each; pass the stack of the "
             "app"
         )
-    old_resources, new_resources = _resources(old_template), _resources(new_template)
+
+    old_resources = _resources(old_template)
+    new_resources = _resources(new_template)
     _check_nested(old_resources, new_resources)
+
     old = old_resources.existing
-    lost = {
-        name: reason
-        for name, reason in _lost(old, new_resources).items()
-        if not {name, name.rpartition("/")[2], old[name]["Type"]} & set(allowed)
-    }
-    if lost:
-        lines = "\n".join(f"  {old[name]['Type']} {name} {reason}" for name, reason in lost.items())
+    lines = []
+    for name, reason in _lost(old, new_resources).items():
+        resource_type = old[name]["Type"]
+        logical_id = name.rpartition("/")[2]
+        if not {name, logical_id, resource_type} & set(allowed):
+            lines.append(f"  {resource_type} {name} {reason}")
+    if lines:
+        listed = "\n".join(lines)
         raise AssertionError(
-            f"the update would replace or delete {len(lost)} of {len(old)} resources; undo the "
-            f"change, or add a type or a logical ID to `allowed`\n{lines}"
+            f"the update would replace or delete {len(lines)} of {len(old)} resources; undo the "
+            f"change, or add a type or a logical ID to `allowed`\n{listed}"
         )
 
 
@@ -91,7 +96,7 @@ def _resources(template: StableTemplate) -> FlatResources:
 def _is_app(template: StableTemplate) -> bool:
     """Return whether these are the stable templates of an app, by the IDs of its stacks."""
     return bool(template) and all(
-        isinstance(each, Mapping) and "Resources" in each for each in template.values()
+        isinstance(stack, Mapping) and "Resources" in stack for stack in template.values()
     )
 
 
@@ -155,26 +160,35 @@ def _lost(old: Mapping[str, Any], after: FlatResources) -> dict[str, str]:
     """Return why each replaced or deleted resource is lost, by its name."""
     new = after.existing
     lost = {name: _deleted(name, old, after) for name in old if name not in new}
-    kept = {name: _Change(old[name], new[name]) for name in old if name in new}
+    changes = {name: _Change(old[name], new[name]) for name in old if name in new}
+
+    # A replaced resource can cause the replacement of others that refer to it, and these of others.
     replaced: set[str] = set()
-    while found := {
-        name: reasons
-        for name, change in kept.items()
-        if name not in replaced and (reasons := list(change.reasons(replaced)))
-    }:
-        replaced |= found.keys()
-        lost |= {
-            name: "would be replaced: " + "; ".join(reasons) for name, reasons in found.items()
-        }
-    return lost
+    while True:
+        found = {}
+        for name, change in changes.items():
+            if name in replaced:
+                continue
+            reasons = list(change.reasons(replaced))
+            if reasons:
+                found[name] = f"would be replaced: {'; '.join(reasons)}"
+        if not found:
+            return lost
+        replaced.update(found)
+        lost.update(found)
 
 
 def _deleted(name: str, old: Mapping[str, Any], after: FlatResources) -> str:
+    """Return why a resource of ``old`` is deleted."""
     if name in after.absent:
         return f"would be deleted: its condition {after.absent[name]} is false"
-    new = after.existing
+
     resource_type = old[name]["Type"]
-    added = [each for each in new if each not in old and new[each]["Type"] == resource_type]
+    added = [
+        other
+        for other, resource in after.existing.items()
+        if other not in old and resource["Type"] == resource_type
+    ]
     if added:
         return f"would be deleted, and {added[0]} created: the id of its construct has changed"
     return "would be deleted"
@@ -182,6 +196,8 @@ def _deleted(name: str, old: Mapping[str, Any], after: FlatResources) -> str:
 
 @dataclass(frozen=True)
 class _Change:
+    """A resource that both versions have, before and after the update."""
+
     old: Mapping[str, Any]
     new: Mapping[str, Any]
 
@@ -193,15 +209,21 @@ class _Change:
             yield f"its type was {self.old['Type']} and is {self.new['Type']}"
             return
         for path in _create_only(self.old["Type"]):
-            values = [value_at(each.get("Properties", {}), path) for each in (self.old, self.new)]
-            if values[0] != values[1]:
-                yield f"{'.'.join(path)} was {_short(values[0])} and is {_short(values[1])}"
-            elif referred := sorted(references(values[1]) & set(replaced)):
+            before = value_at(self.old.get("Properties", {}), path)
+            now = value_at(self.new.get("Properties", {}), path)
+            if before != now:
+                yield f"{'.'.join(path)} was {_short(before)} and is {_short(now)}"
+            elif referred := sorted(references(now) & set(replaced)):
                 yield f"{'.'.join(path)} refers to {referred[0]}, which would be replaced"
 
 
 @cache
 def _create_only(resource_type: str) -> Sequence[tuple[str, ...]]:
+    """Return the paths of the properties of a type that can be set only at creation.
+
+    Raises:
+        MissingDependencyError: cfn-lint is not installed.
+    """
     if resource_type.startswith(("Custom::", "AWS::CloudFormation::CustomResource")):
         return ()
     try:
@@ -216,6 +238,7 @@ def _create_only(resource_type: str) -> Sequence[tuple[str, ...]]:
         schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(_REGION, resource_type).schema
     except ResourceNotFoundError:  # a type of a registry of your own
         return ()
+    # A path in a schema begins with "/properties/".
     return [tuple(path.split("/")[2:]) for path in schema.get("createOnlyProperties") or ()]
 
 

@@ -53,22 +53,24 @@ def assert_responses(
             f"recorded: must be recorded requests or the path of a file, got {_name_of(recorded)}; "
             "write RecordedRequests([...]), or the path of `constructs-triton invoke --record`"
         )
-    requests = (
-        recorded if isinstance(recorded, RecordedRequests) else RecordedRequests.from_file(recorded)
-    )
+    if not isinstance(recorded, RecordedRequests):
+        recorded = RecordedRequests.from_file(recorded)
+
     results = verify_requests(
-        requests,
+        recorded,
         client.transport,
         target_model_of=client.archive_of,
         target_model=target_model or client.target_model,
         concurrency=concurrency,
     )
-    wrong = [each for each in results if each.differences]
-    if wrong:
-        lines = [f"  {each.name}: {sentence}" for each in wrong for sentence in each.differences]
-        raise AssertionError(
-            "\n".join([f"{len(wrong)} of {len(results)} responses differ", *lines])
-        )
+    wrong = [result for result in results if result.differences]
+    if not wrong:
+        return
+
+    lines = [f"{len(wrong)} of {len(results)} responses differ"]
+    for result in wrong:
+        lines += [f"  {result.name}: {difference}" for difference in result.differences]
+    raise AssertionError("\n".join(lines))
 
 
 def _name_of(value: object) -> str:

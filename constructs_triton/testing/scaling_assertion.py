@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from constructs_triton.testing.argument_types import check_bounds, check_name, check_number
 from constructs_triton.testing.differences import differing, listed
-from constructs_triton.testing.synthesized_stack import Source, synthesized_source
+from constructs_triton.testing.synthesized_stack import (
+    Source,
+    SynthesizedSource,
+    synthesized_source,
+)
 from constructs_triton_core.cloud_assembly.scaling import DeclaredPolicy, scaling_policies
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import did_you_mean
 
+#: The metrics that are the sum over all GPUs or vCPUs of an instance: up to 400 percent with four.
 _ADDED_UP = {"GPUUtilization": "GPUs", "GPUMemoryUtilization": "GPUs", "CPUUtilization": "vCPUs"}
 
 
@@ -52,24 +57,33 @@ def assert_scales(
     check_number("target", target, 60)
     check_bounds("between", between)
     source = synthesized_source(stack)
-    policies = [
-        _Policy.of(policy) for each in source.all_stacks() for policy in scaling_policies(each)
-    ]
+    policies = _policies(source)
     if not on:
         raise InvalidValueError(_no_metric(source.name, policies))
-    chosen = [each for each in policies if of is None or each.is_of(of)]
-    candidates = [each for each in chosen if on in each.metrics]
+
+    chosen = policies
+    if of is not None:
+        chosen = [policy for policy in policies if policy.is_of(of)]
+    candidates = [policy for policy in chosen if on in policy.metrics]
     if not candidates:
         raise AssertionError(_no_policy(source.name, on, of, policies, chosen))
-    nearest, differences = min(
-        ((each, list(each.differences(target, between))) for each in candidates),
-        key=lambda found: len(found[1]),
-    )
+
+    # A variant can have several policies on one metric: the test means the most similar one.
+    nearest = min(candidates, key=lambda policy: len(policy.differences(target, between)))
+    differences = nearest.differences(target, between)
     if differences:
-        lines = "\n".join(f"  {each}" for each in differences)
+        lines = "\n".join(f"  {difference}" for difference in differences)
         raise AssertionError(
             f'{source.name}: the policy on "{on}" of {nearest.scaled} differs\n{lines}'
         )
+
+
+def _policies(source: SynthesizedSource) -> list[_Policy]:
+    """Return the scaling policies of all stacks, nested ones included."""
+    policies = []
+    for stack in source.all_stacks():
+        policies += [_Policy.of(declared) for declared in scaling_policies(stack)]
+    return policies
 
 
 @dataclass(frozen=True)
@@ -85,12 +99,13 @@ class _Policy:
 
     @classmethod
     def of(cls, policy: DeclaredPolicy) -> _Policy:
+        tracking = policy.tracking or {}
         limits = policy.target.properties
         return cls(
-            policy.target.resource_id,
-            frozenset([*_tracked(policy.tracking or {}), *_metric_names(policy.alarms)]),
-            (policy.tracking or {}).get("TargetValue"),
-            (limits.get("MinCapacity"), limits.get("MaxCapacity")),
+            scaled=policy.target.resource_id,
+            metrics=frozenset([*_tracked(tracking), *_metric_names(policy.alarms)]),
+            target=tracking.get("TargetValue"),
+            between=(limits.get("MinCapacity"), limits.get("MaxCapacity")),
         )
 
     def is_of(self, name: str) -> bool:
@@ -99,17 +114,22 @@ class _Policy:
         """
         return self.scaled.rpartition("/")[2] in (name, f"{name}Component")
 
-    def differences(self, target: float | None, between: tuple[int, int] | None) -> Iterator[str]:
+    def differences(self, target: float | None, between: tuple[int, int] | None) -> list[str]:
+        """Return a sentence for each value that differs from the expected one.
+
+        ``None`` is not compared.
+        """
+        sentences: list[str] = []
         if target is not None:
-            yield from (
-                each + self._hint(target) for each in differing("target", target, self.target)
-            )
+            for sentence in differing("target", target, self.target):
+                sentences.append(sentence + self._hint(target))
         if between is not None:
-            yield from differing("between", between, self.between)
+            sentences += differing("between", between, self.between)
+        return sentences
 
     def _hint(self, expected: float) -> str:
         """Explain a target that is a multiple of the percentage that the test expects."""
-        unit = next((unit for metric, unit in _ADDED_UP.items() if metric in self.metrics), None)
+        unit = self._added_up()
         if unit is None or not self.target or not expected or self.target % expected:
             return ""
         count = int(self.target / expected)
@@ -118,10 +138,19 @@ class _Policy:
             f"percent of each of {count} is {self.target:g}"
         )
 
+    def _added_up(self) -> str | None:
+        """Return the units whose utilization SageMaker adds up in one of the metrics."""
+        for metric, unit in _ADDED_UP.items():
+            if metric in self.metrics:
+                return unit
+        return None
+
     def __str__(self) -> str:
         smallest, largest = self.between
         value = "" if self.target is None else f" at {self.target:g}"
-        names = ", ".join(sorted(name for name in self.metrics if not name.startswith("SageMaker")))
+        # A predefined metric is also in the set with its long name, "SageMakerVariant…".
+        short_names = [name for name in self.metrics if not name.startswith("SageMaker")]
+        names = ", ".join(sorted(short_names))
         return f"{self.scaled}: {names}{value}, between {smallest} and {largest}"
 
 
@@ -145,15 +174,20 @@ def _metric_names(value: Any) -> Iterator[str]:
         case {"MetricName": str(name)}:
             yield name
         case dict():
-            for each in value.values():
-                yield from _metric_names(each)
+            for member in value.values():
+                yield from _metric_names(member)
         case list():
-            for each in value:
-                yield from _metric_names(each)
+            for item in value:
+                yield from _metric_names(item)
+
+
+def _metrics_of(policies: Iterable[_Policy]) -> frozenset[str]:
+    """Return the metrics that at least one of these policies scales on."""
+    return frozenset().union(*(policy.metrics for policy in policies))
 
 
 def _no_metric(stack: str, policies: list[_Policy]) -> str:
-    names = {metric for each in policies for metric in each.metrics}
+    names = _metrics_of(policies)
     shown = f"; its policies scale on {listed(names)}" if names else "; it has no scaling policy"
     return f'{stack}: assert_scales needs a metric{shown}; write for example on="GPUUtilization"'
 
@@ -161,18 +195,21 @@ def _no_metric(stack: str, policies: list[_Policy]) -> str:
 def _no_policy(
     stack: str, on: str, of: str | None, policies: list[_Policy], chosen: list[_Policy]
 ) -> str:
+    """Return the message for a stack without a policy on ``on``.
+
+    ``policies`` are all of the stack, ``chosen`` those that scale ``of``.
+    """
     if not policies:
         return (
             f"{stack}: has no scaling policy; "
             "call auto_scale_instance_count() of an endpoint's variant"
         )
     if not chosen:
-        scaled = {each.scaled.rpartition("/")[2] for each in policies}
+        scaled = {policy.scaled.rpartition("/")[2] for policy in policies}
         return (
             f'{stack}: nothing called "{of}" is scaled; '
             f"{did_you_mean(of or '', scaled, listed(scaled))}"
         )
-    names = {metric for each in chosen for metric in each.metrics}
-    hint = did_you_mean(on, names, "its policies are")
-    lines = "\n".join(f"  {each}" for each in chosen)
+    hint = did_you_mean(on, _metrics_of(chosen), "its policies are")
+    lines = "\n".join(f"  {policy}" for policy in chosen)
     return f'{stack}: no policy scales on "{on}"; {hint}\n{lines}'

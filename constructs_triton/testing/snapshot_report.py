@@ -44,36 +44,44 @@ class SnapshotReport:
         ``compared`` are both sides of the comparison. The path of the snapshot is relative to
         ``folder``.
         """
-        snapshot = next((each for each in compared if isinstance(each, SnapshotAssertion)), None)
-        if snapshot is None:
+        snapshots = [side for side in compared if isinstance(side, SnapshotAssertion)]
+        if not snapshots:
             return None
+        snapshot = snapshots[0]
         result = snapshot.executions[snapshot.num_executions - 1]
         if not isinstance(result.asserted_data, SerializedTemplate) or result.exception is not None:
             return None
+
         path = Path(result.snapshot_location)
         shown = path.relative_to(folder) if path.is_relative_to(folder) else path
         if result.recalled_data is None:
-            return cls(
-                f"{shown}: does not exist; run `pytest --snapshot-update` to write it", "", ""
-            )
+            summary = f"{shown}: does not exist; run `pytest --snapshot-update` to write it"
+            return cls(summary, title="", differences="")
+
         places = list(_places(str(result.recalled_data), result.asserted_data))
+        count = "1 place" if len(places) == 1 else f"{len(places)} places"
         return cls(
-            f"{shown}: differs in {len(places)} place{'' if len(places) == 1 else 's'}, listed "
-            "below; if you want every change, run `pytest --snapshot-update`",
-            f"{path.name}: - snapshot, + this run",
-            "\n\n".join(places),
+            summary=(
+                f"{shown}: differs in {count}, listed "
+                "below; if you want every change, run `pytest --snapshot-update`"
+            ),
+            title=f"{path.name}: - snapshot, + this run",
+            differences="\n\n".join(places),
         )
 
 
 def _places(snapshot: str, now: str) -> Iterator[str]:
     """Yield each group of differing lines, under the names of the JSON objects that contain it."""
-    old, new = snapshot.split("\n"), now.split("\n")
+    old = snapshot.split("\n")
+    new = now.split("\n")
     for group in SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT_LINES):
         lines = [_first_place(group, old, new)]
         for tag, old_start, old_end, new_start, new_end in group:
-            is_equal = tag == "equal"
-            lines += [f"{' ' if is_equal else '-'} {line}" for line in old[old_start:old_end]]
-            lines += [f"+ {line}" for line in new[new_start:new_end] if not is_equal]
+            if tag == "equal":
+                lines += [f"  {line}" for line in old[old_start:old_end]]
+            else:
+                lines += [f"- {line}" for line in old[old_start:old_end]]
+                lines += [f"+ {line}" for line in new[new_start:new_end]]
         yield "\n".join(lines)
 
 
@@ -81,15 +89,22 @@ def _first_place(
     group: Sequence[tuple[str, int, int, int, int]], old: Sequence[str], new: Sequence[str]
 ) -> str:
     """Return the names of the objects that contain the first change, such as ``Resources/Role``."""
-    _, old_start, _, new_start, new_end = next(each for each in group if each[0] != "equal")
-    lines, index = (new, new_start) if new_end > new_start else (old, old_start)
+    first_change = next(operation for operation in group if operation[0] != "equal")
+    _, old_start, _, new_start, new_end = first_change
+    if new_end > new_start:
+        lines, index = new, new_start
+    else:  # lines were only deleted
+        lines, index = old, old_start
+
+    # Each line above with a smaller indent opens an object or a list that contains the change.
     names: list[str] = []
     indent = _indent(lines[index])
     for line in reversed(lines[:index]):
         if line and _indent(line) < indent:
             indent = _indent(line)
             name, colon, _ = line.strip().partition('": ')
-            names += [name.lstrip('"')] if colon else []
+            if colon:  # an item of a list has no name
+                names.append(name.lstrip('"'))
     return f"{'/'.join(reversed(names))}:"
 
 

@@ -55,11 +55,19 @@ def stable_template(stack: Source, *, digests: bool = False) -> dict[str, Any]:
             ``Template`` of ``aws_cdk.assertions``, which has no assets and no nested stacks.
     """
     source = synthesized_source(stack)
-    found = {name: _stable(each, digests) for name, each in source.stacks.items()}
-    return found if source.is_app else next(iter(found.values()))
+    templates = {name: _stable(member, digests) for name, member in source.stacks.items()}
+    if source.is_app:
+        return templates
+    (template,) = templates.values()
+    return template
 
 
 def _stable(stack: StackInFolder, digests: bool) -> dict[str, Any]:
+    """Return the stable template of one stack, with its ``Digests`` if they are wanted.
+
+    Raises:
+        InvalidValueError: it is a ``Template`` object.
+    """
     if stack.folder is None:
         raise InvalidValueError(
             "stack: a Template does not know its assets, so their digests would be in the snapshot;"
@@ -68,9 +76,12 @@ def _stable(stack: StackInFolder, digests: bool) -> dict[str, Any]:
     template = _with_nested(stack, stack.folder, frozenset())
     if not digests:
         return template
+
+    # The manifest can have assets of other stacks too.
     text = json.dumps(template)
-    found = StableNames.of(stack.stack).digests
-    return {**template, DIGESTS: {name: found[name] for name in found if name in text}}
+    digest_of = StableNames.of(stack.stack).digests
+    used = {name: digest for name, digest in digest_of.items() if name in text}
+    return {**template, DIGESTS: used}
 
 
 def _with_nested(stack: StackInFolder, folder: Path, outer: frozenset[str]) -> dict[str, Any]:
@@ -101,20 +112,24 @@ def _with_nested(stack: StackInFolder, folder: Path, outer: frozenset[str]) -> d
 
 
 def _without_cdk(template: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a template without what the CDK adds for itself."""
     kept: dict[str, Any] = {}
     for section, value in template.items():
-        added = _ADDED_BY_THE_CDK.get(section, ())
-        rest = {name: each for name, each in value.items() if name not in added} if added else value
-        if rest or not added:
+        if section not in _ADDED_BY_THE_CDK:
+            kept[section] = value
+            continue
+        added = _ADDED_BY_THE_CDK[section]
+        rest = {name: declared for name, declared in value.items() if name not in added}
+        if rest:
             kept[section] = rest
+
     resources = kept.get("Resources", {})
-    return {
-        **kept,
-        "Resources": {name: _without_metadata(each) for name, each in resources.items()},
-    }
+    kept["Resources"] = {name: _without_metadata(resource) for name, resource in resources.items()}
+    return kept
 
 
 def _without_metadata(resource: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a resource without the metadata of the CDK, and without an empty ``Metadata``."""
     metadata = {
         name: value
         for name, value in resource.get("Metadata", {}).items()
@@ -128,13 +143,16 @@ def _in_order(value: Any) -> Any:
     """Sort the resources of policy statements again: the CDK has sorted them with their digests."""
     match value:
         case dict():
-            return {key: _ordered(key, _in_order(each)) for key, each in value.items()}
+            return {key: _ordered(key, _in_order(member)) for key, member in value.items()}
         case list():
-            return [_in_order(each) for each in value]
+            return [_in_order(item) for item in value]
     return value
 
 
 def _ordered(key: str, value: Any) -> Any:
-    if key not in _ARN_LISTS or not isinstance(value, list) or "<" not in json.dumps(value):
+    """Return a member of an object: a list of ARNs with replaced digests is sorted."""
+    if key not in _ARN_LISTS or not isinstance(value, list):
         return value
-    return sorted(value, key=lambda each: json.dumps(each, sort_keys=True))
+    if "<" not in json.dumps(value):
+        return value
+    return sorted(value, key=lambda arn: json.dumps(arn, sort_keys=True))
