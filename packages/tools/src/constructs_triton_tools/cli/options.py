@@ -44,8 +44,9 @@ class _Collected(argparse.Action):
     def __call__(
         self, _parser: Any, namespace: argparse.Namespace, values: Any, _flag: str | None = None
     ) -> None:
+        before = getattr(namespace, self.dest) or ()
         more = values if isinstance(values, list) else [values]
-        setattr(namespace, self.dest, (*(getattr(namespace, self.dest) or ()), *more))
+        setattr(namespace, self.dest, (*before, *more))
 
 
 def add_options(
@@ -58,28 +59,62 @@ def add_options(
     values.
     """
     values = declared_values(kind)
-    for name in names or [choice for choice in values if choice not in without]:
+    chosen_names = names or [name for name in values if name not in without]
+    for name in chosen_names:
         value = values[name]
-        kinds = {get_origin(alternative) or alternative for alternative in value.alternatives}
-        is_list = tuple in kinds
-        is_repeated = Sequence in kinds
-        is_exact = bool(value.read or Decimal in kinds) and Mapping not in kinds
-        if not (is_list or is_repeated or is_exact):
+        types = _types(value)
+        if tuple in types or Sequence in types:
+            _add_list(group, name, value)
+        elif Mapping not in types and (value.read or Decimal in types):
+            _add_exact(group, name, value)
+        else:
             add_option(group, kind, name)
-            continue
-        form: dict[str, Any] = {"default": value.default}
-        if is_list or is_repeated:
-            form = {"action": _Collected, "nargs": "+" if is_list else None}
-            form["default"] = None if NoneType in get_args(value.annotation) else ()
-        group.add_argument(
-            *filter(None, (value.short, value.option)),
-            dest=name,
-            type=value.read or (decimal_argument if Decimal in kinds else str),
-            metavar=value.metavar,
-            required=value.is_required,
-            help=f"{value.text}{'; may be repeated' if is_repeated else ''}{default_words(value)}",
-            **form,
-        )
+
+
+def _types(value: Value) -> set[Any]:
+    """Return the types that a value may have, without their parameters."""
+    return {get_origin(alternative) or alternative for alternative in value.alternatives}
+
+
+def _add_list(group: argparse._ActionsContainer, name: str, value: Value) -> None:
+    """Declare an option that takes several values after one flag, or one after each flag."""
+    takes_several = tuple in _types(value)
+    repeated = "; may be repeated" if Sequence in _types(value) else ""
+    group.add_argument(
+        *_flags(value),
+        dest=name,
+        action=_Collected,
+        nargs="+" if takes_several else None,
+        type=_reader(value),
+        default=None if NoneType in get_args(value.annotation) else (),
+        metavar=value.metavar,
+        required=value.is_required,
+        help=f"{value.text}{repeated}{default_words(value)}",
+    )
+
+
+def _add_exact(group: argparse._ActionsContainer, name: str, value: Value) -> None:
+    """Declare an option whose string is read exactly, as a decimal number or by a function."""
+    group.add_argument(
+        *_flags(value),
+        dest=name,
+        type=_reader(value),
+        default=value.default,
+        metavar=value.metavar,
+        required=value.is_required,
+        help=f"{value.text}{default_words(value)}",
+    )
+
+
+def _flags(value: Value) -> list[str]:
+    return [flag for flag in (value.short, value.option) if flag]
+
+
+def _reader(value: Value) -> Callable[[str], Any]:
+    """Return the function that reads the string of an option."""
+    if value.read:
+        return value.read
+    return decimal_argument if Decimal in _types(value) else str
 
 
 def add_actions(
@@ -146,7 +181,9 @@ def endpoint_names(arguments: argparse.Namespace, session: boto3.Session) -> lis
         raise InvalidValueError(
             "ENDPOINT: give the name of an endpoint, or --stack with the name of a stack"
         )
-    return endpoints_of_stack(session, arguments.stack) if arguments.stack else [arguments.endpoint]
+    if arguments.stack:
+        return endpoints_of_stack(session, arguments.stack)
+    return [arguments.endpoint]
 
 
 def read_each(
@@ -297,6 +334,7 @@ def is_container(arguments: argparse.Namespace) -> bool:
 
 
 def _price(_place: str, text: str) -> tuple[str, Decimal]:
+    """Read the price of an instance type, such as ``ml.g5.xlarge=1.41``."""
     name, price = pair_argument("TYPE=PRICE", "ml.g5.xlarge=1.41")(text)
     return parse_measured_type("instance type", name), read_positive(name, price)
 
@@ -340,7 +378,10 @@ def confirm(arguments: argparse.Namespace, question: Callable[[], str]) -> None:
 
 def show(arguments: argparse.Namespace, document: Any, *lines: str) -> None:
     """Print what a command found: the document with ``--json``, else the lines."""
-    print_json(document) if arguments.json else print_lines(*fitting(lines))
+    if arguments.json:
+        print_json(document)
+    else:
+        print_lines(*fitting(lines))
 
 
 def fitting(lines: Iterable[str]) -> Iterator[str]:
@@ -353,7 +394,12 @@ def fitting(lines: Iterable[str]) -> Iterator[str]:
         return
     width = get_terminal_size().columns
     for line in lines:
-        below = " " * (len(line) - len(line.lstrip()) + 2)
-        yield from wrap(
-            line, width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False
-        ) or [line]
+        indent = len(line) - len(line.lstrip())
+        wrapped = wrap(
+            line,
+            width,
+            subsequent_indent=" " * (indent + 2),
+            break_long_words=False,  # a path or an ARN stays whole, so that it can be copied
+            break_on_hyphens=False,
+        )
+        yield from wrapped or [line]

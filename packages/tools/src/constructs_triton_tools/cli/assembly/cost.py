@@ -72,9 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
     stacks = read_stacks(arguments.template, arguments.stack)
     report = _report(arguments, stacks)
     if not report.costs.known_count:
-        raise InvalidValueError(
-            "\n".join([f"{arguments.template}: no cost can be calculated", *report.unknown])
-        )
+        reasons = "".join(f"\n{reason}" for reason in report.unknown)
+        raise InvalidValueError(f"{arguments.template}: no cost can be calculated{reasons}")
+
     if arguments.json:
         print_json(_as_json(report))
         return 0
@@ -94,6 +94,11 @@ class _Report:
 
 
 def _report(arguments: argparse.Namespace, stacks: Sequence[SynthesizedStack]) -> _Report:
+    """Calculate the costs of the endpoints of these stacks.
+
+    Raises:
+        InvalidValueError: the stacks have no endpoint, or an option is wrong.
+    """
     fleets: list[VariantFleet] = []
     for stack in stacks:
         fleets += fleets_of(stack)
@@ -102,6 +107,7 @@ def _report(arguments: argparse.Namespace, stacks: Sequence[SynthesizedStack]) -
         raise InvalidValueError(
             f"{arguments.template}: no endpoint in the stacks {names}; choose other stacks"
         )
+
     # Read before the prices: a wrong option fails without asking AWS.
     rates = _read_rates(arguments.requests_per_second, {fleet.endpoint for fleet in fleets})
     prices = _find_prices(arguments, fleets)
@@ -130,6 +136,7 @@ def _read_rates(given: Sequence[tuple[str, str]], known: set[str]) -> dict[str, 
 
 
 def _unknown_counts(fleets: Sequence[VariantFleet]) -> Iterator[str]:
+    """Yield a sentence for each fleet whose size is not in the template."""
     for fleet in fleets:
         if fleet.instance_types and None in fleet.counts:
             yield (
@@ -153,15 +160,12 @@ def _find_prices(arguments: argparse.Namespace, fleets: Sequence[VariantFleet]) 
     types_of: dict[str, set[str]] = {}
     for fleet in fleets:
         types_of.setdefault(fleet.region, set()).update(fleet.instance_types)
-    types = sorted(set().union(*types_of.values()))
+    types = _all_types(types_of)
 
     prices = given_prices(arguments.price, arguments.prices)
     if prices:
-        unknown = [
-            f"{name}: no price was given; add --price {name}=PRICE"
-            for name in types
-            if name not in prices
-        ]
+        missing = [name for name in types if name not in prices]
+        unknown = [f"{name}: no price was given; add --price {name}=PRICE" for name in missing]
         return _FoundPrices(dict.fromkeys(types_of, prices), unknown)
 
     try:
@@ -169,6 +173,11 @@ def _find_prices(arguments: argparse.Namespace, fleets: Sequence[VariantFleet]) 
     except AwsError as error:
         example = f"--price {min(types, default='TYPE')}=PRICE"
         raise InvalidValueError(f"{error}, or give prices, such as {example}") from None
+
+
+def _all_types(types_of: Mapping[str, set[str]]) -> list[str]:
+    """Return the instance types of all Regions."""
+    return sorted(set().union(*types_of.values()))
 
 
 def _fetch_prices(arguments: argparse.Namespace, types_of: Mapping[str, set[str]]) -> _FoundPrices:
@@ -180,8 +189,7 @@ def _fetch_prices(arguments: argparse.Namespace, types_of: Mapping[str, set[str]
     unknown: list[str] = []
     if arguments.region is not None or len(types_of) == 1:
         session = make_session(arguments.region, arguments.profile)
-        types = sorted(set().union(*types_of.values()))
-        prices = fetch_known_prices(session, types, unknown)
+        prices = fetch_known_prices(session, _all_types(types_of), unknown)
         return _FoundPrices(dict.fromkeys(types_of, prices), unknown)
 
     of_region = {}
@@ -230,12 +238,16 @@ def _is_switched(stack: SynthesizedStack) -> bool:
 
 def _print_table(costs: Costs) -> None:
     """Print a row for each fleet, with its stack if there are several."""
+    rows = [_row(fleet, costs.of(fleet)) for fleet in costs.fleets]
     places = _places(costs.fleets)
     if not places:
-        print_table(_COLUMNS, [_row(fleet, costs.of(fleet)) for fleet in costs.fleets])
+        print_table(_COLUMNS, rows)
         return
-    rows = [[places[fleet.stack], *_row(fleet, costs.of(fleet))] for fleet in costs.fleets]
-    print_table(("stack", *_COLUMNS), rows)
+
+    placed = []
+    for fleet, row in zip(costs.fleets, rows, strict=True):
+        placed.append([places[fleet.stack], *row])
+    print_table(("stack", *_COLUMNS), placed)
 
 
 def _places(fleets: Sequence[VariantFleet]) -> dict[str, str]:
@@ -249,18 +261,20 @@ def _places(fleets: Sequence[VariantFleet]) -> dict[str, str]:
 
 
 def _row(fleet: VariantFleet, cost: CostRange | None) -> list[str]:
-    counts = ["?" if count is None else str(count) for count in fleet.counts]
+    """Return the cells of a fleet, in the order of ``_COLUMNS``."""
+    least, initial, most = ("?" if count is None else str(count) for count in fleet.counts)
     return [
         fleet.endpoint,
         fleet.variant,
         " or ".join(fleet.instance_types) or "serverless",
-        _range(*counts),
+        _range(least, initial, most),
         "unknown" if cost is None else _money(cost),
         "unknown" if cost is None else _money(cost.per_month()),
     ]
 
 
 def _money(cost: CostRange) -> str:
+    """Return a cost with two decimal places, without a currency."""
     return _range(f"{cost.least:,.2f}", f"{cost.initial:,.2f}", f"{cost.most:,.2f}")
 
 
@@ -298,15 +312,17 @@ def _summary(report: _Report) -> Iterator[str]:
 def _as_json(report: _Report) -> dict[str, Any]:
     costs = report.costs
     total = costs.total()
+    variants = [
+        {**asdict(fleet), "cost_per_hour": _numbers(costs.of(fleet))} for fleet in costs.fleets
+    ]
+    per_million_calls = {
+        endpoint: _numbers(costs.per_million_calls(endpoint)) for endpoint in costs.rates
+    }
     return {
-        "variants": [
-            {**asdict(fleet), "cost_per_hour": _numbers(costs.of(fleet))} for fleet in costs.fleets
-        ],
+        "variants": variants,
         "cost_per_hour": _numbers(total),
         "cost_per_month": _numbers(total.per_month()),
-        "cost_per_million_calls": {
-            endpoint: _numbers(costs.per_million_calls(endpoint)) for endpoint in costs.rates
-        },
+        "cost_per_million_calls": per_million_calls,
         "currency": costs.prices.currency or None,
         "unknown": report.unknown,
         "notes": report.notes,

@@ -30,36 +30,68 @@ _COLUMNS = (
     ("max cost\nper h", "right"),
     ("target\nper min", "right"),
 )
+# What the summary says of each limit of a plan, before "within 50 ms".
+_LIMITED = {
+    "latency_ms": "",
+    "first_token_ms": "first token ",
+    "between_tokens_ms": "between tokens ",
+}
 
 
 def print_plans(given: Iterable[Plan], chosen: Plan | None) -> None:
     """Print a row for each plan, the cheapest first, and those that miss a limit last."""
     plans = sorted(given, key=_order)
-    width = get_terminal_size().columns if sys.stdout.isatty() else WIDE
-    columns = _stream_columns() if _are_streams(plans) else _COLUMNS
-    cells = _stream_cells if _are_streams(plans) else _cells
-    rows = [cells(plan, plan is chosen) for plan in plans]
-    needed = [
-        _width(heading, [row[index] for row in rows]) for index, (heading, _) in enumerate(columns)
-    ]
-    shown = _fitting(needed, width)
+    if _are_streams(plans):
+        columns = _stream_columns()
+        rows = [_stream_cells(plan, plan is chosen) for plan in plans]
+    else:
+        columns = _COLUMNS
+        rows = [_cells(plan, plan is chosen) for plan in plans]
+
+    widths = _widths(columns, rows)
+    available = get_terminal_size().columns if sys.stdout.isatty() else WIDE
+    shown = _fitting(widths, available)
     print_table(
-        [columns[index] for index in shown],
-        ([row[index] for index in shown] for row in rows),
-        highlighted=next((index for index, plan in enumerate(plans) if plan is chosen), None),
+        [columns[column] for column in shown],
+        [_only(row, shown) for row in rows],
+        highlighted=_place_of(chosen, plans),
         is_narrow=len(shown) < len(columns),
-        width=width,
+        width=available,
     )
-    if len(shown) < len(columns):
-        hidden = [heading for index, (heading, _) in enumerate(columns) if index not in shown]
-        names = ", ".join(" ".join(heading.split()) for heading in hidden)
+
+    hidden = [column for column in range(len(columns)) if column not in shown]
+    if hidden:
+        names = ", ".join(_in_one_line(columns[column][0]) for column in hidden)
         print_note(
-            f"hidden: {names}; widen the terminal to {_total(needed)} columns, or use --json"
+            f"hidden: {names}; widen the terminal to {_total(widths)} columns, or use --json"
         )
 
 
-def _width(heading: str, cells: Iterable[str]) -> int:
-    return max(len(line) for line in (*heading.split("\n"), *cells))
+def _only(row: Sequence[str], columns: Sequence[int]) -> list[str]:
+    """Return the cells of a row that are in these columns."""
+    return [row[column] for column in columns]
+
+
+def _place_of(chosen: Plan | None, plans: Sequence[Plan]) -> int | None:
+    """Return the row of the chosen plan itself, not of an equal one."""
+    for row, plan in enumerate(plans):
+        if plan is chosen:
+            return row
+    return None
+
+
+def _in_one_line(heading: str) -> str:
+    return " ".join(heading.split())
+
+
+def _widths(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the width of each column: that of its longest cell or line of the heading."""
+    widths = []
+    for column, (heading, _) in enumerate(columns):
+        lines = heading.split("\n")
+        cells = [row[column] for row in rows]
+        widths.append(max(len(text) for text in (*lines, *cells)))
+    return widths
 
 
 def _total(widths: Sequence[int], space: int = 2) -> int:
@@ -75,6 +107,7 @@ def _fitting(widths: Sequence[int], width: int) -> list[int]:
     shown = list(range(len(widths)))
     if _total(widths) <= width:
         return shown
+    # A table that lacks a column has one space between columns in place of two.
     shown.remove(_OPTIONAL[0])
     for column in _OPTIONAL[1:]:
         if _total([widths[index] for index in shown], space=1) > width:
@@ -83,17 +116,22 @@ def _fitting(widths: Sequence[int], width: int) -> list[int]:
 
 
 def _order(plan: Plan) -> tuple[bool, Decimal]:
+    """Sort by cost, after all plans that are within their latency."""
     return not plan.meets_latency, plan.cost_per_hour
 
 
 def _cells(plan: Plan, is_chosen: bool) -> tuple[str, ...]:
-    at_least, at_most = (">= ", "<= ") if plan.measurement.is_lower_bound else ("", "")
+    """Return the cells of a plan, in the order of ``_COLUMNS``."""
+    measured = plan.measurement
+    # If the rate is a lower bound, the number of instances is an upper bound.
+    at_least = ">= " if measured.is_lower_bound else ""
+    at_most = "<= " if measured.is_lower_bound else ""
     return (
         "*" if is_chosen else "",
         plan.configuration,
         plan.instance_type,
-        f"{at_least}{plan.measurement.invocations_per_minute:f}",
-        f"{plan.measurement.latency_ms:f}",
+        f"{at_least}{measured.invocations_per_minute:f}",
+        f"{measured.latency_ms:f}",
         "yes" if plan.meets_latency else "no",
         f"{at_most}{plan.initial_instance_count}",
         f"{plan.cost_per_hour:f}",
@@ -125,20 +163,29 @@ def _stream_columns() -> tuple[tuple[str, str], ...]:
 
 
 def _stream_cells(plan: Plan, is_chosen: bool) -> tuple[str, ...]:
+    """Return the cells of a plan, in the order of ``_stream_columns``."""
     measured = plan.measurement
     at_least = ">= " if measured.is_lower_bound else ""
+    open_streams = "" if measured.concurrency is None else f"{at_least}{measured.concurrency:f}"
     cells = _cells(plan, is_chosen)
-    cost = "" if plan.cost_per_million_tokens is None else f"{plan.cost_per_million_tokens:f}"
     return (
         *cells[:3],
-        "" if measured.concurrency is None else f"{at_least}{measured.concurrency:f}",
+        open_streams,
         f"{measured.first_token_ms:f}",
         "" if measured.between_tokens_ms is None else f"{measured.between_tokens_ms:f}",
         *cells[5:9],
-        f"{cost} (events)" if cost and measured.token_unit == "events" else cost,
+        _cost_per_million_tokens(plan),
         *cells[10:12],
         _target(plan),
     )
+
+
+def _cost_per_million_tokens(plan: Plan) -> str:
+    """Return the cost; "(events)" follows it if the container's events were counted as tokens."""
+    if plan.cost_per_million_tokens is None:
+        return ""
+    unit = " (events)" if plan.measurement.token_unit == "events" else ""
+    return f"{plan.cost_per_million_tokens:f}{unit}"
 
 
 def _target(plan: Plan) -> str:
@@ -150,16 +197,11 @@ def _target(plan: Plan) -> str:
 
 def summary(plan: Plan, currency: str = "") -> str:
     """Return the chosen plan in one line; ``currency`` follows each cost."""
-    names = {
-        "latency_ms": "",
-        "first_token_ms": "first token ",
-        "between_tokens_ms": "between tokens ",
-    }
-    limits = plan.requirement.limits
-    bound = " and".join(f" {names[name]}within {limits[name]} ms" for name in limits)
+    limits = plan.requirement.limits.items()
+    bounds = " and".join(f" {_LIMITED[name]}within {limit} ms" for name, limit in limits)
     at_most = "at most " if plan.measurement.is_lower_bound else ""
     return (
-        f"* cheapest{bound}: {plan}, {at_most}{_instances(plan.initial_instance_count)} at "
+        f"* cheapest{bounds}: {plan}, {at_most}{_instances(plan.initial_instance_count)} at "
         f"{plan.cost_per_hour:f}{currency} an hour, {plan.cost_per_month:f}{currency} a month; "
         f"scale from {plan.min_capacity} to {_instances(plan.max_capacity)} "
         f"at {_scaling_target(plan)}"
@@ -177,15 +219,19 @@ def summary_of_pools(pooled: PooledPlan, currency: str = "") -> str:
     ``currency`` follows each cost.
     """
     types = ", ".join(plan.instance_type for plan in pooled.plans)
-    hour, month = (
-        f"{least:f} to {most:f}" for least, most in (pooled.cost_per_hour, pooled.cost_per_month)
-    )
+    hour = _range(pooled.cost_per_hour)
+    month = _range(pooled.cost_per_month)
     return (
         f"instance pools {types}: {_instances(pooled.initial_instance_count)}, enough for the "
         f"slowest type, at {hour}{currency} an hour, {month}{currency} a month; scale from "
         f"{pooled.plans[0].min_capacity} to {_instances(pooled.max_capacity)} with "
         f"max_requests_per_second={json.dumps(pooled.max_requests_per_second)}"
     )
+
+
+def _range(costs: tuple[Decimal, Decimal]) -> str:
+    least, most = costs
+    return f"{least:f} to {most:f}"
 
 
 def _instances(count: int) -> str:
