@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from constructs_triton_tools.local.running_container import (
     wait_until_ready,
 )
 from constructs_triton_tools.local.server.front_end_ports import (
+    FrontEnd,
     FrontEndPorts,
     private_addresses,
     reserve_port,
@@ -40,7 +41,11 @@ from constructs_triton_tools.local.server.memory import (
     session_bytes,
 )
 from constructs_triton_tools.local.server.namespaces import CONTAINER_FOLDER
-from constructs_triton_tools.local.server.serve_script import fit_caches, server_command
+from constructs_triton_tools.local.server.serve_script import (
+    ServerCommand,
+    fit_caches,
+    server_command,
+)
 from constructs_triton_tools.local.server.server_log import (
     explain_failure,
     explained_exit,
@@ -152,9 +157,9 @@ class TritonServer(RunningContainer):
         # effect as url: its only subfolder, "model", is the model.
         needs_parent = not self.settings.has_private_mounts
         has_root_config = (directory / "model" / "config.pbtxt").is_file()
-        return self.as_seen_by_server(
-            directory if has_root_config and needs_parent else directory / "model"
-        )
+        if has_root_config and needs_parent:
+            return self.as_seen_by_server(directory)
+        return self.as_seen_by_server(directory / "model")
 
     def as_seen_by_server(self, path: Path) -> str:
         """Return the server's path for ``path``, which is below ``container_directory``."""
@@ -182,9 +187,8 @@ class TritonServer(RunningContainer):
         self._connection = ServerConnection(folder, self.settings.invocation_timeout_seconds)
 
     async def _close(self) -> None:
-        await (
-            self._http.close()
-        )  # first: the server waits seconds for an open connection before it ends
+        # First, because the server waits seconds for an open connection before it ends.
+        await self._http.close()
         if self._supervisor is not None:
             await self._supervisor.close()
         if self._connection is not None:
@@ -192,8 +196,9 @@ class TritonServer(RunningContainer):
         self._release_port()
 
     async def _start_supervisor(self) -> None:
-        folders = self.directory, *self.settings.run_folders
-        self._supervisor = await SupervisorProcess.start(self.shm_prefix, *folders)
+        self._supervisor = await SupervisorProcess.start(
+            self.shm_prefix, self.directory, *self.settings.run_folders
+        )
 
     def _prepare(self) -> None:
         python = self.settings.python
@@ -202,7 +207,7 @@ class TritonServer(RunningContainer):
             self.settings.stand_ins.place(self.directory / "backends")
         self.models_directory.mkdir(parents=True)
         (self.directory / "home").mkdir()
-        model = self.container_directory / "model"
+        model = self._model_folder
         if not self.container.is_multi_model:
             provide_models(self.container, model)
             name = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
@@ -256,58 +261,96 @@ class TritonServer(RunningContainer):
             self._reservation.close()
 
     def _request(self) -> Mapping[str, Any]:
-        single = self.container_directory / "model"
-        with explained_exit(self.label):
-            command = server_command(
-                self._container_environment(),
-                single=single,
-                multi=self.directory / "tmp" / "sagemaker",
-            )
-        repository = f"--model-repository={single}"
-        seen = f"--model-repository={self.as_seen_by_server(single)}"
-        for message in command.messages if self.generation == 0 else ():
-            self._note(message)
-        installation = self.settings.installation
-        python = self.settings.python
-        has_network = not (self.container.is_isolated and self.settings.has_network_isolation)
-        ports = self.settings.front_end_ports
+        """Return what the supervisor needs to start the server."""
+        settings = self.settings
+        command = self._command()
+        if self.generation == 0:
+            for message in command.messages:
+                self._note(message)
+
+        # Servers that share the network of this machine cannot all have their template's ports.
+        has_network = not (self.container.is_isolated and settings.has_network_isolation)
         wanted = self._http.without_own_port(command.arguments)
-        moved = ports.moved(self.label, wanted, self.settings.report) if has_network else []
-        arguments = fit_caches(
-            command.arguments, installation.caches, self.label, self.settings.report
-        )
+        moved: list[FrontEnd] = []
+        if has_network:
+            moved = settings.front_end_ports.moved(self.label, wanted, settings.report)
+        http_port = settings.front_end_ports.port_of(self.label, "http", wanted)
+
+        mounted = self.container_directory if settings.has_private_mounts else None
         return {
-            "argv": [
-                str(installation.executable),
-                *(seen if word == repository else word for word in arguments),
-                f"--backend-directory={self.directory / 'backends'}",
-                f"--backend-config=python,shm-region-prefix-name={self.shm_prefix}",
-                *private_addresses(self.directory),
-                *(f"--{port.name}-port={port.port}" for port in moved),
-                *self._http.prepare(self.directory, ports.port_of(self.label, "http", wanted)),
-            ],
-            "environment": {
-                "HOME": str(self.directory / "home"),
-                **command.environment,
-                **ports.environment(moved),
-                "PATH": os.pathsep.join([str(python.bin), "/usr/local/bin", "/usr/bin", "/bin"]),
-                "LD_LIBRARY_PATH": installation.library_path(python),
-            },
+            "argv": self._command_line(command, moved, http_port),
+            "environment": self._server_environment(command, moved),
             "cwd": str(self.directory),
             "log": str(self.log),
-            "mounted_models": str(self.container_directory)
-            if self.settings.has_private_mounts
-            else None,
-            "private_port": self.port if self.settings.has_private_addresses else None,
+            "mounted_models": None if mounted is None else str(mounted),
+            "private_port": self.port if settings.has_private_addresses else None,
             "has_network": has_network,
             "grace_seconds": _GRACE_SECONDS,
         }
 
+    @property
+    def _model_folder(self) -> Path:
+        """The folder in place of ``/opt/ml/model``."""
+        return self.container_directory / "model"
+
+    def _command(self) -> ServerCommand:
+        """Return what the image's start script would run.
+
+        Raises:
+            ContainerExitError: the script would exit.
+        """
+        with explained_exit(self.label):
+            return server_command(
+                self._container_environment(),
+                single=self._model_folder,
+                multi=self.directory / "tmp" / "sagemaker",
+            )
+
+    def _command_line(
+        self, command: ServerCommand, moved: Sequence[FrontEnd], http_port: int | None
+    ) -> list[str]:
+        """Return the arguments of the script, then those that fit the server to this machine.
+
+        The server uses the last of several values of a flag.
+        """
+        installation = self.settings.installation
+        arguments = fit_caches(
+            command.arguments, installation.caches, self.label, self.settings.report
+        )
+        repository = f"--model-repository={self._model_folder}"
+        seen = f"--model-repository={self.as_seen_by_server(self._model_folder)}"
+        return [
+            str(installation.executable),
+            *(seen if argument == repository else argument for argument in arguments),
+            f"--backend-directory={self.directory / 'backends'}",
+            f"--backend-config=python,shm-region-prefix-name={self.shm_prefix}",
+            *private_addresses(self.directory),
+            *(f"--{front_end.name}-port={front_end.port}" for front_end in moved),
+            *self._http.prepare(self.directory, http_port),
+        ]
+
+    def _server_environment(
+        self, command: ServerCommand, moved: Sequence[FrontEnd]
+    ) -> dict[str, str]:
+        """Return the script's environment, with the programs and libraries of this machine."""
+        installation = self.settings.installation
+        python = self.settings.python
+        folders = [str(python.bin), "/usr/local/bin", "/usr/bin", "/bin"]
+        return {
+            "HOME": str(self.directory / "home"),
+            **command.environment,
+            **self.settings.front_end_ports.environment(moved),
+            "PATH": os.pathsep.join(folders),
+            "LD_LIBRARY_PATH": installation.library_path(python),
+        }
+
     def _container_environment(self) -> dict[str, str]:
         """Return the container's environment, with values for this machine."""
-        port = {"SAGEMAKER_BIND_TO_PORT": str(self.port)}
-        mode = {"SAGEMAKER_MULTI_MODEL": "true"} if self.container.is_multi_model else {}
-        return {**self._fitted, **self.container.environment, **port, **mode}
+        environment = {**self._fitted, **self.container.environment}
+        environment["SAGEMAKER_BIND_TO_PORT"] = str(self.port)
+        if self.container.is_multi_model:
+            environment["SAGEMAKER_MULTI_MODEL"] = "true"
+        return environment
 
     async def _end(self) -> object:
         assert self._supervisor is not None
