@@ -43,10 +43,15 @@ class PolicyState:
     must_agree = False
 
     def __init__(self, metric: Metric, delay: int, cooldowns: tuple[float, float]) -> None:
+        seconds_out, seconds_in = cooldowns
         self._metric = metric
         self._unseen: deque[float | None] = deque([None] * delay)
-        self._cooldown_out, self._cooldown_in = (math.ceil(seconds / 60) for seconds in cooldowns)
-        self._out_until = self._in_until = -1
+        self._cooldown_out = math.ceil(seconds_out / 60)
+        self._cooldown_in = math.ceil(seconds_in / 60)
+        # The minutes in which the cooldowns end; the simulation begins with minute 0.
+        self._out_until = -1
+        self._in_until = -1
+        # The instance count before the scale-outs of the present cooldown.
         self._before = 0
 
     def observe(self, demand: Demand) -> None:
@@ -56,9 +61,11 @@ class PolicyState:
 
     def note_change(self, t: int, before: int, *, grew: bool) -> None:
         """Note that the instance count changes, because of this policy."""
-        if grew:
-            self._before = self._before if t < self._out_until else before
-            self._in_until = -1
+        if not grew:
+            return
+        if t >= self._out_until:
+            self._before = before
+        self._in_until = -1  # a scale-out ends the cooldown of a scale-in
 
     def start_cooldown(self, t: int, *, grew: bool) -> None:
         """Start the cooldown once the new count is in service."""
@@ -73,26 +80,35 @@ class PolicyState:
         # So values from before the scale-out do not add the same instances again.
         base = self._before if t < self._out_until else desired
         count = self._out(base)
-        return count if count is not None and count > desired else None
+        if count is None or count <= desired:
+            return None
+        return count
 
     def removes(self, t: int, desired: int) -> int | None:
         """Return the instance count that the policy wants to scale in to, if any."""
         if t < self._in_until:
             return None
         count = self._in(desired)
-        return count if count is not None and count < desired else None
+        if count is None or count >= desired:
+            return None
+        return count
 
     def _see(self, value: float | None) -> None:
+        """Take a value that the alarms see; ``None`` is a minute without a data point."""
         raise NotImplementedError
 
     def _out(self, base: int) -> int | None:
+        """Return the count to which a scale-out alarm changes ``base``, if it is active."""
         raise NotImplementedError
 
     def _in(self, desired: int) -> int | None:
+        """Return the count to which a scale-in alarm changes ``desired``, if it is active."""
         raise NotImplementedError
 
 
 class _TargetTrackingState(PolicyState):
+    """Target tracking: two alarms, which count the data points above and below the target."""
+
     def __init__(self, policy: TargetTracking, metric: Metric, assumptions: Assumptions) -> None:
         cooldowns = (
             float(policy.scale_out_cooldown_seconds),
@@ -105,21 +121,25 @@ class _TargetTrackingState(PolicyState):
         self._low = self._target * float(assumptions.scale_in_fraction)
         self._out_points = _out_points(policy, assumptions)
         self._in_points = assumptions.scale_in_points
-        self._above = self._below = 0
+        self._above = 0
+        self._below = 0
         self._value = 0.0
 
     def _see(self, value: float | None) -> None:
         """Count the data points in a row. Without a data point an alarm has insufficient data."""
         if value is None:
-            self._above = self._below = 0
+            self._above = 0
+            self._below = 0
             self._value = 0.0
             return
-        self._value = value if value < self._highest else self._highest
+        self._value = min(value, self._highest)
         self._above = self._above + 1 if self._value > self._target else 0
         self._below = self._below + 1 if self._value < self._low else 0
 
     def _out(self, base: int) -> int | None:
-        return self._proportional(base) if self._above >= self._out_points else None
+        if self._above < self._out_points:
+            return None
+        return self._proportional(base)
 
     def _in(self, desired: int) -> int | None:
         if not self.must_agree or self._below < self._in_points:
@@ -127,10 +147,13 @@ class _TargetTrackingState(PolicyState):
         return self._proportional(desired)
 
     def _proportional(self, count: int) -> int:
+        """Return the count at which the metric is at its target."""
         return math.ceil(count * self._value / self._target - _ROUNDING)
 
 
 class _StepScalingState(PolicyState):
+    """Step scaling: one alarm on the last periods, and a step for each range of the metric."""
+
     def __init__(self, policy: StepScaling, metric: Metric, assumptions: Assumptions) -> None:
         cooldown = float(policy.cooldown_seconds)
         super().__init__(metric, _delay(policy, assumptions), (cooldown, cooldown))
@@ -148,8 +171,9 @@ class _StepScalingState(PolicyState):
         return self._adjusted(desired)
 
     def _adjusted(self, count: int) -> int | None:
-        """The count after the adjustment of the step that the metric is in,
-        if the alarm is active.
+        """Return the count after the adjustment of the step that the metric is in.
+
+        ``None`` if the alarm is not active.
         """
         periods = self._periods()
         threshold = float(self._policy.threshold)
@@ -165,6 +189,7 @@ class _StepScalingState(PolicyState):
         return None
 
     def _periods(self) -> list[float | None]:
+        """Return the value of each period of the alarm; none before all have passed."""
         values = list(self._values)
         length = self._policy.period_minutes
         if len(values) < length * self._policy.evaluation_periods:
@@ -194,7 +219,9 @@ class _StepScalingState(PolicyState):
         # Rounded towards zero, but never to zero, as the user guide describes.
         change = int(count * adjustment / 100)
         least = max(1, self._policy.minimum_adjustment)
-        return count + max(change, least) if adjustment > 0 else count + min(change, -least)
+        if adjustment > 0:
+            return count + max(change, least)
+        return count + min(change, -least)
 
 
 def state_of(
@@ -221,6 +248,7 @@ def detection_minutes(policy: TargetTracking | StepScaling, assumptions: Assumpt
 
 
 def _delay(policy: TargetTracking | StepScaling, assumptions: Assumptions) -> int:
+    """Return the minutes after which the alarms see a value."""
     if policy.metric == _HIGH_RESOLUTION:
         return 0
     if policy.metric == _QUEUE_TIME:
@@ -229,33 +257,55 @@ def _delay(policy: TargetTracking | StepScaling, assumptions: Assumptions) -> in
 
 
 def _out_points(policy: TargetTracking, assumptions: Assumptions) -> int:
-    is_fast = policy.metric == _HIGH_RESOLUTION
-    return assumptions.high_resolution_points if is_fast else assumptions.scale_out_points
+    """Return the data points in a row above the target after which a policy scales out."""
+    if policy.metric == _HIGH_RESOLUTION:
+        return assumptions.high_resolution_points
+    return assumptions.scale_out_points
 
 
 def _metric(name: str, units: float, fleet: Fleet, assumptions: Assumptions) -> Metric:
-    counted = _counted if assumptions.counts_refused_requests else _counted_served
+    """Return the function that calculates a metric of SageMaker from a minute's work.
+
+    ``units`` are the GPUs or vCPUs of an instance, whose utilization SageMaker adds up.
+    """
     if name == "InvocationsPerInstance":
-        return lambda demand: (counted(demand) / demand.in_service) if demand.arrived else None
+        return _invocations(assumptions, is_per_instance=True)
     if name == "Invocations":
-        return lambda demand: counted(demand) if demand.arrived else None
+        return _invocations(assumptions, is_per_instance=False)
     if name == _HIGH_RESOLUTION:
         return _concurrency(fleet)
     if name == _QUEUE_TIME:
         return _queue_time(fleet)
-    full = units * float(assumptions.utilization_at_capacity) / float(fleet.invocations_per_minute)
-    return lambda demand: full * demand.served / demand.in_service
+    return _utilization(units, fleet, assumptions)
 
 
-def _counted(demand: Demand) -> int:
-    return demand.arrived
+def _invocations(assumptions: Assumptions, *, is_per_instance: bool) -> Metric:
+    """Count requests: SageMaker publishes no value for a minute without one."""
+
+    def count(demand: Demand) -> float | None:
+        if not demand.arrived:
+            return None
+        requests = demand.served
+        if assumptions.counts_refused_requests:
+            requests = demand.arrived
+        return requests / demand.in_service if is_per_instance else requests
+
+    return count
 
 
-def _counted_served(demand: Demand) -> int:
-    return demand.served
+def _utilization(units: float, fleet: Fleet, assumptions: Assumptions) -> Metric:
+    """Measure a utilization that grows with the requests, up to that of a full instance."""
+    full = units * float(assumptions.utilization_at_capacity)
+    of_one_request = full / float(fleet.invocations_per_minute)
+    return lambda demand: of_one_request * demand.served / demand.in_service
 
 
 def _concurrency(fleet: Fleet) -> Metric:
+    """Measure the requests that are open at the same time: those in service and those that wait.
+
+    Raises:
+        InvalidValueError: the fleet has no ``latency_ms``.
+    """
     if fleet.latency_ms is None:
         raise InvalidValueError(
             "latency_ms: is required to simulate a policy on concurrent requests; "
