@@ -4,7 +4,7 @@ the deletion, and then a failure at each step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -37,6 +37,24 @@ from .versions import NONE, Request, Version, construct_paths
 
 Result = tuple[Failure, list[Problem]]
 """The end of a failure, and its problems."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the deployments without failures have shown.
+
+    ``way_back`` and ``deletion`` are ``None`` if a deployment before them was not complete.
+    ``meanwhile`` is what happened before the update. ``not_simulated`` is what the account noted:
+    kinds of things with ``<stack>/<logical ID>``.
+    """
+
+    update: Sequence
+    steps: tuple[RehearsedStep, ...]
+    callers: tuple[Problem, ...]
+    way_back: Sequence | None
+    deletion: Sequence | None
+    meanwhile: tuple[str, ...]
+    not_simulated: Mapping[str, list[str]]
 
 
 @dataclass
@@ -74,54 +92,75 @@ class Pass:
             # nothing to keep, and a later copy has read the service models that NEW needs.
             if self.request.failures == "each" and old != NONE:
                 self._save(meanwhile)
-            trial = meanwhile.trial
-            known = calls(trial.account)
-            trial.watch = self._watch("deploying NEW")
-            outcome = trial.deploy(new, old)
-            noticed = tuple(caller_problems(known, calls(trial.account)))
-            moments = (*meanwhile.moments, *outcome.moments)
-            calm = Sequence(replace(outcome, moments=moments), meanwhile.before)
-            steps = self._typed(calm.steps())
-            way_back, deletion = self._afterwards(trial, calm)
-            opaque = [
-                f"{what} {', '.join(map(_without_stack, names))}"
-                for what, names in trial.account.not_simulated.items()
-            ]
+            seen = self._deploy(meanwhile)
+
         changes = data_changes(old, new)
-        resources, simulated = coverage(old if new == NONE else new, trial.account.not_simulated)
         declared = {name for _, name in (*declared_resources(old), *declared_resources(new))}
         self.first = _unique(
             *lost_data_problems(changes),
-            *update_problems(calm, declared, is_deletion=new == NONE, fleets=self.request.fleets),
+            *update_problems(
+                seen.update, declared, is_deletion=new == NONE, fleets=self.request.fleets
+            ),
             *possible_refusals(old, new),
-            *(each for each in noticed if each.path),
+            *(problem for problem in seen.callers if problem.path),
         )
-        self.last = () if deletion is None else tuple(deletion_problems(deletion, declared))
-        self.calm = Rehearsal(
-            status=calm.outcome.status,
-            reason=calm.outcome.reason,
+        if seen.deletion is not None:
+            self.last = tuple(deletion_problems(seen.deletion, declared))
+        self.calm = self._rehearsal(seen, changes)
+        if self.request.failures == "each":
+            self.events = tuple(_events(seen.steps, answers=self.behaviour == CALM))
+        self._is_begun = True
+
+    def _deploy(self, meanwhile: Meanwhile) -> _Seen:
+        """Deploy NEW, then what comes after it, and return what was seen."""
+        trial = meanwhile.trial
+        calls_before = calls(trial.account)
+        trial.watch = self._watch("deploying NEW")
+        outcome = trial.deploy(self.request.new, self.request.old)
+        callers = tuple(caller_problems(calls_before, calls(trial.account)))
+
+        # The events before the deployment are its first steps.
+        moments = (*meanwhile.moments, *outcome.moments)
+        update = Sequence(replace(outcome, moments=moments), meanwhile.before)
+        steps = self._typed(update.steps())
+        way_back, deletion = self._afterwards(trial, update)
+        return _Seen(
+            update=update,
             steps=steps,
-            replaced=calm.replaced(),
+            callers=callers,
+            way_back=way_back,
+            deletion=deletion,
+            meanwhile=tuple(moment.step.subject for moment in meanwhile.moments),
+            not_simulated=trial.account.not_simulated,
+        )
+
+    def _rehearsal(self, seen: _Seen, changes: DataChanges) -> Rehearsal:
+        """Return the rehearsal without failures."""
+        old, new = self.request.old, self.request.new
+        outcome = seen.update.outcome
+        resources, simulated = coverage(old if new == NONE else new, seen.not_simulated)
+        return Rehearsal(
+            status=outcome.status,
+            reason=outcome.reason,
+            steps=seen.steps,
+            replaced=seen.update.replaced(),
             may_be_replaced=tuple(may_be_replaced(changes)),
-            instances=calm.instances(),
-            callers=tuple(each.message for each in noticed),
-            leftovers=calm.outcome.leftovers,
-            way_back=_operation(way_back),
-            deletion=_operation(deletion),
+            instances=seen.update.instances(),
+            callers=tuple(problem.message for problem in seen.callers),
+            leftovers=outcome.leftovers,
+            way_back=_operation(seen.way_back),
+            deletion=_operation(seen.deletion),
             not_simulated=(
-                *opaque,
-                *scaling_unknowns(calm.outcome),
-                *_not_simulated(self.request, calm),
+                *_noted(seen.not_simulated),
+                *scaling_unknowns(outcome),
+                *_not_simulated(self.request, seen.update),
             ),
             problems=_unique(*self.first, *self.last),
             resources=resources,
             simulated=simulated,
             construct_paths=construct_paths(old, new),
-            meanwhile=tuple(each.step.subject for each in meanwhile.moments),
+            meanwhile=seen.meanwhile,
         )
-        if self.request.failures == "each":
-            self.events = tuple(_events(steps, answers=self.behaviour == CALM))
-        self._is_begun = True
 
     def run(self) -> Rehearsal:
         """Let each step fail too, and return the rehearsal."""
@@ -166,20 +205,27 @@ class Pass:
                 typed.append(step)
         return tuple(typed)
 
-    def _afterwards(self, trial: Trial, calm: Sequence) -> tuple[Sequence | None, Sequence | None]:
-        """Deploy OLD again, then NEW, and delete it."""
+    def _afterwards(
+        self, trial: Trial, update: Sequence
+    ) -> tuple[Sequence | None, Sequence | None]:
+        """Deploy OLD again, then NEW, and delete it; return the way back and the deletion."""
         old, new = self.request.old, self.request.new
-        if new == NONE or not calm.outcome.is_complete:
+        if new == NONE or not update.outcome.is_complete:
             return None, None
+
         way_back = None
         if old != NONE:
             trial.watch = self._watch("deploying OLD again")
-            way_back = Sequence(trial.deploy(old, new), _last(calm))
-            trial.watch = self._watch("deploying NEW again")
-            if not (way_back.outcome.is_complete and trial.deploy(new, old).is_complete):
+            way_back = Sequence(trial.deploy(old, new), _last(update))
+            if not way_back.outcome.is_complete:
                 return way_back, None
+            trial.watch = self._watch("deploying NEW again")
+            if not trial.deploy(new, old).is_complete:
+                return way_back, None
+
         trial.watch = self._watch("deleting NEW")
-        return way_back, Sequence(trial.deploy(NONE, new), _last(calm))
+        deletion = Sequence(trial.deploy(NONE, new), _last(update))
+        return way_back, deletion
 
     def _watch(self, work: str) -> Callable[[str], None]:
         return lambda place: self.notify(Stepping(work, place))
@@ -244,6 +290,7 @@ def prepared(
 
 
 def _result(sequence: Sequence, event: StepEvent) -> Result:
+    """Return the end of a deployment in which a step failed or was reverted."""
     find = revert_problems if event.kind == "reverts" else failure_problems
     problems = list(find(sequence, event.step.place, event.step.stack))
     return _failure(event.step, sequence, event.kind), problems
@@ -290,9 +337,23 @@ def _operation(sequence: Sequence | None) -> Operation | None:
 
 def _failure(step: RehearsedStep, sequence: Sequence, event: FailureEvent) -> Failure:
     outcome = sequence.outcome
-    serving = sequence.serving(_last(sequence))
-    end = outcome.last_status, outcome.reason, serving, outcome.leftovers
-    return Failure(step.number, step.logical_id, event, *end, place=step.place)
+    return Failure(
+        step.number,
+        step.logical_id,
+        event,
+        outcome.last_status,
+        outcome.reason,
+        sequence.serving(_last(sequence)),
+        outcome.leftovers,
+        place=step.place,
+    )
+
+
+def _noted(not_simulated: Mapping[str, list[str]]) -> Iterator[str]:
+    """Name what the account noted, without the stacks."""
+    for what, names in not_simulated.items():
+        listed = ", ".join(_without_stack(name) for name in names)
+        yield f"{what} {listed}"
 
 
 def _without_stack(name: str) -> str:
@@ -302,7 +363,8 @@ def _without_stack(name: str) -> str:
 
 def _not_simulated(request: Request, calm: Sequence) -> Iterator[str]:
     """What no rehearsal simulates; of endpoints only if there are any."""
-    has_endpoints = any(each and each.serving for each in (calm.before, *calm.outcome.moments))
+    moments = (calm.before, *calm.outcome.moments)
+    has_endpoints = any(moment is not None and moment.serving for moment in moments)
     if not (request.old.has_assets and request.new.has_assets):
         what = "functions and models" if has_endpoints else "functions"
         yield f"{what}, which a template alone does not contain; who may read what"
@@ -313,12 +375,13 @@ def _not_simulated(request: Request, calm: Sequence) -> Iterator[str]:
 def _unique(*problems: Problem) -> tuple[Problem, ...]:
     """One problem for each code and place."""
     found: dict[tuple[str, str, str], Problem] = {}
-    for each in problems:
-        found.setdefault((each.code, each.stack, each.path), each)
+    for problem in problems:
+        found.setdefault((problem.code, problem.stack, problem.path), problem)
     return tuple(found.values())
 
 
 def may_be_replaced(found: DataChanges) -> Iterator[str]:
+    """Name each resource without data that CloudFormation may replace, with the causes."""
     for stack, logical_id, causes in found.may_be_replaced:
         root, _, nested = stack.partition("/")
         place = f"{nested}/{logical_id}" if nested else logical_id
@@ -327,7 +390,8 @@ def may_be_replaced(found: DataChanges) -> Iterator[str]:
 
 def declared_resources(version: Version) -> dict[tuple[str, str], Resource]:
     """The resources of all stacks, by stack and logical ID."""
-    stacks = ((stack.name, stack.template.resources.items()) for stack in version.stacks)
-    return {
-        (stack, logical_id): each for stack, resources in stacks for logical_id, each in resources
-    }
+    declared = {}
+    for stack in version.stacks:
+        for logical_id, resource in stack.template.resources.items():
+            declared[stack.name, logical_id] = resource
+    return declared

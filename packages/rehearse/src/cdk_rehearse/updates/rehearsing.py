@@ -77,10 +77,7 @@ def rehearse(
             or a parameter has no value.
         MissingDependencyError: the extra ``rehearse`` is not installed.
     """
-    if failures not in ("each", "none"):
-        raise InvalidValueError(f"failures: must be 'each' or 'none', got {failures!r}")
-    if orders not in (1, 2):
-        raise InvalidValueError(f"orders: must be 1 or 2, got {orders!r}")
+    _expect_choices(failures, orders)
     codes = tuple(acknowledge)
     expect_codes(codes)
 
@@ -89,8 +86,8 @@ def rehearse(
     events = tuple(meanwhile)
     sizes = {**(fleets or {}), **_sizes_meanwhile(events)}
     request = Request(before, after, sizes, failures, orders, events)
-    reporting = _Reporting(before, after, added_warnings(before, after), codes, progress)
 
+    reporting = _Reporting(before, after, added_warnings(before, after), codes, progress)
     try:
         with template_errors(old, new) as errors:
             found = _looked_up(request, reporting.notify)
@@ -99,9 +96,23 @@ def rehearse(
     return reporting.complete(replace(found, problems=(*found.problems, *errors.found)))
 
 
+def _expect_choices(failures: str, orders: int) -> None:
+    """Raise ``InvalidValueError`` for a value that the type does not have."""
+    if failures not in ("each", "none"):
+        raise InvalidValueError(f"failures: must be 'each' or 'none', got {failures!r}")
+    if orders not in (1, 2):
+        raise InvalidValueError(f"orders: must be 1 or 2, got {orders!r}")
+
+
 def _sizes_meanwhile(events: Iterable[str]) -> dict[str, int]:
     """The sizes to which fleets are scaled between OLD and NEW."""
-    return dict(counted(subject) for kind, subject in map(parsed, events) if kind == "fleet")
+    sizes = {}
+    for event in events:
+        kind, subject = parsed(event)
+        if kind == "fleet":
+            endpoint, size = counted(subject)
+            sizes[endpoint] = size
+    return sizes
 
 
 @dataclass(frozen=True)
@@ -206,9 +217,9 @@ def _paired(alone: Version, other: Version, stacks: tuple[str, ...]) -> tuple[Ve
 
 def _clearest_names(version: Version) -> list[str]:
     """Return of each stack the name that the fewest stacks have."""
-    known = [{stack.name, *stack.names} for stack in version.stacks]
-    stacks_with = Counter(chain.from_iterable(known))
-    return [min(sorted(names), key=stacks_with.__getitem__) for names in known]
+    names_of_stacks = [{stack.name, *stack.names} for stack in version.stacks]
+    stacks_with = Counter(chain.from_iterable(names_of_stacks))
+    return [min(sorted(names), key=stacks_with.__getitem__) for names in names_of_stacks]
 
 
 def _looked_up(request: Request, notify: Notify) -> Rehearsal:
