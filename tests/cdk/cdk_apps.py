@@ -23,7 +23,8 @@ from constructs_triton.cdk.repository.model_repository import contents_of
 
 ENVIRONMENT = cdk.Environment(account="123456789012", region="eu-west-1")
 STRICT = {"@aws-cdk/core:validateAgainstDefaultRules": True}
-GPU, CPU = InstanceType.of("ml.g5.xlarge"), InstanceType.of("ml.c5.xlarge")
+GPU = InstanceType.of("ml.g5.xlarge")
+CPU = InstanceType.of("ml.c5.xlarge")
 
 _CONFIG = """name: "{name}"
 backend: "python"
@@ -145,10 +146,9 @@ def _with_repository(
     scope: cdk.Stack, models: Path | TritonModelRepository, id: str, props: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The properties of an endpoint; a folder of models becomes a repository beside it."""
-    repository = (
-        add_repository(scope, models, f"{id}Models") if isinstance(models, Path) else models
-    )
-    return {"model_repository": repository, "instance_type": GPU, **props}
+    if isinstance(models, Path):
+        models = add_repository(scope, models, f"{id}Models")
+    return {"model_repository": models, "instance_type": GPU, **props}
 
 
 def primary_container(template: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,9 +174,9 @@ def synthesize(stack: cdk.Stack) -> dict[str, Any]:
 def resources(template: Mapping[str, Any], resource_type: str) -> dict[str, Any]:
     """Return the resources of one CloudFormation type by logical ID."""
     return {
-        name: each
-        for name, each in template.get("Resources", {}).items()
-        if each["Type"] == resource_type
+        name: resource
+        for name, resource in template.get("Resources", {}).items()
+        if resource["Type"] == resource_type
     }
 
 
@@ -197,17 +197,17 @@ def policies(template: Mapping[str, Any]) -> dict[str, Any]:
 
 def statement_list(template: Mapping[str, Any], of: str = "") -> list[dict[str, Any]]:
     """The statements of all policies whose logical id contains a text."""
-    return [
-        statement
-        for name, policy in policies(template).items()
-        if of in name
-        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
-    ]
+    found: list[dict[str, Any]] = []
+    for name, policy in policies(template).items():
+        if of in name:
+            found += policy["Properties"]["PolicyDocument"]["Statement"]
+    return found
 
 
 def statements(template: Mapping[str, Any], of: str = "") -> dict[str, dict[str, Any]]:
     """The same statements by Sid, without those that have none."""
-    return {each["Sid"]: each for each in statement_list(template, of) if "Sid" in each}
+    found = statement_list(template, of)
+    return {statement["Sid"]: statement for statement in found if "Sid" in statement}
 
 
 def flat(value: Any) -> str:
@@ -229,7 +229,7 @@ def flattened(value: Any) -> Any:
     """Return a value in which each intrinsic function that ``flat`` knows is one string."""
     match value:
         case list():
-            return [flattened(each) for each in value]
+            return [flattened(item) for item in value]
         case (
             {"Fn::Join": [_, [*_]]}
             | {"Ref": _}
@@ -239,12 +239,16 @@ def flattened(value: Any) -> Any:
         ):
             return flat(value)
         case dict():
-            return {name: flattened(each) for name, each in value.items()}
+            return {name: flattened(member) for name, member in value.items()}
         case _:
             return value
 
 
 def warnings(root: IConstruct) -> list[str]:
     """Return the warnings of a construct and of those in it."""
-    entries = [entry for each in root.node.find_all() for entry in each.node.metadata]
-    return [str(entry.data) for entry in entries if entry.type == "aws:cdk:warning"]
+    found = []
+    for construct in root.node.find_all():
+        for entry in construct.node.metadata:
+            if entry.type == "aws:cdk:warning":
+                found.append(str(entry.data))
+    return found

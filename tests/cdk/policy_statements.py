@@ -60,41 +60,51 @@ def policy_statements(template: Mapping[str, Any]) -> list[PolicyStatement]:
     found = []
     for name, resource in template["Resources"].items():
         for document in _documents(resource.get("Properties", {})):
-            found += [_read(template, name, each) for each in listed(document["Statement"])]
+            for statement in listed(document["Statement"]):
+                found.append(_read(template, name, statement))
     return found
 
 
 def _documents(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the policy documents in a value, at any depth."""
     if isinstance(value, dict):
         if "Statement" in value:
             yield value
-        for each in value.values():
-            yield from _documents(each)
+        for member in value.values():
+            yield from _documents(member)
     elif isinstance(value, list):
-        for each in value:
-            yield from _documents(each)
+        for item in value:
+            yield from _documents(item)
 
 
 def _read(template: Mapping[str, Any], owner: str, statement: Mapping[str, Any]) -> PolicyStatement:
-    resource = template["Resources"][owner]
-    roles = (
-        [owner] if resource["Type"] == "AWS::IAM::Role" else resource["Properties"].get("Roles", [])
-    )
     known = {"Sid", "Effect", "Action", "Resource", "Principal", "Condition"}
+    condition_keys: list[str] = []
+    for tests in statement.get("Condition", {}).values():
+        condition_keys += tests
+    resources = listed(statement.get("Resource", []))
     return PolicyStatement(
         owner=owner,
-        owner_type=resource["Type"],
-        roles=tuple(
-            each["Ref"] if isinstance(each, dict) and "Ref" in each else str(each) for each in roles
-        ),
+        owner_type=template["Resources"][owner]["Type"],
+        roles=tuple(_roles(template, owner)),
         sid=statement.get("Sid"),
         actions=tuple(listed(statement.get("Action", []))),
-        resources=tuple(_render(template, each) for each in listed(statement.get("Resource", []))),
-        condition_keys=tuple(
-            key for tests in statement.get("Condition", {}).values() for key in tests
-        ),
+        resources=tuple(_render(template, resource) for resource in resources),
+        condition_keys=tuple(condition_keys),
         unsupported=tuple(sorted(statement.keys() - known)),
     )
+
+
+def _roles(template: Mapping[str, Any], owner: str) -> list[str]:
+    """Return the roles that a policy is attached to, by their logical IDs; a role has its own."""
+    resource = template["Resources"][owner]
+    if resource["Type"] == "AWS::IAM::Role":
+        return [owner]
+    names = []
+    for role in resource["Properties"].get("Roles", []):
+        is_reference = isinstance(role, dict) and "Ref" in role
+        names.append(role["Ref"] if is_reference else str(role))
+    return names
 
 
 def listed(value: Any) -> list[Any]:
@@ -121,14 +131,17 @@ def _render(template: Mapping[str, Any], value: Any) -> str:
 
 
 def _reference(template: Mapping[str, Any], name: str) -> str:
+    """Return the value of ``Ref``: of a topic its ARN, of other resources their names."""
     if name in _PSEUDO_PARAMETERS:
         return _PSEUDO_PARAMETERS[name]
     resource = template["Resources"].get(name)
-    is_topic = resource is not None and resource["Type"] == "AWS::SNS::Topic"
-    return resource_arn("sns", "topic", name) if is_topic else name
+    if resource is not None and resource["Type"] == "AWS::SNS::Topic":
+        return resource_arn("sns", "topic", name)
+    return name
 
 
 def _attribute(template: Mapping[str, Any], name: str, attribute: str) -> str:
+    """Return the value of ``Fn::GetAtt``; an attribute that is no ARN is ``name-attribute``."""
     resource_type = template["Resources"][name]["Type"]
     if resource_type == "AWS::Logs::LogGroup":
         return resource_arn("logs", "log-group", name) + ":*"

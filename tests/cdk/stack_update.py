@@ -27,7 +27,8 @@ def lost_grants(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[Gran
     """The grants of the serving roles of ``before`` that end before the cleanup phase."""
     replaced = _replaced(before["Resources"], after["Resources"])
     old = {
-        _old(name, replaced): _rename(each, replaced) for name, each in before["Resources"].items()
+        _old(name, replaced): _rename(resource, replaced)
+        for name, resource in before["Resources"].items()
     }
     during = before_cleanup(before, after)
     roles = set(_serving_roles(old))
@@ -41,17 +42,17 @@ def before_cleanup(before: Mapping[str, Any], after: Mapping[str, Any]) -> Resou
     the suffix "(old)".
     """
     replaced = _replaced(before["Resources"], after["Resources"])
-    kept = {
-        _old(name, replaced): _rename(each, replaced)
-        for name, each in before["Resources"].items()
-        if name in replaced or name not in after["Resources"]
-    }
+    kept = {}
+    for name, resource in before["Resources"].items():
+        if name in replaced or name not in after["Resources"]:
+            kept[_old(name, replaced)] = _rename(resource, replaced)
     return {**after["Resources"], **kept}
 
 
 def grants_of_serving_roles(template: Mapping[str, Any]) -> set[Grant]:
     """All grants of the roles that models are served with."""
-    return set(_grants(template["Resources"], set(_serving_roles(template["Resources"]))))
+    roles = set(_serving_roles(template["Resources"]))
+    return set(_grants(template["Resources"], roles))
 
 
 # What CloudFormation replaces.
@@ -74,6 +75,7 @@ def _replaced(before: Resources, after: Resources) -> frozenset[str]:
 
 
 def _is_replaced(old: Mapping[str, Any], new: Mapping[str, Any], replaced: frozenset[str]) -> bool:
+    """Whether a property changes that only a creation can set; ``replaced`` are other resources."""
     if old["Type"] != new["Type"]:
         return True
     was = _rename(old.get("Properties", {}), replaced)
@@ -85,9 +87,9 @@ def _is_replaced(old: Mapping[str, Any], new: Mapping[str, Any], replaced: froze
 
 @cache
 def _create_only(type: str) -> tuple[tuple[str, ...], ...]:
-    from cfnlint.schema import (
-        PROVIDER_SCHEMA_MANAGER,
-    )  # imports SymPy, which only some processes need
+    """The paths of the properties of a type that only a creation can set."""
+    # Imports SymPy, which only some processes need.
+    from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
     if not type.startswith("AWS::") or type == "AWS::CDK::Metadata":
         return ()
@@ -96,10 +98,11 @@ def _create_only(type: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _value_at(value: Any, path: Sequence[str]) -> Any:
+    """The value at a path of a schema, in which "*" stands for the items of a list."""
     if not path or not isinstance(value, dict | list):
         return value
     if isinstance(value, list):
-        return [_value_at(each, path[1:]) for each in value]
+        return [_value_at(item, path[1:]) for item in value]
     return _value_at(value.get(path[0]), path[1:])
 
 
@@ -108,15 +111,16 @@ def _old(name: str, replaced: frozenset[str]) -> str:
 
 
 def _rename(value: Any, replaced: frozenset[str]) -> Any:
+    """Return a value in which references to replaced resources have the suffix "(old)"."""
     match value:
         case {"Ref": str(name)}:
             return {"Ref": _old(name, replaced)}
         case {"Fn::GetAtt": [str(name), attribute]}:
             return {"Fn::GetAtt": [_old(name, replaced), attribute]}
         case dict():
-            return {key: _rename(each, replaced) for key, each in value.items()}
+            return {key: _rename(member, replaced) for key, member in value.items()}
         case list():
-            return [_rename(each, replaced) for each in value]
+            return [_rename(item, replaced) for item in value]
     return value
 
 
@@ -124,24 +128,28 @@ def _rename(value: Any, replaced: frozenset[str]) -> Any:
 
 
 def _serving_roles(resources: Resources) -> Iterator[str]:
-    for each in resources.values():
-        if each["Type"] == "AWS::SageMaker::Model":
-            role = each["Properties"]["ExecutionRoleArn"]
+    """The logical IDs of the roles of models that are in the same template."""
+    for resource in resources.values():
+        if resource["Type"] == "AWS::SageMaker::Model":
+            role = resource["Properties"]["ExecutionRoleArn"]
             if isinstance(role, dict) and "Fn::GetAtt" in role:
                 yield role["Fn::GetAtt"][0]
 
 
 def _grants(resources: Resources, roles: set[str]) -> Iterator[Grant]:
-    for each in resources.values():
-        if each["Type"] not in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+    """What the policies of a template allow these roles."""
+    for policy in resources.values():
+        if policy["Type"] not in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
             continue
-        attached = {role["Ref"] for role in each["Properties"].get("Roles", ()) if "Ref" in role}
+        properties = policy["Properties"]
+        attached = {role["Ref"] for role in properties.get("Roles", ()) if "Ref" in role}
         for role in attached & roles:
-            for statement in each["Properties"]["PolicyDocument"]["Statement"]:
+            for statement in properties["PolicyDocument"]["Statement"]:
                 yield from _grants_of(role, statement)
 
 
 def _grants_of(role: str, statement: Mapping[str, Any]) -> Iterator[Grant]:
+    """One grant for each action and resource of a statement."""
     assert statement["Effect"] == "Allow"
     condition = json.dumps(statement.get("Condition", {}), sort_keys=True)
     for action in listed(statement["Action"]):

@@ -23,8 +23,24 @@ RESOURCES = {
 }
 
 
+# What has keywords that the table may contain.
+TAKERS = (
+    constructs.TritonEndpoint,
+    constructs.TritonEnsembleEndpoint,
+    constructs.TritonMultiModelEndpoint,
+    constructs.TritonComponentEndpoint,
+    constructs.TritonInferenceComponent,
+    constructs.AsyncInferenceConfig,
+    constructs.CapacityReservationConfig,
+    constructs.DataCapture,
+    constructs.CoreDump,
+    constructs.MetricsConfig,
+)
+
+
 @pytest.fixture(scope="module")
 def generator() -> ModuleType:
+    """The program that writes the page."""
     spec = importlib.util.spec_from_file_location(
         "generate_coverage_doc", PROJECT / "dev" / "generate_coverage_doc.py"
     )
@@ -52,67 +68,48 @@ def _keywords() -> set[str]:
     """Return every name that the table may contain:
     keywords of the constructs and of their values.
     """
-    takers = [
-        *(
-            constructs.TritonEndpoint,
-            constructs.TritonEnsembleEndpoint,
-            constructs.TritonMultiModelEndpoint,
-        ),
-        *(constructs.TritonComponentEndpoint, constructs.TritonInferenceComponent),
-        *(
-            constructs.AsyncInferenceConfig,
-            constructs.CapacityReservationConfig,
-            constructs.DataCapture,
-            constructs.CoreDump,
-            constructs.MetricsConfig,
-        ),
-    ]
-    names = {
-        name for each in takers for name in inspect.signature(vars(each)["__init__"]).parameters
-    }
-    deployments = (constructs.Deployment, constructs.ComponentDeployment)
-    ways = (
-        value.__func__
-        for each in deployments
-        for value in vars(each).values()
-        if isinstance(value, classmethod)
-    )
-    names |= {name for way in ways for name in (way.__name__, *inspect.signature(way).parameters)}
-    return names | set(constructs.EndpointOptions.__annotations__)
+    names = set(constructs.EndpointOptions.__annotations__)
+    for owner in TAKERS:
+        names.update(inspect.signature(vars(owner)["__init__"]).parameters)
+    for deployment in (constructs.Deployment, constructs.ComponentDeployment):
+        for member in vars(deployment).values():
+            if isinstance(member, classmethod):
+                names.add(member.__func__.__name__)
+                names.update(inspect.signature(member.__func__).parameters)
+    return names
 
 
 def test_keywords_of_the_table_exist(generator: ModuleType) -> None:
     """The table contains only keywords that exist."""
-    said = {cell for rows in generator.TYPED.values() for cell in rows.values()}
-    words = {
-        word
-        for cell in said
-        for word in re.findall(r"[a-z]+(?:_[a-z0-9]+)+", cell.split("`endpoint.")[0])
-    }
-    sources = {"from_s3_prefix", "from_model_package"}
-    methods = {"auto_scale_instance_count", "add_rollback_alarms", *sources}
-    assert words - _keywords() - methods == set()
-    for name in methods - sources:
-        assert hasattr(constructs.TritonEndpoint, name)
-    assert all(hasattr(constructs.ModelSource, name) for name in sources)
+    words: set[str] = set()
+    for rows in generator.TYPED.values():
+        for cell in rows.values():
+            before_methods = cell.split("`endpoint.")[0]
+            words.update(re.findall(r"[a-z]+(?:_[a-z0-9]+)+", before_methods))
+
+    of_endpoints = {"auto_scale_instance_count", "add_rollback_alarms"}
+    of_sources = {"from_s3_prefix", "from_model_package"}
+    assert words - _keywords() - of_endpoints - of_sources == set()
+    assert all(hasattr(constructs.TritonEndpoint, name) for name in of_endpoints)
+    assert all(hasattr(constructs.ModelSource, name) for name in of_sources)
 
 
 def test_paths_of_unsupported_properties_exist(generator: ModuleType) -> None:
     """CloudFormation's schema has every path that the page gives for an override."""
-    unknown = [
-        f"{resource}: {row.path}"
-        for name, resource in RESOURCES.items()
-        for row in generator.LEFT_OUT[name].values()
-        if row.path is not None and not _is_known(resource, row.path)
-    ]
+    unknown = []
+    for name, resource_type in RESOURCES.items():
+        for row in generator.LEFT_OUT[name].values():
+            if row.path is not None and not _is_known(resource_type, row.path):
+                unknown.append(f"{resource_type}: {row.path}")
     assert unknown == []
 
 
-def _is_known(resource: str, path: str) -> bool:
+def _is_known(resource_type: str, path: str) -> bool:
+    """Return whether CloudFormation's schema of a type has a property at this path."""
     from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
     schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(
-        region="us-east-1", resource_type=resource
+        region="us-east-1", resource_type=resource_type
     ).schema
     place = schema
     for part in path.split("."):

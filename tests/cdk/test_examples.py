@@ -39,13 +39,13 @@ def outline(templates: Mapping[str, Any]) -> dict[str, Any]:
     An intrinsic function is one string, as a reader would write it:
     ``arn:<AWS::Partition>:s3:::name``.
     """
-    return {
-        stack: {
-            name: flattened(each) if each["Type"].startswith(SHOWN) else each["Type"]
-            for name, each in template["Resources"].items()
-        }
-        for stack, template in templates.items()
-    }
+    shown: dict[str, dict[str, Any]] = {}
+    for stack, template in templates.items():
+        shown[stack] = {}
+        for name, resource in template["Resources"].items():
+            is_own = resource["Type"].startswith(SHOWN)
+            shown[stack][name] = flattened(resource) if is_own else resource["Type"]
+    return shown
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
@@ -61,12 +61,13 @@ def test_stable_template_has_no_digest(name: str) -> None:
     """No digest of an asset is left in the stable templates,
     also not in the build of a pipeline.
     """
-    raw, stable = (
-        json.dumps(dict(each)) for each in (example(name).templates, example(name).stable_templates)
-    )
+    raw = json.dumps(dict(example(name).templates))
+    stable = json.dumps(dict(example(name).stable_templates))
+
     digests = set(re.findall(r"([0-9a-f]{32,})\.(?:tar|zip|json)", raw))
+
     assert digests
-    assert [each for each in digests if each in stable] == []
+    assert [digest for digest in digests if digest in stable] == []
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
@@ -74,13 +75,15 @@ def test_example_uses_only_public_names(name: str) -> None:
     """An example begins with a docstring and imports only the package itself."""
     tree = ast.parse((EXAMPLES / name / "app.py").read_text())
     assert ast.get_docstring(tree)
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    assert {node.module for node in imports} <= PUBLIC_SOURCES
-    ours = {
-        alias.name for node in imports if node.module == "constructs_triton" for alias in node.names
-    }
-    assert ours
-    assert ours <= set(constructs_triton.__all__)
+
+    imported: dict[str | None, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = {alias.name for alias in node.names}
+            imported.setdefault(node.module, set()).update(names)
+
+    assert imported.keys() <= PUBLIC_SOURCES
+    assert imported["constructs_triton"] <= set(constructs_triton.__all__)
 
 
 def test_every_capability_has_an_example() -> None:
@@ -95,12 +98,8 @@ def test_every_capability_has_an_example() -> None:
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_cdk_validation_finds_nothing(name: str) -> None:
     """The CDK's own rules find nothing, not even a warning such as an unknown instance type."""
-    found = [
-        each
-        for plugin in example(name).validation["pluginReports"]
-        for each in plugin["violations"]
-    ]
-    assert found == []
+    for plugin in example(name).validation["pluginReports"]:
+        assert plugin["violations"] == []
 
 
 def is_of_cdk_pipelines(finding: Any) -> bool:
@@ -113,20 +112,21 @@ def is_of_cdk_pipelines(finding: Any) -> bool:
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_cfn_lint_finds_nothing(name: str) -> None:
     """cfn-lint finds nothing, except W3005 and one style hint about CDK Pipelines."""
-    found = [each for template in example(name).templates.values() for each in lint(template)]
-    assert [str(each) for each in found if not is_of_cdk_pipelines(each)] == []
+    for template in example(name).templates.values():
+        findings = lint(template)
+        assert [str(finding) for finding in findings if not is_of_cdk_pipelines(finding)] == []
 
 
 def test_secure_examples_have_a_reason_for_every_finding(tmp_path: Path) -> None:
     """The secure examples pass AwsSolutions, HIPAA and NIST 800-53; another example does not."""
     for name in SECURE:
-        example(
-            name
-        )  # synthesis fails for a finding that is not acknowledged in the example's code
+        # The synthesis fails for a finding that is not acknowledged in the example's code.
+        example(name)
+
     with pytest.raises(RuntimeError, match="ValidationFailed"):
         run_app("basic", tmp_path, rule_packs())
-    reports = {each["pluginName"]: each for each in read_validation(tmp_path)["pluginReports"]}
-    failed = {name for name, each in reports.items() if each["conclusion"] == "failure"}
+    reports = read_validation(tmp_path)["pluginReports"]
+    failed = {report["pluginName"] for report in reports if report["conclusion"] == "failure"}
     assert failed == {"AwsSolutions", "HIPAA.Security", "NIST.800.53.R5"}
 
 
@@ -151,7 +151,8 @@ def test_composed_function_knows_endpoint_and_index() -> None:
 def test_components_wake_on_failed_invocations() -> None:
     """The alarms of ``inference_components`` watch for requests that found no copy."""
     alarms = resources(example("inference_components").template, "AWS::CloudWatch::Alarm").values()
-    assert {each["Properties"]["MetricName"] for each in alarms} == {"NoCapacityInvocationFailures"}
+    metrics = {alarm["Properties"]["MetricName"] for alarm in alarms}
+    assert metrics == {"NoCapacityInvocationFailures"}
 
 
 def test_stand_ins_of_plans_are_a_warning() -> None:

@@ -21,13 +21,6 @@ from constructs_triton import (
 )
 
 ENDPOINTS = (TritonEndpoint, TritonEnsembleEndpoint, TritonMultiModelEndpoint)
-EXAMPLE_ROLES = (
-    "Pipeline",
-    "NightlyReview",
-    "Reviews",
-    "Vpc",
-    "FlowLogs",
-)  # roles that the examples create themselves
 
 
 def templates(name: str) -> Iterator[Template]:
@@ -35,7 +28,7 @@ def templates(name: str) -> Iterator[Template]:
 
 
 def execution_roles(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Return the logical IDs of the role and the model of each model."""
+    """Yield the logical ID of the role of each model, and the model."""
     for model in resources(template, "AWS::SageMaker::Model").values():
         yield model["Properties"]["ExecutionRoleArn"]["Fn::GetAtt"][0], model
 
@@ -49,20 +42,32 @@ def policies_of(template: Template, role: str) -> dict[str, list[dict[str, Any]]
     }
 
 
+def statements_of(template: Template, role: str) -> list[dict[str, Any]]:
+    """Return the statements of all policies that are attached to a role."""
+    found: list[dict[str, Any]] = []
+    for statements in policies_of(template, role).values():
+        found += statements
+    return found
+
+
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_default_child_is_the_endpoint(name: str) -> None:
     """The default child is the L1 of the endpoint,
     and properties return the other L1 constructs.
     """
-    kinds = (*ENDPOINTS, TritonComponentEndpoint)
-    made = [each for each in example(name).app.node.find_all() if isinstance(each, kinds)]
-    assert made
-    for endpoint in made:
+    types = (*ENDPOINTS, TritonComponentEndpoint)
+    constructs = example(name).app.node.find_all()
+
+    endpoints = [construct for construct in constructs if isinstance(construct, types)]
+
+    assert endpoints
+    for endpoint in endpoints:
         assert isinstance(endpoint.node.default_child, sagemaker.CfnEndpoint)
         assert isinstance(endpoint.cfn_endpoint_config, sagemaker.CfnEndpointConfig)
-        # The models of a component endpoint belong to its components.
-        variants = () if isinstance(endpoint, TritonComponentEndpoint) else endpoint.variants
-        assert all(isinstance(each.cfn_model, sagemaker.CfnModel) for each in variants)
+        if isinstance(endpoint, TritonComponentEndpoint):
+            continue  # its models belong to its components
+        for variant in endpoint.variants:
+            assert isinstance(variant.cfn_model, sagemaker.CfnModel)
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
@@ -73,29 +78,36 @@ def test_execution_roles_have_least_privilege(name: str) -> None:
     for template in templates(name):
         for role, _ in execution_roles(template):
             assert "ManagedPolicyArns" not in template["Resources"][role]["Properties"]
-            statements = [each for found in policies_of(template, role).values() for each in found]
+            statements = statements_of(template, role)
             assert statements
             for statement in statements:
                 actions = listed(statement["Action"])
                 assert not [action for action in actions if "*" in action]
-                if not any(action.startswith("s3:") for action in actions):
-                    continue
-                for resource in listed(statement["Resource"]):
-                    is_object = "/" in flat(resource) and not flat(resource).endswith(".Arn>/*")
-                    assert is_object or (actions == ["s3:ListBucket"] and "Condition" in statement)
+                if any(action.startswith("s3:") for action in actions):
+                    assert is_listing(statement) or is_of_objects(statement)
+
+
+def is_listing(statement: dict[str, Any]) -> bool:
+    """Whether a statement allows only the listing of a part of a bucket."""
+    return listed(statement["Action"]) == ["s3:ListBucket"] and "Condition" in statement
+
+
+def is_of_objects(statement: dict[str, Any]) -> bool:
+    """Whether a statement is about objects, but not about all objects of a bucket."""
+    resources = [flat(resource) for resource in listed(statement["Resource"])]
+    return all("/" in resource and not resource.endswith(".Arn>/*") for resource in resources)
 
 
 def test_isolated_example_has_a_route_to_s3() -> None:
     """The isolated example has a route to S3 for its models, and prints no warning."""
     found = example("vpc_isolation")
-    types = [
-        (
-            each["Properties"]["VpcEndpointType"],
-            flat(each["Properties"]["ServiceName"]).rpartition(".")[2],
-        )
-        for each in resources(found.template, "AWS::EC2::VPCEndpoint").values()
-    ]
-    assert ("Gateway", "s3") in types
+
+    routes = []
+    for route in resources(found.template, "AWS::EC2::VPCEndpoint").values():
+        service = flat(route["Properties"]["ServiceName"]).rpartition(".")[2]
+        routes.append((route["Properties"]["VpcEndpointType"], service))
+
+    assert ("Gateway", "s3") in routes
     assert not warnings(found.app)
 
 
@@ -122,23 +134,21 @@ def test_nothing_has_a_fixed_name(name: str) -> None:
         "generate": {"decoder", "story"},
         "pipelines_stage": {"digits"},
     }
-    fixed = {
-        value
-        for template in templates(name)
-        for each in template["Resources"].values()
-        # The name of an inline policy must be unique only within its role.
-        for key, value in each.get("Properties", {}).items()
-        if key in NAMES and isinstance(value, str)
-    }
+    fixed = set()
+    for template in templates(name):
+        for resource in template["Resources"].values():
+            # The name of an inline policy must be unique only within its role.
+            for key, value in resource.get("Properties", {}).items():
+                if key in NAMES and isinstance(value, str):
+                    fixed.add(value)
     assert fixed == asked.get(name, set())
 
 
 def test_resources_are_below_their_construct() -> None:
     """D12: the resources of an endpoint are below it, so the same ID can be used in two scopes."""
-    (endpoint,) = (
-        each for each in example("ensemble").app.node.find_all() if isinstance(each, ENDPOINTS)
-    )
-    own = {each.node.path for each in endpoint.node.find_all()}
+    constructs = example("ensemble").app.node.find_all()
+    (endpoint,) = (construct for construct in constructs if isinstance(construct, ENDPOINTS))
+    own = {construct.node.path for construct in endpoint.node.find_all()}
     for l1 in (endpoint.cfn_endpoint_config, endpoint.cfn_model, endpoint.role):
         assert l1.node.path in own
     assert endpoint.variants[0].instance_type == InstanceType.of("ml.g5.xlarge")
@@ -149,20 +159,18 @@ def test_role_pulls_only_from_the_accounts_of_the_image(name: str) -> None:
     """D13: AWS's images are in accounts of AWS, and the role may pull only from these."""
     for template in templates(name):
         for role, model in execution_roles(template):
-            registry, _, repository = flat(
-                model["Properties"]["PrimaryContainer"]["Image"]
-            ).partition("/")
-            statements = [each for found in policies_of(template, role).values() for each in found]
-            allowed = [
-                flat(resource)
-                for statement in statements
-                if "ecr:BatchGetImage" in listed(statement["Action"])
-                for resource in listed(statement["Resource"])
-            ]
+            image = flat(model["Properties"]["PrimaryContainer"]["Image"])
+            registry, _, tagged = image.partition("/")
             account = registry.partition(".dkr.ecr.")[0]
-            assert any(
-                f":{account}:repository/{repository.partition(':')[0]}" in each for each in allowed
-            )
+            repository = tagged.partition(":")[0]
+
+            allowed: list[str] = []
+            for statement in statements_of(template, role):
+                if "ecr:BatchGetImage" in listed(statement["Action"]):
+                    allowed += [flat(resource) for resource in listed(statement["Resource"])]
+
+            wanted = f":{account}:repository/{repository}"
+            assert any(wanted in arn for arn in allowed)
 
 
 # The stages have a Region, so the CDK writes its partition as a string.

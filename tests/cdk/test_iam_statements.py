@@ -48,9 +48,18 @@ ENCRYPT = {
 
 def statements_of(name: str) -> list[PolicyStatement]:
     """The statements of all stacks of an example."""
-    return [
-        each for template in whole_templates(example(name)) for each in policy_statements(template)
-    ]
+    found: list[PolicyStatement] = []
+    for template in whole_templates(example(name)):
+        found += policy_statements(template)
+    return found
+
+
+def faults_of(statements: Iterable[PolicyStatement]) -> list[str]:
+    """What is wrong with several statements."""
+    found: list[str] = []
+    for statement in statements:
+        found += faults(statement)
+    return found
 
 
 def faults(statement: PolicyStatement) -> Iterator[str]:
@@ -58,22 +67,27 @@ def faults(statement: PolicyStatement) -> Iterator[str]:
     if statement.unsupported:
         yield f"{statement}: elements {statement.unsupported} are not checked"
     for pattern in statement.actions:
-        actions = matching_actions(pattern)
-        if not actions:
-            yield f"{statement}: there is no action {pattern}"
-        elif statement.resources and statement.owner_type != "AWS::KMS::Key":
-            yield from resource_faults(statement, pattern, actions)
-        yield from (
-            f"{statement}: {pattern} does not support the condition key {key}"
-            for key in statement.condition_keys
-            if actions and not any(action.supports(key) for action in actions)
-        )
+        yield from action_faults(statement, pattern)
     yield from unused_resources(statement)
-    if (
-        "iam:PassRole" in statement.actions
-        and "iam:PassedToService" not in statement.condition_keys
-    ):
+
+    keys = statement.condition_keys
+    if "iam:PassRole" in statement.actions and "iam:PassedToService" not in keys:
         yield f"{statement}: iam:PassRole needs the condition iam:PassedToService"
+
+
+def action_faults(statement: PolicyStatement, pattern: str) -> Iterator[str]:
+    """Whether an action exists, and supports the resources and the conditions of its statement."""
+    actions = matching_actions(pattern)
+    if not actions:
+        yield f"{statement}: there is no action {pattern}"
+        return
+
+    # The resource "*" of a key policy is the key itself.
+    if statement.resources and statement.owner_type != "AWS::KMS::Key":
+        yield from resource_faults(statement, pattern, actions)
+    for key in statement.condition_keys:
+        if not any(action.supports(key) for action in actions):
+            yield f"{statement}: {pattern} does not support the condition key {key}"
 
 
 def resource_faults(
@@ -86,14 +100,21 @@ def resource_faults(
         if all(action.arns for action in actions) and not has_reason(statement):
             yield f'{statement}: {pattern} supports a narrower resource than "*"'
         return
-    if not any(covers(statement, arn) for action in actions for arn in action.arns):
+    if not any(covers(statement, arn) for arn in arns_of(actions)):
         yield f"{statement}: {pattern} does not apply to {', '.join(statement.resources)}"
     if len(actions) == 1:
-        yield from (
-            f"{statement}: {pattern} also requires {arn}"
-            for arn in actions[0].required_arns
-            if not covers(statement, arn)
-        )
+        (action,) = actions
+        for arn in action.required_arns:
+            if not covers(statement, arn):
+                yield f"{statement}: {pattern} also requires {arn}"
+
+
+def arns_of(actions: Iterable[Action]) -> list[str]:
+    """The ARNs of all resources to which at least one of the actions applies."""
+    found: list[str] = []
+    for action in actions:
+        found += action.arns
+    return found
 
 
 def has_reason(statement: PolicyStatement) -> bool:
@@ -106,12 +127,9 @@ def covers(statement: PolicyStatement, arn: str) -> bool:
 
 def unused_resources(statement: PolicyStatement) -> Iterator[str]:
     """Resources to which no action of the statement applies."""
-    arns = [
-        arn
-        for each in statement.actions
-        for action in matching_actions(each)
-        for arn in action.arns
-    ]
+    arns: list[str] = []
+    for pattern in statement.actions:
+        arns += arns_of(matching_actions(pattern))
     for resource in statement.resources:
         if resource != "*" and not any(overlap(resource, arn) for arn in arns):
             yield f"{statement}: no action applies to {resource}"
@@ -119,12 +137,12 @@ def unused_resources(statement: PolicyStatement) -> Iterator[str]:
 
 def missing_counterparts(statements: Iterable[PolicyStatement]) -> Iterator[str]:
     """Actions that a role has without the action that they need on the same resource."""
-    of_roles = [each for each in statements if each.roles and each.resources]
+    of_roles = [statement for statement in statements if statement.roles and statement.resources]
     for statement in of_roles:
         for action in COUNTERPARTS.keys() & set(statement.actions):
             needed, reason = COUNTERPARTS[action]
             for resource in statement.resources:
-                if not any(allows(each, statement.roles, needed, resource) for each in of_roles):
+                if not any(allows(other, statement.roles, needed, resource) for other in of_roles):
                     yield f"{statement}: {action} on {resource} needs {needed}: {reason}"
 
 
@@ -132,16 +150,23 @@ def allows(statement: PolicyStatement, roles: tuple[str, ...], action: str, reso
     """Whether a statement of the same roles allows an action on the resource
     or on something in it.
     """
-    names = {each.name for pattern in statement.actions for each in matching_actions(pattern)}
-    on_resource = any(
-        within(resource, each) or within(each, resource) for each in statement.resources
-    )
-    return set(roles) <= set(statement.roles) and action in names and on_resource
+    if not set(roles) <= set(statement.roles):
+        return False
+    names: set[str] = set()
+    for pattern in statement.actions:
+        names.update(matching.name for matching in matching_actions(pattern))
+    if action not in names:
+        return False
+    return any(within(resource, own) or within(own, resource) for own in statement.resources)
 
 
 def within(inner: str, outer: str) -> bool:
     """Whether an ARN is in another: the same, or what a wildcard or a bucket contains."""
-    return inner == outer or inner.startswith(outer[:-1] if outer.endswith("*") else f"{outer}/")
+    if inner == outer:
+        return True
+    if outer.endswith("*"):
+        return inner.startswith(outer.removesuffix("*"))
+    return inner.startswith(f"{outer}/")
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
@@ -149,7 +174,7 @@ def test_every_statement_can_apply(name: str) -> None:
     """Each action exists and supports the resources and the condition keys of its statement."""
     found = statements_of(name)
     assert found
-    assert [fault for each in found for fault in faults(each)] == []
+    assert faults_of(found) == []
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
@@ -199,7 +224,8 @@ def stack_with(*statements: Mapping[str, Any]) -> list[PolicyStatement]:
 )
 def test_a_fault_is_found(change: dict[str, Any], fault: str) -> None:
     """A statement with one fault is reported, and the same statement without it is not."""
-    (correct,), (wrong,) = stack_with(READ), stack_with({**READ, **change})
+    (correct,) = stack_with(READ)
+    (wrong,) = stack_with({**READ, **change})
     assert list(faults(correct)) == []
     assert fault in "\n".join(faults(wrong))
 
@@ -216,11 +242,14 @@ def test_a_role_may_be_passed_to_a_service() -> None:
 )
 def test_a_missing_counterpart_is_found(statement: dict[str, Any], needed: str) -> None:
     """It is missing, or granted on another resource, or granted as it should be."""
-    elsewhere = {**statement, "Action": needed, "Resource": "arn:aws:s3:::other/*"}
+    counterpart = {**statement, "Action": needed}
+    elsewhere = {**counterpart, "Resource": "arn:aws:s3:::other/*"}
     for granted in ([statement], [statement, elsewhere]):
         (fault,) = missing_counterparts(stack_with(*granted))
         assert f"needs {needed}" in fault
-    assert list(missing_counterparts(stack_with(statement, {**statement, "Action": needed}))) == []
+
+    complete = stack_with(statement, counterpart)
+    assert list(missing_counterparts(complete)) == []
 
 
 def test_statements_of_options_that_no_example_has(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -232,6 +261,9 @@ def test_statements_of_options_that_no_example_has(stack: cdk.Stack, tmp_path: P
     }
     repository = add_repository(stack, tmp_path, **options)
     add_many(stack, repository)
+
     found = policy_statements(synthesize(stack))
-    assert {"PruneArchives", "RemoveArchives", "ListArchives"} <= {each.sid for each in found}
-    assert [fault for each in found for fault in faults(each)] == []
+
+    sids = {statement.sid for statement in found}
+    assert {"PruneArchives", "RemoveArchives", "ListArchives"} <= sids
+    assert faults_of(found) == []

@@ -91,6 +91,7 @@ class Endpoints(cdk.Stack):
         )
 
     def add_guarded(self, repository: TritonModelRepository) -> None:
+        """Add an endpoint that scales, captures, and is rolled back by an alarm."""
         endpoint = add_ensemble(
             self,
             repository,
@@ -103,15 +104,16 @@ class Endpoints(cdk.Stack):
             endpoint_name="guarded",
             **self.served,
         )
-        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4).scale_on_gpu_utilization(
-            "Gpu"
+        scaling = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
+        scaling.scale_on_gpu_utilization("Gpu")
+        never = cloudwatch.AlarmRule.from_boolean(False)
+        alarm = cloudwatch.CompositeAlarm(
+            self, "Alarm", composite_alarm_name="any", alarm_rule=never
         )
-        rule = cloudwatch.AlarmRule.from_boolean(False)
-        endpoint.add_rollback_alarms(
-            cloudwatch.CompositeAlarm(self, "Alarm", composite_alarm_name="any", alarm_rule=rule)
-        )
+        endpoint.add_rollback_alarms(alarm)
 
     def add_adopted(self, repository: TritonModelRepository) -> None:
+        """Add an endpoint that exists before the stack and is deleted with it."""
         add_ensemble(
             self,
             repository,
@@ -124,23 +126,33 @@ class Endpoints(cdk.Stack):
         )
 
     def add_files(self, repository: TritonModelRepository) -> None:
-        queue = AsyncInferenceConfig(bucket=self.base.own_bucket)
-        kind = CompressionType.NONE
-        options = {"compression_type": kind, "async_inference": queue, **self.served}
-        add_endpoint(self, repository, "FilesEndpoint", model="other", **options)
+        """Add an asynchronous endpoint of models without an archive."""
+        add_endpoint(
+            self,
+            repository,
+            "FilesEndpoint",
+            model="other",
+            compression_type=CompressionType.NONE,
+            async_inference=AsyncInferenceConfig(bucket=self.base.own_bucket),
+            **self.served,
+        )
 
     def add_many(self, repository: TritonModelRepository) -> None:
-        retention = logs.RetentionDays.ONE_WEEK
+        """Add a multi-model endpoint that a schedule turns off."""
         night = OffSwitch(self, "Night")
         night.add_schedule("Daily", off=scheduler.ScheduleExpression.cron(hour="20"))
-        named: dict[str, Any] = {
-            "endpoint_name": "many",
-            "log_retention": retention,
-            "off_switch": night,
-        }
-        add_many(self, repository, "Many", **named, **self.served)
+        add_many(
+            self,
+            repository,
+            "Many",
+            endpoint_name="many",
+            log_retention=logs.RetentionDays.ONE_WEEK,
+            off_switch=night,
+            **self.served,
+        )
 
     def add_component(self, repository: TritonModelRepository) -> None:
+        """Add an endpoint with a Triton component and one of another container."""
         endpoint = TritonComponentEndpoint(
             self, "Shared", min_instance_count=1, max_instance_count=2, **self.served
         )
@@ -175,32 +187,38 @@ def find(path: Path, *, is_acknowledged: bool, is_staged: bool) -> Findings:
     scope = cdk.Stage(app, "Prod") if is_staged else app
     if is_acknowledged:
         acknowledge_nag_findings(app)
-    Endpoints(scope, "Endpoints", base=Base(scope, "Base", models=models), models=models)
+    base = Base(scope, "Base", models=models)
+    Endpoints(scope, "Endpoints", base=base, models=models)
+
     cdk.Validations.of(app).add_plugins(
         cdk_nag.AwsSolutionsChecks(app), cdk_nag.NIST80053R5Checks(app)
     )
     with pytest.raises(RuntimeError, match="ValidationFailed"):
         app.synth()
+
+    findings: dict[str, set[str]] = {}
     report = json.loads((path / "cdk.out" / "validation-report.json").read_text())
-    return {
-        found["ruleName"]: {each["constructPath"] for each in found["violatingConstructs"]}
-        for plugin in report["pluginReports"]
-        for found in plugin["violations"]
-    }
+    for plugin in report["pluginReports"]:
+        for violation in plugin["violations"]:
+            violating = violation["violatingConstructs"]
+            findings[violation["ruleName"]] = {found["constructPath"] for found in violating}
+    return findings
 
 
 def of_solutions(findings: Findings, *, are_own: bool) -> set[str]:
     """The resources with findings of AWS Solutions: those that the app declares itself,
     or the others.
     """
-    own = ("/Vpc/", "/OwnBucket/", "/OwnRole/")
-    paths = {
-        path
-        for rule, found in findings.items()
-        if rule.startswith("AwsSolutions")
-        for path in found
-    }
-    return {path for path in paths if any(name in path for name in own) is are_own}
+    own_names = ("/Vpc/", "/OwnBucket/", "/OwnRole/")
+    chosen = set()
+    for rule, paths in findings.items():
+        if not rule.startswith("AwsSolutions"):
+            continue
+        for path in paths:
+            is_own = any(name in path for name in own_names)
+            if is_own is are_own:
+                chosen.add(path)
+    return chosen
 
 
 @pytest.fixture(scope="module")
@@ -217,8 +235,8 @@ def test_every_finding_of_the_library_has_a_reason(folder: Path) -> None:
         known = find(folder, is_acknowledged=True, is_staged=is_staged)
         assert of_solutions(known, are_own=False) == set()
         # The library leaves to the user what a property removes.
-        mine = {rule for rule, found in known.items() if any("/Sync/" in path for path in found)}
-        assert mine == {
+        rules = {rule for rule, paths in known.items() if any("/Sync/" in path for path in paths)}
+        assert rules == {
             "NIST.800.53.R5-CloudWatchLogGroupEncrypted",
             "NIST.800.53.R5-LambdaConcurrency",
         }
@@ -228,9 +246,10 @@ def test_findings_of_other_resources_stay(folder: Path) -> None:
     """Findings of the user's resources stay, also of a statement with the id
     of one of the library.
     """
-    plain, known = (
-        of_solutions(find(folder, is_acknowledged=each, is_staged=False), are_own=True)
-        for each in (False, True)
-    )
-    assert known == plain
-    assert {path.split("/")[1] for path in known} == {"Vpc", "OwnBucket", "OwnRole"}
+    before = find(folder, is_acknowledged=False, is_staged=False)
+    after = find(folder, is_acknowledged=True, is_staged=False)
+
+    own = of_solutions(after, are_own=True)
+
+    assert own == of_solutions(before, are_own=True)
+    assert {path.split("/")[1] for path in own} == {"Vpc", "OwnBucket", "OwnRole"}

@@ -23,6 +23,7 @@ from cdk_apps import (
     make_stack,
     resources,
     statement_list,
+    statements,
     synthesize,
     write_model,
 )
@@ -36,9 +37,12 @@ from constructs_triton.cdk.permissions.statements import Statement, allow
 from constructs_triton_core.errors import InvalidValueError
 
 # IAM user guide, "IAM and AWS STS quotas".
-INLINE_CHARACTERS, MANAGED_CHARACTERS, MANAGED_POLICIES = 10_240, 6_144, 10
+INLINE_CHARACTERS = 10_240
+MANAGED_CHARACTERS = 6_144
+MANAGED_POLICIES = 10
 STACK = "S" * 100
-REGION, ACCOUNT = "ap-southeast-10", "1" * 12
+REGION = "ap-southeast-10"
+ACCOUNT = "1" * 12
 LONGEST = {
     "AWS::AccountId": ACCOUNT,
     "AWS::Partition": "aws-us-gov",
@@ -60,31 +64,33 @@ def filled(value: Any) -> Any:  # noqa: PLR0911 - one for each form of a value
         case {"Fn::Sub": str(text)}:
             return re.sub(r"\$\{(.*?)\}", lambda match: LONGEST[match[1]], text)
         case dict():
-            return {key: filled(each) for key, each in value.items()}
+            return {key: filled(member) for key, member in value.items()}
         case list():
-            return [filled(each) for each in value]
+            return [filled(item) for item in value]
     return value
 
 
 def length(policy: Mapping[str, Any]) -> int:
+    """The characters of a policy that count for the quotas, which ignore white space."""
     document = filled(policy["Properties"]["PolicyDocument"])
     return len(json.dumps(document, separators=(",", ":")))
 
 
 def check_quotas(before: Mapping[str, Any], after: Mapping[str, Any]) -> Counter[str]:
     """Check all roles at the fullest moment of an update; return the characters of each role."""
-    during = before_cleanup(before, after)
-    inline, managed, total = Counter[str](), Counter[str](), Counter[str]()
-    for each in during.values():
-        if each["Type"] not in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+    inline = Counter[str]()
+    managed = Counter[str]()
+    total = Counter[str]()
+    for resource in before_cleanup(before, after).values():
+        if resource["Type"] not in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
             continue
-        for role in each["Properties"]["Roles"]:
+        for role in resource["Properties"]["Roles"]:
             name = role["Ref"]
-            total[name] += length(each)
-            if each["Type"] == "AWS::IAM::Policy":
-                inline[name] += length(each)
+            total[name] += length(resource)
+            if resource["Type"] == "AWS::IAM::Policy":
+                inline[name] += length(resource)
             else:
-                assert length(each) <= MANAGED_CHARACTERS
+                assert length(resource) <= MANAGED_CHARACTERS
                 managed[name] += 1
     assert max(inline.values(), default=0) <= INLINE_CHARACTERS
     assert max(managed.values(), default=0) <= MANAGED_POLICIES
@@ -92,6 +98,7 @@ def check_quotas(before: Mapping[str, Any], after: Mapping[str, Any]) -> Counter
 
 
 def write_models(directory: Path, count: int, content: str) -> Path:
+    """Write models ``model_0``, ``model_1`` and so on, which differ by ``content`` between runs."""
     for index in range(count):
         write_model(directory, f"model_{index}")
         (directory / f"model_{index}" / "1" / "release.txt").write_text(content)
@@ -105,43 +112,51 @@ def long_keys() -> cdk.DefaultStackSynthesizer:
     return cdk.DefaultStackSynthesizer(bucket_prefix="p" * 800)
 
 
-def large_stack(path: Path) -> cdk.Stack:
+def large_template(path: Path) -> dict[str, Any]:
+    """The template of twelve guarded endpoints, each with a repository of its own."""
     stack = cdk.Stack(make_app(), STACK, synthesizer=long_keys())
     for index in range(12):
         endpoint = add_many(stack, path, f"Endpoint{index}", scaling_guard=True)
-        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization(
-            "Gpu"
-        )
-    return stack
+        scaling = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+        scaling.scale_on_gpu_utilization("Gpu")
+    return synthesize(stack)
 
 
 def test_twelve_endpoints_and_repositories_stay_below_the_quotas(tmp_path: Path) -> None:
     """Twelve guarded endpoints and twelve repositories of five models,
     all changed in one update.
     """
-    templates = [
-        synthesize(large_stack(write_models(tmp_path / content, 5, content)))
-        for content in ("one", "two")
-    ]
-    total = check_quotas(*templates)
-    assert len(templates[0]["Resources"]) <= 500
+    before = large_template(write_models(tmp_path / "one", 5, "one"))
+    after = large_template(write_models(tmp_path / "two", 5, "two"))
+
+    total = check_quotas(before, after)
+
+    assert len(before["Resources"]) <= 500
     assert max(total.values()) > INLINE_CHARACTERS  # inline policies would not hold them
 
 
 def repository_template(path: Path) -> dict[str, Any]:
+    """The template of one endpoint of all models of a folder."""
     stack = cdk.Stack(make_app(), "Test", synthesizer=long_keys())
     add_many(stack, path)
     return synthesize(stack)
 
 
+def managed_statements(template: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The statements of all managed policies."""
+    found: list[dict[str, Any]] = []
+    for policy in resources(template, "AWS::IAM::ManagedPolicy").values():
+        found += policy["Properties"]["PolicyDocument"]["Statement"]
+    return found
+
+
 def read_resources(template: Mapping[str, Any]) -> list[str]:
-    return [
-        json.dumps(resource)
-        for policy in resources(template, "AWS::IAM::ManagedPolicy").values()
-        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
-        if statement["Sid"].startswith("ReadArchives")
-        for resource in statement["Resource"]
-    ]
+    """The ARNs of the archives that the function may read."""
+    found: list[str] = []
+    for statement in managed_statements(template):
+        if statement["Sid"].startswith("ReadArchives"):
+            found += [json.dumps(resource) for resource in statement["Resource"]]
+    return found
 
 
 @pytest.mark.parametrize(("count", "exact"), [(20, True), (40, False)])
@@ -151,13 +166,15 @@ def test_archives_are_named_one_by_one_while_they_fit(
     """A large repository's function may read each archive by its key,
     a very large one's by a pattern.
     """
-    one, two = (
-        repository_template(write_models(tmp_path / each, count, each)) for each in ("a", "b")
-    )
-    check_quotas(one, two)
-    found = read_resources(one)
-    assert len(found) == (count + 1 if exact else 2)
-    assert any("*.tar.gz" in each for each in found) != exact
+    before = repository_template(write_models(tmp_path / "a", count, "a"))
+    after = repository_template(write_models(tmp_path / "b", count, "b"))
+
+    check_quotas(before, after)
+
+    arns = read_resources(before)
+    has_pattern = any("*.tar.gz" in arn for arn in arns)
+    assert len(arns) == (count + 1 if exact else 2)
+    assert has_pattern != exact
 
 
 def test_more_than_ten_managed_policies_are_refused(stack: cdk.Stack) -> None:
@@ -203,16 +220,16 @@ def test_estimated_length_is_not_below_the_real_one(tmp_path: Path) -> None:
     so the policy in the account is not longer.
     """
     template = repository_template(write_models(tmp_path / "models", 3, "a"))
-    for policy in resources(template, "AWS::IAM::ManagedPolicy").values():
-        for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
-            real = len(json.dumps(filled(statement), separators=(",", ":")))
-            assert real <= statement_length(statement)
+    for statement in managed_statements(template):
+        real = len(json.dumps(filled(statement), separators=(",", ":")))
+        assert real <= statement_length(statement)
 
 
 # What makes an update replace a policy.
 
 
 def captured_template(path: Path, bucket_name: str, prefix: str = "captured") -> dict[str, Any]:
+    """The template of an endpoint that captures its requests in this bucket."""
     stack = make_stack()
     bucket = s3.Bucket(stack, "Captured", bucket_name=bucket_name)
     capture = DataCapture(bucket=bucket, prefix=prefix)
@@ -221,6 +238,10 @@ def captured_template(path: Path, bucket_name: str, prefix: str = "captured") ->
 
 
 def policy_of(template: Mapping[str, Any]) -> tuple[str, str]:
+    """The logical ID and the description of the only managed policy.
+
+    CloudFormation replaces the policy if its description changes.
+    """
     ((name, policy),) = resources(template, "AWS::IAM::ManagedPolicy").items()
     return name, json.dumps(policy["Properties"]["Description"])
 
@@ -228,11 +249,16 @@ def policy_of(template: Mapping[str, Any]) -> tuple[str, str]:
 def test_unchanged_endpoint_keeps_its_policy(tmp_path: Path) -> None:
     """The same app has the same logical id and description again; a change keeps the id alone."""
     path = write_models(tmp_path, 1, "a")
-    first, second = (captured_template(path, "captured-1") for _ in range(2))
-    changed = captured_template(path, "captured-1", "elsewhere")
-    assert policy_of(first) == policy_of(second)
-    assert policy_of(first)[0] == policy_of(changed)[0]
-    assert policy_of(first)[1] != policy_of(changed)[1]
+    name, description = policy_of(captured_template(path, "captured-1"))
+
+    again = policy_of(captured_template(path, "captured-1"))
+    assert again == (name, description)
+
+    changed_name, changed_description = policy_of(
+        captured_template(path, "captured-1", "elsewhere")
+    )
+    assert changed_name == name
+    assert changed_description != description
 
 
 def test_replaced_bucket_replaces_the_policy(tmp_path: Path) -> None:
@@ -240,7 +266,8 @@ def test_replaced_bucket_replaces_the_policy(tmp_path: Path) -> None:
     the old fleet may still write to the old bucket.
     """
     path = write_models(tmp_path, 1, "a")
-    before, after = (captured_template(path, name) for name in ("captured-1", "captured-2"))
+    before = captured_template(path, "captured-1")
+    after = captured_template(path, "captured-2")
     assert lost_grants(before, after) == set()
 
 
@@ -250,20 +277,26 @@ def test_replaced_bucket_replaces_the_policy(tmp_path: Path) -> None:
 def test_uploads_in_parts_may_use_the_key(stack: cdk.Stack, tmp_path: Path) -> None:
     """Amazon S3 needs kms:Decrypt for an upload in parts, in addition to kms:GenerateDataKey."""
     bucket = s3.Bucket(stack, "Bucket", encryption=s3.BucketEncryption.KMS)
-    queue, dump = AsyncInferenceConfig(bucket=bucket), CoreDump(bucket=bucket)
-    endpoint = add_endpoint(stack, tmp_path, async_inference=queue, core_dump=dump)
-    caller = iam.User(stack, "Caller")
-    endpoint.grant_invoke_async(caller)
-    actions = [set(listed(each["Action"])) for each in statement_list(synthesize(stack))]
-    writing = [each for each in actions if "kms:GenerateDataKey" in each]
-    assert len(writing) == 3  # core dumps, responses and the caller's requests
-    assert all("kms:Decrypt" in each for each in writing)
-    assert all("s3:AbortMultipartUpload" in each for each in actions if "s3:PutObject" in each)
+    endpoint = add_endpoint(
+        stack,
+        tmp_path,
+        async_inference=AsyncInferenceConfig(bucket=bucket),
+        core_dump=CoreDump(bucket=bucket),
+    )
+    endpoint.grant_invoke_async(iam.User(stack, "Caller"))
+
+    allowed = [listed(statement["Action"]) for statement in statement_list(synthesize(stack))]
+
+    encrypting = [actions for actions in allowed if "kms:GenerateDataKey" in actions]
+    assert len(encrypting) == 3  # core dumps, responses and the caller's requests
+    assert all("kms:Decrypt" in actions for actions in encrypting)
+    writing = [actions for actions in allowed if "s3:PutObject" in actions]
+    assert all("s3:AbortMultipartUpload" in actions for actions in writing)
 
 
 def test_tagged_archives_can_be_copied(tmp_path: Path) -> None:
     """CopyObject copies tags, so S3 asks for the permissions to read and write them."""
     template = repository_template(write_models(tmp_path, 1, "a"))
-    found = {each.get("Sid"): listed(each["Action"]) for each in statement_list(template)}
-    assert "s3:GetObjectTagging" in found["ReadArchives"]
-    assert "s3:PutObjectTagging" in found["PlaceArchives"]
+    allowed = statements(template)
+    assert "s3:GetObjectTagging" in listed(allowed["ReadArchives"]["Action"])
+    assert "s3:PutObjectTagging" in listed(allowed["PlaceArchives"]["Action"])

@@ -77,6 +77,7 @@ def container(stack: cdk.Stack, path: Path) -> Any:
 
 
 def new_component(stack: cdk.Stack, path: Path, kind: Any) -> Any:
+    """A component of this type on an endpoint of its own."""
     host = library.TritonComponentEndpoint(
         stack, "Host", instance_type=G5, min_instance_count=1, max_instance_count=2
     )
@@ -97,14 +98,20 @@ def bucket(stack: cdk.Stack) -> s3.IBucket:
     return s3.Bucket.from_bucket_name(stack, "Bucket", "queue")
 
 
-SCALED = {each.__name__: each for each in (real_time, asynchronous, many, ensemble)}
-SCALED |= {each.__name__: each for each in (component, container)}
+SCALED: dict[str, Callable[[cdk.Stack, Path], Any]] = {
+    "real_time": real_time,
+    "asynchronous": asynchronous,
+    "many": many,
+    "ensemble": ensemble,
+    "component": component,
+    "container": container,
+}
 
 
 def scaling_of(scaled: Any, **bounds: float) -> Any:
     """The scaling of an endpoint or a component with these bounds."""
-    names = [name for name in dir(type(scaled)) if name.startswith("auto_scale")]
-    (method,) = [getattr(scaled, name) for name in names]
+    (name,) = [name for name in dir(type(scaled)) if name.startswith("auto_scale")]
+    method = getattr(scaled, name)
     return method(**{**BOUNDS, **bounds})
 
 
@@ -122,14 +129,14 @@ POLICIES = [(count, name) for count in COUNTS for name in policies(count)]
 def add_policy(scaling: Any, name: str) -> None:
     """Add a policy with a value for each property that has no default."""
     method = getattr(scaling, name)
-    needed = [
-        each.name
-        for each in inspect.signature(method).parameters.values()
-        if each.kind is each.KEYWORD_ONLY and each.default is each.empty
+    required = [
+        parameter.name
+        for parameter in inspect.signature(method).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty
     ]
     if name.startswith("scale_on_invocations"):
-        needed.append("target_invocations_per_minute")
-    method("Policy", **{each: VALUES[each] for each in needed})
+        required.append("target_invocations_per_minute")
+    method("Policy", **{parameter: VALUES[parameter] for parameter in required})
 
 
 def codes(stack: cdk.Stack) -> set[str]:
@@ -137,7 +144,7 @@ def codes(stack: cdk.Stack) -> set[str]:
     stage = cdk.Stage.of(stack)
     assert stage is not None
     stage.synth(force=True)
-    found = {each.rpartition("constructs-triton:")[2].rstrip("]") for each in warnings(stack)}
+    found = {text.rpartition("constructs-triton:")[2].rstrip("]") for text in warnings(stack)}
     return found & {
         "alarms-before-scaling",
         "all-weights-zero",
@@ -146,14 +153,18 @@ def codes(stack: cdk.Stack) -> set[str]:
     }
 
 
+def public_classes() -> list[type]:
+    """The classes that the library exports."""
+    public = [getattr(library, name) for name in library.__all__]
+    return [value for value in public if inspect.isclass(value)]
+
+
 def test_every_construct_that_scales_is_asked() -> None:
     """Each public class with a method that sets up scaling has an example in ``SCALED``."""
-    public = [getattr(library, name) for name in library.__all__]
-    scaling = {
-        each.__name__
-        for each in public
-        if inspect.isclass(each) and any(name.startswith("auto_scale") for name in dir(each))
-    }
+    scaling = set()
+    for owner in public_classes():
+        if any(name.startswith("auto_scale") for name in dir(owner)):
+            scaling.add(owner.__name__)
     interfaces = {"EndpointVariant", "IInferenceComponent", "ITritonEndpoint"}
     refusing = {"LoraAdapter"}
     assert scaling - interfaces - refusing == {
@@ -175,28 +186,26 @@ def test_bounds_without_a_policy(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "policy"), POLICIES, ids=lambda each: getattr(each, "__name__", each)
+    ("count", "policy"), POLICIES, ids=lambda value: getattr(value, "__name__", value)
 )
 def test_each_policy_leads_out_of_zero_or_says_that_it_does_not(
     tmp_path: Path, count: type, policy: str
 ) -> None:
     """Alone on bounds from 0, a policy is refused, has a start, or has the warning."""
     stack = make_stack()
-    is_copies = count is library.TritonScalableCopyCount
-    scaled = component(stack, tmp_path) if is_copies else asynchronous(stack, tmp_path)
-    scaling = scaling_of(scaled, min_capacity=0)
+    add_scaled = component if count is library.TritonScalableCopyCount else asynchronous
+    scaling = scaling_of(add_scaled(stack, tmp_path), min_capacity=0)
     assert isinstance(scaling, count)
     try:
         add_policy(scaling, policy)
     except InvalidValueError:
         return
-    template = synthesize(stack)
-    metrics = {
-        each["Properties"].get("MetricName")
-        for each in resources(template, "AWS::CloudWatch::Alarm").values()
-    }
+
+    alarms = resources(synthesize(stack), "AWS::CloudWatch::Alarm").values()
+    metrics = {alarm["Properties"].get("MetricName") for alarm in alarms}
     is_of_the_user = policy in ("scale_on_metric", "scale_to_track_metric")
-    has_way_back = bool(metrics.intersection(STARTING)) or is_of_the_user
+    has_way_back = is_of_the_user or not metrics.isdisjoint(STARTING)
+
     assert codes(stack) == (set() if has_way_back else {"no-way-back-from-zero"})
 
 
@@ -231,10 +240,14 @@ def test_schedule_to_zero_starts_on_the_backlog(tmp_path: Path, *, is_first: boo
         lambda: scaling.scale_on_schedule("Night", schedule=night, min_capacity=0),
         lambda: scaling.scale_on_backlog("Backlog", target_backlog_per_instance=4),
     ]
-    for step in steps if is_first else reversed(steps):
+    if not is_first:
+        steps.reverse()
+
+    for step in steps:
         step()
-    alarms = resources(synthesize(stack), "AWS::CloudWatch::Alarm").values()
-    assert [each["Properties"]["MetricName"] for each in alarms] == ["HasBacklogWithoutCapacity"]
+
+    (alarm,) = resources(synthesize(stack), "AWS::CloudWatch::Alarm").values()
+    assert alarm["Properties"]["MetricName"] == "HasBacklogWithoutCapacity"
 
 
 @pytest.mark.parametrize("add", [add_endpoint, add_ensemble, add_many])
@@ -262,25 +275,34 @@ def test_alarms_before_scaling(tmp_path: Path, name: str) -> None:
     scaling_of(scaled).scale_on_gpu_utilization("Gpu")
     scaled.add_alarms("Late")
     assert codes(stack) == {"alarms-before-scaling"}
-    found = [each for each in warnings(stack) if "alarms-before-scaling" in each]
-    assert len(found) == 1
+    about_alarms = [text for text in warnings(stack) if "alarms-before-scaling" in text]
+    assert len(about_alarms) == 1
 
 
 def schedule_parameters() -> list[tuple[Any, str, str, Any]]:
     """Each parameter of a public class whose type is a schedule of the CDK."""
-    public = [getattr(library, name) for name in library.__all__]
-    return [
-        (owner, name, parameter, kind)
-        for owner in filter(inspect.isclass, public)
-        for name, method in inspect.getmembers(owner, inspect.isfunction)
-        if not name.startswith("_")
-        for parameter, annotation in annotations_of(method).items()
-        for kind in (appscaling.Schedule, scheduler.ScheduleExpression)
-        if kind.__name__ in str(annotation) and kind.__module__ in str(annotation)
-    ]
+    found: list[tuple[Any, str, str, Any]] = []
+    for owner in public_classes():
+        for name, method in inspect.getmembers(owner, inspect.isfunction):
+            if name.startswith("_"):
+                continue
+            for parameter, annotation in annotations_of(method).items():
+                schedule_type = schedule_in(str(annotation))
+                if schedule_type is not None:
+                    found.append((owner, name, parameter, schedule_type))
+    return found
+
+
+def schedule_in(annotation: str) -> Any:
+    """The type of the CDK's schedules that an annotation contains, or ``None``."""
+    for schedule_type in (appscaling.Schedule, scheduler.ScheduleExpression):
+        if schedule_type.__name__ in annotation and schedule_type.__module__ in annotation:
+            return schedule_type
+    return None
 
 
 def annotations_of(method: Any) -> dict[str, Any]:
+    """The annotations of a method; none if they need an import for type checkers only."""
     try:
         return get_type_hints(method)
     except NameError:  # imported only for type checkers, so no schedule
@@ -288,24 +310,27 @@ def annotations_of(method: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "place", schedule_parameters(), ids=lambda each: f"{each[0].__name__}-{each[2]}"
+    "place", schedule_parameters(), ids=lambda place: f"{place[0].__name__}-{place[2]}"
 )
 @pytest.mark.parametrize("expression", ["cron(0 20 * * *)", "cron(0 20 * * * *)", "0 20 * * ? *"])
 def test_each_schedule_is_checked(
     tmp_path: Path, place: tuple[type, str, str, Any], expression: str
 ) -> None:
     """An expression that AWS refuses is an error that names the property."""
-    owner, method, parameter, kind = place
+    owner, method, parameter, schedule_type = place
     stack = make_stack()
-    made: dict[type, Callable[[], Any]] = {
+    new: dict[type, Callable[[], Any]] = {
         library.TritonScalableInstanceCount: lambda: scaling_of(real_time(stack, tmp_path)),
         library.TritonScalableCopyCount: lambda: scaling_of(component(stack, tmp_path)),
         OffSwitch: lambda: OffSwitch(stack, "Night"),
     }
-    function = getattr(made[owner](), method)
-    others = {"min_capacity": 1} if method == SCHEDULES else {}
-    right = kind.cron(hour="20", minute="0")
-    needed = [each for _, name, each, _ in schedule_parameters() if name == method]
-    given = dict.fromkeys(needed, right) | {parameter: kind.expression(expression)}
+    add_schedule = getattr(new[owner](), method)
+
+    # Only the schedule of this parameter is wrong.
+    right = schedule_type.cron(hour="20", minute="0")
+    schedules = {name: right for _, other, name, _ in schedule_parameters() if other == method}
+    schedules[parameter] = schedule_type.expression(expression)
+    bounds = {"min_capacity": 1} if method == SCHEDULES else {}
+
     with pytest.raises(InvalidValueError, match=rf"{parameter}: .*got \"cron|{parameter}: is none"):
-        function("Night", **given, **others)
+        add_schedule("Night", **schedules, **bounds)
