@@ -105,17 +105,16 @@ class TritonModel(Construct):
         enable_network_isolation: bool | None = None,
     ) -> None:
         _check_container_options(instance_type, image, environment)
-        host: HostOptions = {
-            "vpc": vpc,
-            "vpc_subnets": vpc_subnets,
-            "security_groups": security_groups,
-            "enable_network_isolation": enable_network_isolation,
-            "role": role,
-        }
-        check_properties("TritonModel()", host, HostOptions)
-        host = with_defaults(host, HostOptions)
-        check_subnets_need_vpc(host)
-        check_account(scope, role)
+        host = _checked_host(
+            scope,
+            {
+                "vpc": vpc,
+                "vpc_subnets": vpc_subnets,
+                "security_groups": security_groups,
+                "enable_network_isolation": enable_network_isolation,
+                "role": role,
+            },
+        )
         models = component_models(model_repository, model, ensemble, compression_type)
         container = settle_container(
             scope,
@@ -128,26 +127,32 @@ class TritonModel(Construct):
         )
         findings = [*container.findings, *check_network(scope, host)]
         findings += _machine_findings(instance_type, container.image.triton_version)
+
         super().__init__(scope, id)
         mark_as_own(self)
         location = models.bind(self)
         bound = bind_container(container, self, location, Sizing(None, None, None))
-        network = ContainerNetwork.make(self, host)
-        self._connections = network.connections
-        self._execution = self._make_role(bound, host)
-        self._role = self._execution.role
-        self._cfn_model = make_model(
-            bound,
-            ModelHost(
-                execution_role_arn=self._role.role_arn,
-                permissions=self._execution.permissions,
-                enable_network_isolation=enable_network_isolation,
-                network=network.ids,
-            ),
-        )
+        self._make(bound, host)
+
         if not location.is_compressed:
             findings.append(_UNCOMPRESSED)
         annotate(self, [*findings, *self._execution.findings()])
+
+    def _make(self, container: ModelContainer, host: HostOptions) -> None:
+        """Create the network, the role and then the model, which needs both."""
+        network = ContainerNetwork.make(self, host)
+        self._connections = network.connections
+        self._execution = self._make_role(container, host)
+        self._role = self._execution.role
+        self._cfn_model = make_model(
+            container,
+            ModelHost(
+                execution_role_arn=self._role.role_arn,
+                permissions=self._execution.permissions,
+                enable_network_isolation=host["enable_network_isolation"],
+                network=network.ids,
+            ),
+        )
 
     def _make_role(self, container: ModelContainer, host: HostOptions) -> ExecutionRole:
         statements = [
@@ -188,6 +193,19 @@ class TritonModel(Construct):
 _ONLY_ENDPOINTS = "acknowledge this if only endpoints use the model"
 
 
+def _checked_host(scope: Construct, given: HostOptions) -> HostOptions:
+    """Check the properties of network and role, and return them with their defaults.
+
+    Raises:
+        InvalidValueError: one of them is wrong.
+    """
+    check_properties("TritonModel()", given, HostOptions)
+    host = with_defaults(given, HostOptions)
+    check_subnets_need_vpc(host)
+    check_account(scope, host["role"])
+    return host
+
+
 def _check_container_options(
     instance_type: InstanceType,
     image: TritonImage | None,
@@ -216,8 +234,8 @@ def _machine_findings(instance_type: InstanceType, image_version: str | None) ->
     """Yield warnings about what batch transform lacks: the instance type,
     and a driver for the image.
     """
-    facts = load("batch_transform")
-    if instance_type.is_known and instance_type.name not in facts["instance_types"]:
+    known_types = load("batch_transform")["instance_types"]
+    if instance_type.is_known and instance_type.name not in known_types:
         yield Finding(
             "batch-transform-instance-type",
             Severity.WARNING,
@@ -227,19 +245,28 @@ def _machine_findings(instance_type: InstanceType, image_version: str | None) ->
             source=_SOURCE,
         )
     elif instance_type.has_gpu and image_version is not None and not is_token(image_version):
-        ami, row = max(facts["amis"].items(), key=lambda item: float(item[1]["driver"]))
-        newest, needed = int(row["cuda"].partition(".")[0]), cuda_major_of_image(image_version)
-        if needed > newest:
-            older = next(
-                each for each in published_versions() if cuda_major_of_image(each) <= newest
-            )
-            yield Finding(
-                "batch-transform-driver",
-                Severity.WARNING,
-                "image",
-                f"batch transform has no driver for CUDA {needed}, which is in image "
-                f"{image_version}; the newest one is {row['driver']}, for CUDA {row['cuda']}",
-                f'use TritonImage.dlc("{older}") with TransformAmiVersion "{ami}" in the job, or '
-                f"an asynchronous endpoint, or {_ONLY_ENDPOINTS}",
-                source=_SOURCE,
-            )
+        yield from _driver_findings(image_version)
+
+
+def _driver_findings(image_version: str) -> Iterator[Finding]:
+    """Yield a warning if no AMI of batch transform has a driver for the image."""
+    amis = load("batch_transform")["amis"]
+    ami, newest = max(amis.items(), key=lambda item: float(item[1]["driver"]))
+    newest_cuda = int(newest["cuda"].partition(".")[0])
+    needed = cuda_major_of_image(image_version)
+    if needed <= newest_cuda:
+        return
+
+    older = next(
+        version for version in published_versions() if cuda_major_of_image(version) <= newest_cuda
+    )
+    yield Finding(
+        "batch-transform-driver",
+        Severity.WARNING,
+        "image",
+        f"batch transform has no driver for CUDA {needed}, which is in image "
+        f"{image_version}; the newest one is {newest['driver']}, for CUDA {newest['cuda']}",
+        f'use TritonImage.dlc("{older}") with TransformAmiVersion "{ami}" in the job, or '
+        f"an asynchronous endpoint, or {_ONLY_ENDPOINTS}",
+        source=_SOURCE,
+    )

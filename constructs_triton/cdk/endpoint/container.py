@@ -86,9 +86,9 @@ def settle_container(
     models.check_scope(scope)
     chosen = _image(models, image)
     check_image(chosen, scope)
-    elsewhere = check_places(scope, [*models.places(), *image_places(chosen)])
-    rendered, found = _variables(scope, models, chosen, environment)
-    found += elsewhere
+
+    other_places = check_places(scope, [*models.places(), *image_places(chosen)])
+    rendered, variable_findings = _variables(scope, models, chosen, environment)
     ami, ami_findings = _inference_ami(chosen, instance_type, inference_ami_version)
     volume_gb = _known_gibibytes(volume_size)
     facts = VariantFacts(
@@ -99,24 +99,40 @@ def settle_container(
         volume_size_gb=volume_gb,
         has_gpu_load_limit=_GPU_LOAD_LIMIT in rendered,
     )
-    moving = moving_tag(chosen)
-    found += [] if moving is None else [moving]
-    found += [] if enable_network_isolation else _marketplace_findings(models)
-    warnings = _warnings([*_compatibility_findings(chosen, facts), *found, *ami_findings])
+    warnings = _warnings(
+        [
+            *_compatibility_findings(chosen, facts),
+            *variable_findings,
+            *other_places,
+            *_moving_tag_findings(chosen),
+            *_marketplace_findings(models, enable_network_isolation),
+            *ami_findings,
+        ]
+    )
+
+    gpus_of_pools = ((pool.gpu_model, pool.compute_capability) for pool in shared_with)
     target = replace(
         _target(models, instance_type, chosen, rendered, volume_gb),
         has_network_isolation=enable_network_isolation,
         max_memory_mib=max_memory_mib,
-        gpus=tuple(
-            dict.fromkeys((each.gpu_model, each.compute_capability) for each in shared_with)
-        ),
+        gpus=tuple(dict.fromkeys(gpus_of_pools)),
     )
-    known = {(finding.code, finding.path) for finding in models.contents.warnings}
-    warnings += [each for each in models.check(target) if (each.code, each.path) not in known]
+    warnings += _new_warnings(models, target)
     return SettledContainer(models, instance_type, chosen, rendered, ami, target, tuple(warnings))
 
 
+def _new_warnings(models: ServedModels, target: Target) -> list[Finding]:
+    """Return the warnings about the models for a target, without those of every target.
+
+    The repository has reported the latter.
+    """
+    reported = {(finding.code, finding.path) for finding in models.contents.warnings}
+    found = models.check(target)
+    return [finding for finding in found if (finding.code, finding.path) not in reported]
+
+
 def _image(models: ServedModels, given: TritonImage | None) -> TritonImage:
+    """Return the given image, or the default; a model package has its own."""
     if not models.contents.is_model_package:
         return given or TritonImage.dlc()
     if given is not None:
@@ -124,15 +140,30 @@ def _image(models: ServedModels, given: TritonImage | None) -> TritonImage:
     return PackageImage()
 
 
-def _marketplace_findings(models: ServedModels) -> list[Finding]:
+def _moving_tag_findings(image: TritonImage) -> list[Finding]:
+    finding = moving_tag(image)
+    return [] if finding is None else [finding]
+
+
+def _marketplace_findings(
+    models: ServedModels, enable_network_isolation: bool | None
+) -> list[Finding]:
+    """Return a warning if a model of AWS Marketplace has network access."""
+    if enable_network_isolation:
+        return []
     source = models.contents.catalog.source
     if not isinstance(source, PackagedModel) or not is_of_marketplace(source.model_package_name):
         return []
-    message = "models of AWS Marketplace need network isolation"
-    fix = "set enable_network_isolation=True"
-    page = "SageMaker developer guide: mkt-algo-model-internet-free"
-    code = "marketplace-network-isolation"
-    return [Finding(code, Severity.WARNING, "enable_network_isolation", message, fix, source=page)]
+    return [
+        Finding(
+            "marketplace-network-isolation",
+            Severity.WARNING,
+            "enable_network_isolation",
+            "models of AWS Marketplace need network isolation",
+            "set enable_network_isolation=True",
+            source="SageMaker developer guide: mkt-algo-model-internet-free",
+        )
+    ]
 
 
 def _variables(
@@ -149,13 +180,15 @@ def _variables(
         packed_models=models.packed_models,
     )
     found += secret_findings(scope, rendered)
-    # A package may not allow variables.
-    return ({} if is_package and given is None else rendered), found
+    if is_package and given is None:  # a package may not allow variables
+        rendered = {}
+    return rendered, found
 
 
 def _inference_ami(
     image: TritonImage, instance_type: InstanceType, given: InferenceAmi | str | None
 ) -> tuple[str | None, list[Finding]]:
+    """Return the version of the AMI, and what is wrong with it."""
     if given is not FOR_THE_IMAGE:
         version = given_ami_version(given)
         mismatch = cuda_mismatch(version, image.triton_version, instance_type)
@@ -172,10 +205,11 @@ def _target(
     volume_gb: int | None,
 ) -> Target:
     """Return what the models are checked for."""
-    shm_bytes = environment.get(variables()["shm_default_byte_size"].name, "")
+    names = variables()
+    shm_bytes = environment.get(names["shm_default_byte_size"].name, "")
+    shm_growth = environment.get(names["shm_growth_byte_size"].name, "")
     load_limit = environment.get(_GPU_LOAD_LIMIT, "")
-    shm_growth = environment.get(variables()["shm_growth_byte_size"].name, "")
-    arguments = environment.get(variables()["additional_args"].name, "")
+    arguments = environment.get(names["additional_args"].name, "")
     return Target(
         platform="sagemaker-multi-model" if models.serves_many else "sagemaker",
         gpu_count=instance_type.gpus,
@@ -186,7 +220,7 @@ def _target(
         storage_gb=instance_type.local_storage_gb or volume_gb,
         image_version=image.triton_version,
         default_model=models.default_model,
-        inference_type=environment.get(variables()["inference_type"].name),
+        inference_type=environment.get(names["inference_type"].name),
         is_prebuilt_image=isinstance(image, DlcImage),
         model_load_gpu_limit=_fraction(load_limit),
         shm_default_byte_size=int(shm_bytes) if shm_bytes.isdecimal() else None,
@@ -215,13 +249,12 @@ def _known_gibibytes(volume_size: Size | None) -> int | None:
 
 
 def _compatibility_findings(image: TritonImage, facts: VariantFacts) -> list[Finding]:
+    """Return what the instance type and the image contradict."""
+    findings = check_compatibility(facts)
+    if isinstance(image, DlcImage):
+        return list(findings)
     # Your own image may be built for any processor.
-    is_prebuilt = isinstance(image, DlcImage)
-    return [
-        each
-        for each in check_compatibility(facts)
-        if is_prebuilt or each.code not in _PREBUILT_ONLY
-    ]
+    return [finding for finding in findings if finding.code not in _PREBUILT_ONLY]
 
 
 def _warnings(findings: Sequence[Finding]) -> list[Finding]:
