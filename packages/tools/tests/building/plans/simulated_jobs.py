@@ -49,7 +49,8 @@ def write_onnx(
 ) -> Path:
     """Write a small ONNX model: the mean of each row of the first input, times a row of weights."""
     shapes = inputs or {"INPUT__0": ["batch", 512], "INPUT__1": ["batch", 512]}
-    (first, shape), (name, size) = next(iter(shapes.items())), output
+    first, first_dims = next(iter(shapes.items()))
+    name, size = output
     nodes = [
         helper.make_node("Cast", [first], ["numbers"], to=TensorProto.FLOAT),
         helper.make_node("Flatten", ["numbers"], ["rows"]),
@@ -59,9 +60,12 @@ def write_onnx(
     graph = helper.make_graph(
         nodes,
         "small",
-        [helper.make_tensor_value_info(each, data_type, dims) for each, dims in shapes.items()],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [shape[0], size])],
-        [numpy_helper.from_array(np.full((1, size), 0.5, np.float32), "weights")],
+        inputs=[
+            helper.make_tensor_value_info(tensor, data_type, dims)
+            for tensor, dims in shapes.items()
+        ],
+        outputs=[helper.make_tensor_value_info(name, TensorProto.FLOAT, [first_dims[0], size])],
+        initializer=[numpy_helper.from_array(np.full((1, size), 0.5, np.float32), "weights")],
         doc_string=doc,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -91,36 +95,34 @@ class SimulatedJobs:
     # --- the API ---
 
     def create(self, kind: str, request: dict[str, Any]) -> ActionResult:
-        name = request[f"{kind.capitalize()}JobName"]
+        """Check the request of a job and start it; ``kind`` is "processing" or "training"."""
+        prefix = f"{kind.capitalize()}Job"
+        name = request[f"{prefix}Name"]
         _, errors = conform("sagemaker", f"Create{kind.capitalize()}Job", request)
         if errors:
             raise ValidationError("; ".join(errors))
         if self.refusal is not None:
-            error = ValidationError(self.refusal[1])
-            error.code = self.refusal[0]
+            code, message = self.refusal
+            error = ValidationError(message)
+            error.code = code
             raise error
         if name in self.requests:
             raise ValidationError(f"ResourceInUse: {name}")
+
         self.requests[name] = request
-        self._answers[name] = {
-            f"{kind.capitalize()}JobName": name,
-            f"{kind.capitalize()}JobStatus": "InProgress",
-        }
+        self._answers[name] = {f"{prefix}Name": name, f"{prefix}Status": "InProgress"}
         threading.Thread(target=self._run_or_fail, args=(kind, name), daemon=True).start()
-        return ActionResult(
-            {
-                f"{kind.capitalize()}JobArn": (
-                    f"arn:aws:sagemaker:us-east-1:123456789012:{kind}-job/{name}"
-                )
-            }
-        )
+        arn = f"arn:aws:sagemaker:us-east-1:123456789012:{kind}-job/{name}"
+        return ActionResult({f"{prefix}Arn": arn})
 
     def describe(self, name: str) -> ActionResult:
+        """Answer what SageMaker knows of a job."""
         if name not in self._answers:
             raise ValidationError("Could not find requested job with name")
         return ActionResult(dict(self._answers[name]))
 
     def stop(self, name: str) -> EmptyResult:
+        """Send the job SIGTERM, as soon as it runs."""
         self._answers[name]["stopped"] = True
         while name not in self._processes:
             time.sleep(0.01)
@@ -130,13 +132,14 @@ class SimulatedJobs:
     # --- for tests ---
 
     def wait(self, name: str) -> None:
+        """Wait until a job has ended."""
         while self.status(name) == "InProgress":
             time.sleep(0.01)
 
     def status(self, name: str) -> str:
-        return str(
-            next(value for key, value in self._answers[name].items() if key.endswith("JobStatus"))
-        )
+        """The status of a job of either kind."""
+        answer = self._answers[name]
+        return str(answer.get("ProcessingJobStatus") or answer["TrainingJobStatus"])
 
     def times(self, name: str) -> tuple[datetime, datetime]:
         """When a processing job started and ended."""
@@ -144,19 +147,18 @@ class SimulatedJobs:
         return answer["ProcessingStartTime"], answer["ProcessingEndTime"]
 
     def stored_keys(self) -> list[str]:
+        """The keys in the bucket of the plans."""
         s3 = boto3.client("s3")
-        found = [each["Key"] for each in s3.list_objects_v2(Bucket="plans").get("Contents", ())]
+        listing = s3.list_objects_v2(Bucket="plans")
         s3.close()
-        return found
+        return [item["Key"] for item in listing.get("Contents", ())]
 
     def uploads(self) -> list[str]:
         """What the only job has read."""
         (name,) = self.requests
-        return [
-            f"s3://plans/{key}"
-            for key in self.stored_keys()
-            if f"/jobs/{name}/job/" in key or "/models/" in key
-        ]
+        places = (f"/jobs/{name}/job/", "/models/")
+        keys = [key for key in self.stored_keys() if any(place in key for place in places)]
+        return [f"s3://plans/{key}" for key in keys]
 
     # --- the job ---
 
@@ -165,55 +167,59 @@ class SimulatedJobs:
         try:
             self._run(kind, name)
         except Exception as error:
-            status = {
+            failure = {
                 f"{kind.capitalize()}JobStatus": "Failed",
                 "FailureReason": f"InternalError: {error!r}",
             }
-            self._answers[name] = {**self._answers[name], **status}
+            self._answers[name] = {**self._answers[name], **failure}
 
     def _run(self, kind: str, name: str) -> None:
-        request, root = self.requests[name], self.root / name
+        """Download the inputs, run the container, upload the outputs, and note how it ended."""
+        request = self.requests[name]
+        root = self.root / name
         started = datetime.now(UTC)
         for location, path in self._inputs(kind, request):
             self._download(location, root / path.lstrip("/"))
         container = request.get("AppSpecification") or request["AlgorithmSpecification"]
         command = [*container["ContainerEntrypoint"], *container["ContainerArguments"]]
+
         code = self._execute(name, kind, root, command)
-        messages = root / "opt/ml/output"
+
         answer = self._answers[name]
-        is_stopped = answer.pop("stopped", False)
-        status = "Stopped" if is_stopped else "Completed" if code == 0 else "Failed"
+        status = "Completed" if code == 0 else "Failed"
+        if answer.pop("stopped", False):
+            status = "Stopped"
         status = self.ends_as or status
         outputs = self._upload(kind, name, request, root)
         ended: dict[str, Any] = {f"{kind.capitalize()}JobStatus": status}
+        messages = root / "opt/ml/output"
         if kind == "processing":
-            ended |= {"ProcessingStartTime": started, "ProcessingEndTime": datetime.now(UTC)}
+            ended["ProcessingStartTime"] = started
+            ended["ProcessingEndTime"] = datetime.now(UTC)
             ended["ExitMessage"] = _text(messages / "message")[:1024]
-            if status == "Failed":
-                ended["FailureReason"] = (
-                    f"AlgorithmError: See job logs for more information, exit code: {code}"
-                )
+            reason = "See job logs for more information"
         else:
-            ended |= {"BillableTimeInSeconds": 7, "ModelArtifacts": {"S3ModelArtifacts": outputs}}
-            if status == "Failed":
-                ended["FailureReason"] = (
-                    f"AlgorithmError: {_text(messages / 'failure')}, exit code: {code}"
-                )
+            ended["BillableTimeInSeconds"] = 7
+            ended["ModelArtifacts"] = {"S3ModelArtifacts": outputs}
+            reason = _text(messages / "failure")
+        if status == "Failed":
+            ended["FailureReason"] = f"AlgorithmError: {reason}, exit code: {code}"
         self._answers[name] = answer | ended
 
     @staticmethod
     def _inputs(kind: str, request: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield the URL of each input, and the folder of the container in which it is."""
         if kind == "processing":
-            for each in request["ProcessingInputs"]:
-                yield each["S3Input"]["S3Uri"], each["S3Input"]["LocalPath"]
+            for processing_input in request["ProcessingInputs"]:
+                place = processing_input["S3Input"]
+                yield place["S3Uri"], place["LocalPath"]
             return
-        for each in request["InputDataConfig"]:
-            yield (
-                each["DataSource"]["S3DataSource"]["S3Uri"],
-                f"/opt/ml/input/data/{each['ChannelName']}",
-            )
+        for channel in request["InputDataConfig"]:
+            url = channel["DataSource"]["S3DataSource"]["S3Uri"]
+            yield url, f"/opt/ml/input/data/{channel['ChannelName']}"
 
     def _download(self, url: str, folder: Path) -> None:
+        """Download the objects below a URL into a folder."""
         s3 = boto3.client("s3")
         bucket, _, prefix = url.removeprefix("s3://").partition("/")
         for item in s3.list_objects_v2(Bucket=bucket, Prefix=f"{prefix}/").get("Contents", ()):
@@ -222,18 +228,12 @@ class SimulatedJobs:
             s3.download_file(bucket, item["Key"], str(path))
 
     def _execute(self, name: str, kind: str, root: Path, command: list[str]) -> int:
+        """Run the command of a container on this machine, and return its exit code."""
         programs = root / "bin"
-        programs.mkdir(parents=True)
-        request = self.requests[name]
-        resources = request.get("ResourceConfig") or request["ProcessingResources"]["ClusterConfig"]
-        gpu = self.gpus.get(resources["InstanceType"], self.gpu)
-        smi = f'echo "{gpu}"' if gpu else 'echo "NVIDIA-SMI has failed"; exit 9'
-        _program(programs / "nvidia-smi", smi)
-        _program(programs / "trtexec", f'exec "{sys.executable}" "{TRTEXEC}" "$@"')
-        _program(programs / "entrypoint", 'echo "== Triton Inference Server =="; exec "$@"')
+        self._write_programs(name, programs)
         entry, shell, *rest = command
         assert entry == "/opt/nvidia/nvidia_entrypoint.sh"
-        local = [each.replace("/opt/ml", f"{root}/opt/ml") for each in rest]
+        local = [word.replace("/opt/ml", f"{root}/opt/ml") for word in rest]
         environment = {**os.environ, **self.environment, "PATH": f"{programs}:{os.environ['PATH']}"}
         process = subprocess.Popen(
             [programs / "entrypoint", shell, *local],
@@ -243,9 +243,27 @@ class SimulatedJobs:
             env=environment,
         )
         self._processes[name] = process
+        self._log(name, kind, process)
+        return process.returncode
+
+    def _write_programs(self, name: str, folder: Path) -> None:
+        """Write what takes the place of the programs of the image."""
+        request = self.requests[name]
+        resources = request.get("ResourceConfig") or request["ProcessingResources"]["ClusterConfig"]
+        gpu = self.gpus.get(resources["InstanceType"], self.gpu)
+        smi = f'echo "{gpu}"' if gpu else 'echo "NVIDIA-SMI has failed"; exit 9'
+        folder.mkdir(parents=True)
+        _program(folder / "nvidia-smi", smi)
+        _program(folder / "trtexec", f'exec "{sys.executable}" "{TRTEXEC}" "$@"')
+        _program(folder / "entrypoint", 'echo "== Triton Inference Server =="; exec "$@"')
+
+    @staticmethod
+    def _log(name: str, kind: str, process: subprocess.Popen[str]) -> None:
+        """Write each line of a process to CloudWatch Logs, until the process has ended."""
         assert process.stdout is not None
         logs = boto3.client("logs")
-        group, stream = GROUPS[kind], f"{name}/algo-1-1"
+        group = GROUPS[kind]
+        stream = f"{name}/algo-1-1"
         if not logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
             logs.create_log_group(logGroupName=group)
         logs.create_log_stream(logGroupName=group, logStreamName=stream)
@@ -253,15 +271,17 @@ class SimulatedJobs:
             for line in process.stdout:
                 event = {"timestamp": int(time.time() * 1000), "message": line.rstrip("\n") or " "}
                 logs.put_log_events(logGroupName=group, logStreamName=stream, logEvents=[event])
-        return process.returncode
 
     def _upload(self, kind: str, name: str, request: dict[str, Any], root: Path) -> str:
+        """Upload the output of a job, and return its URL."""
         if kind == "processing":
             output = request["ProcessingOutputConfig"]["Outputs"][0]["S3Output"]
-            folder, url = output["LocalPath"], output["S3Uri"]
+            folder = output["LocalPath"]
+            url = output["S3Uri"]
         else:
             output = request["OutputDataConfig"]
-            folder, url = "/opt/ml/model", f"{output['S3OutputPath']}/{name}/output/model"
+            folder = "/opt/ml/model"
+            url = f"{output['S3OutputPath']}/{name}/output/model"
         bucket, _, prefix = url.removeprefix("s3://").partition("/")
         for path in (root / folder.lstrip("/")).glob("*"):
             boto3.client("s3").upload_file(str(path), bucket, f"{prefix}/{path.name}")
@@ -281,18 +301,22 @@ def _price_list(received: Received) -> bytes:
     """Has one price: 0.90 USD for an hour of a processing job on ml.g4dn.xlarge,
     and that of hosting.
     """
-    wanted = json.loads(received[2])
-    (instance,) = (each["Value"] for each in wanted["Filters"] if each["Field"] == "instanceName")
-    prices = {"Host": "0.7364", "Processing": "0.9"} if instance == "ml.g4dn.xlarge" else {}
-    products = [_product(f"USE1-{usage}:{instance}", price) for usage, price in prices.items()]
+    request = json.loads(received[2])
+    filters = {condition["Field"]: condition["Value"] for condition in request["Filters"]}
+    products = []
+    if filters["instanceName"] == "ml.g4dn.xlarge":
+        products = [
+            _product("USE1-Host:ml.g4dn.xlarge", "0.7364"),
+            _product("USE1-Processing:ml.g4dn.xlarge", "0.9"),
+        ]
     return json.dumps({"PriceList": products}).encode()
 
 
 def _product(usage: str, price: str) -> str:
-    terms = {"a": {"priceDimensions": {"b": {"unit": "Hrs", "pricePerUnit": {"USD": price}}}}}
-    return json.dumps(
-        {"product": {"attributes": {"usagetype": usage}}, "terms": {"OnDemand": terms}}
-    )
+    """A product with one price per hour, as the price list has it."""
+    dimension = {"unit": "Hrs", "pricePerUnit": {"USD": price}}
+    terms = {"OnDemand": {"a": {"priceDimensions": {"b": dimension}}}}
+    return json.dumps({"product": {"attributes": {"usagetype": usage}}, "terms": terms})
 
 
 @contextmanager
@@ -317,6 +341,7 @@ def simulated_jobs(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Simu
 
 
 def _patch(monkeypatch: pytest.MonkeyPatch, jobs: SimulatedJobs, kind: str) -> None:
+    """Let moto's API answer with these jobs."""
     member = f"{kind.capitalize()}JobName"
 
     def create(response: Any) -> ActionResult:
@@ -330,6 +355,5 @@ def _patch(monkeypatch: pytest.MonkeyPatch, jobs: SimulatedJobs, kind: str) -> N
 
     monkeypatch.setattr(SageMakerResponse, f"create_{kind}_job", create)
     monkeypatch.setattr(SageMakerResponse, f"describe_{kind}_job", describe)
-    monkeypatch.setattr(
-        SageMakerResponse, f"stop_{kind}_job", stop, raising=False
-    )  # moto has none for training
+    # moto cannot stop a training job.
+    monkeypatch.setattr(SageMakerResponse, f"stop_{kind}_job", stop, raising=False)

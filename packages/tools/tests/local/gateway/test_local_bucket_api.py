@@ -50,14 +50,35 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 
 def _s3(url: str) -> Any:
+    """A client of S3 without credentials that does not try again."""
     config = Config(signature_version=UNSIGNED, retries={"total_max_attempts": 1})
     return boto3.client("s3", endpoint_url=url, config=config)
 
 
 def _code(call: Any, **arguments: Any) -> str:
+    """The code of the error with which a call on the bucket ``b`` is refused."""
     with pytest.raises(ClientError) as refused:
         call(Bucket="b", **arguments)
     return str(refused.value.response["Error"]["Code"])
+
+
+def _pages(url: str, **settings: Any) -> list[dict[str, Any]]:
+    """The pages of a listing of the bucket ``b``."""
+    return list(_s3(url).get_paginator("list_objects_v2").paginate(Bucket="b", **settings))
+
+
+def _keys(pages: list[dict[str, Any]]) -> list[str]:
+    found: list[str] = []
+    for page in pages:
+        found += [row["Key"] for row in page.get("Contents", [])]
+    return found
+
+
+def _common_prefixes(pages: list[dict[str, Any]]) -> list[str]:
+    found: list[str] = []
+    for page in pages:
+        found += [row["Prefix"] for row in page.get("CommonPrefixes", [])]
+    return found
 
 
 def test_a_model_library_and_the_client_share_the_folder(
@@ -71,12 +92,16 @@ def test_a_model_library_and_the_client_share_the_folder(
     transport = SageMakerTransport("e", endpoint_url=url)
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", url)
     library = ModelLibrary("b", "models/")
+
     target = library.add("m", archive).target_models["m"]
     assert (folder / target).read_bytes() == archive.read_bytes()
     assert library.add("m", archive).uploaded == ()
     assert [model.size_bytes for model in library.models()] == [archive.stat().st_size]
+
+    # The client knows the URL of the gateway without the variable.
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
     assert transport.read_index("s3://b/models/index.json").target_model("m") == target
+
     library.remove("m", delete_archive=True)
     assert not (folder / target).exists()
 
@@ -86,19 +111,26 @@ def test_objects_are_written_read_and_listed_as_in_s3(tmp_path: Path, url: str) 
     large = tmp_path / "large"
     large.write_bytes(bytes(range(256)) * (9 << 12))
     s3 = _s3(url)
+
+    # A large file is uploaded in parts.
     s3.upload_file(str(large), "b", "deep/large", ExtraArgs={"Metadata": {"owner": "me"}})
     assert s3.head_object(Bucket="b", Key="deep/large")["Metadata"] == {"owner": "me"}
     part = s3.get_object(Bucket="b", Key="deep/large", Range="bytes=254-257")["Body"].read()
     assert part == bytes([254, 255, 0, 1])
     assert (tmp_path / "s3/b/deep/large").read_bytes() == large.read_bytes()
+
+    # Conditions decide whether an object is replaced.
     written = s3.put_object(Bucket="b", Key="a&b", Body=b"1", IfNoneMatch="*")["ETag"]
     assert _code(s3.put_object, Key="a&b", Body=b"2", IfNoneMatch="*") == "PreconditionFailed"
     assert _code(s3.put_object, Key="a&b", Body=b"2", IfMatch='"other"') == "PreconditionFailed"
     s3.put_object(Bucket="b", Key="a&b", Body=b"22", IfMatch=written)
     rows = s3.list_objects_v2(Bucket="b", Prefix="")["Contents"]
     assert [(row["Key"], row["Size"]) for row in rows] == [("a&b", 2), ("deep/large", 9 << 20)]
+
     s3.delete_object(Bucket="b", Key="a&b")
     assert _code(s3.get_object, Key="a&b") == "NoSuchKey"
+
+    # Parts belong to an upload, and have numbers from 1 to 10,000.
     assert _code(s3.upload_part, Key="k", UploadId="../x", PartNumber=1, Body=b"") == "NoSuchUpload"
     upload = s3.create_multipart_upload(Bucket="b", Key="k")["UploadId"]
     for number in (0, 10_001):
@@ -133,10 +165,8 @@ def test_listings_have_pages(tmp_path: Path, url: str) -> None:
     """At most 1,000 keys in S3's order, continued by a token;
     links out of the bucket are not listed.
     """
-    keys = sorted(
-        [*(f"a/{number}" for number in range(1001)), "a-b", "a.b", "a/b/ü &", "b", "z/1/2"],
-        key=str.encode,
-    )
+    numbered = [f"a/{number}" for number in range(1001)]
+    keys = sorted([*numbered, "a-b", "a.b", "a/b/ü &", "b", "z/1/2"], key=str.encode)
     for key in keys:
         file = tmp_path / "s3" / "b" / key
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -144,22 +174,20 @@ def test_listings_have_pages(tmp_path: Path, url: str) -> None:
     (tmp_path / "s3/b/link").symlink_to(tmp_path)
     (tmp_path / "s3/b/file").symlink_to(__file__)
     s3 = _s3(url)
+
     first = s3.list_objects_v2(Bucket="b")
     assert (first["KeyCount"], first["IsTruncated"]) == (1000, True)
-    every: list[dict[str, Any]] = [{}, {"MaxKeys": 70}, {"Prefix": "a/1"}, {"StartAfter": "a/b/a"}]
-    for settings in every:
-        pages = s3.get_paginator("list_objects_v2").paginate(Bucket="b", **settings)
-        found = [row["Key"] for page in pages for row in page.get("Contents", [])]
-        start, prefix = settings.get("StartAfter", ""), settings.get("Prefix", "")
-        assert found == [
-            key for key in keys if key.startswith(prefix) and key.encode() > start.encode()
-        ]
-    pages = [*s3.get_paginator("list_objects_v2").paginate(Bucket="b", Delimiter="/", MaxKeys=2)]
-    assert [row["Key"] for page in pages for row in page.get("Contents", [])] == ["a-b", "a.b", "b"]
-    assert [row["Prefix"] for page in pages for row in page.get("CommonPrefixes", [])] == [
-        "a/",
-        "z/",
-    ]
+
+    assert _keys(_pages(url)) == keys
+    assert _keys(_pages(url, MaxKeys=70)) == keys
+    assert _keys(_pages(url, Prefix="a/1")) == [key for key in keys if key.startswith("a/1")]
+    after = keys[keys.index("a/b/ü &") :]
+    assert _keys(_pages(url, StartAfter="a/b/a")) == after
+
+    pages = _pages(url, Delimiter="/", MaxKeys=2)
+    assert _keys(pages) == ["a-b", "a.b", "b"]
+    assert _common_prefixes(pages) == ["a/", "z/"]
+
     assert _code(s3.list_objects_v2, ContinuationToken="$") == "InvalidArgument"
     assert s3.list_objects_v2(Bucket="empty")["KeyCount"] == 0
 
@@ -168,20 +196,19 @@ def test_keys_that_no_file_can_have_are_refused(
     tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With an error of S3, without a traceback, and without a partial file."""
-    key, refused = "deep/f", ("InvalidURI", "KeyTooLongError", "NotImplemented")
     s3 = _s3(url)
-    s3.put_object(Bucket="b", Key=key, Body=b"")
-    keys = ("a\0", "a" * 300, "a/" * 511 + "abc", f"{key}/g", "deep")
-    assert [_code(s3.put_object, Key=each) for each in keys] == [
-        refused[0],
-        refused[1],
-        refused[1],
-        refused[2],
-        refused[2],
-    ]
-    assert [_code(s3.get_object, Key=each) for each in keys[3:]] == ["NoSuchKey"] * 2
-    s3.delete_object(Bucket="b", Key="deep")
-    s3.delete_object(Bucket="b", Key=f"{key}/g")
+    s3.put_object(Bucket="b", Key="deep/f", Body=b"")
+
+    assert _code(s3.put_object, Key="a\0") == "InvalidURI"
+    assert _code(s3.put_object, Key="a" * 300) == "KeyTooLongError"
+    assert _code(s3.put_object, Key="a/" * 511 + "abc") == "KeyTooLongError"
+
+    # A file cannot be a folder at the same time.
+    for key in ("deep/f/g", "deep"):
+        assert _code(s3.put_object, Key=key) == "NotImplemented"
+        assert _code(s3.get_object, Key=key) == "NoSuchKey"
+        s3.delete_object(Bucket="b", Key=key)
+
     s3.put_object(Bucket="b", Key="a/" * 511 + "a", Body=b"")
     assert s3.list_objects_v2(Bucket="b")["KeyCount"] == 2
     assert not list((tmp_path / "s3/.partial").iterdir())
@@ -202,12 +229,15 @@ def test_uploads_leave_room_on_the_disk(
 
     s3 = _s3(url)
     s3.put_object(Bucket="b", Key="k", Body=b"x" * 10)
+
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=2**30 + 1500))
     assert _code(s3.put_object, Key="m", Body=b"x" * 1600) == "InsufficientStorage"
     answer = urllib3.request("PUT", f"{url}/b/m", body=chunks())
     assert answer.status == 507
+
     monkeypatch.setattr(bucket_api, "_MOST_BODY_BYTES", 1000)
     assert _code(s3.put_object, Key="m", Body=b"x" * 1100) == "EntityTooLarge"
     assert urllib3.request("PUT", f"{url}/b/m", body=chunks()).status == 400
+
     assert [row["Key"] for row in s3.list_objects_v2(Bucket="b")["Contents"]] == ["k"]
     assert not list((tmp_path / "s3/.partial").iterdir())

@@ -88,21 +88,21 @@ async def running(
 ) -> AsyncIterator[Run]:
     """A gateway whose endpoint "e" has variants that are all served by ``answer``."""
     messages: list[str] = []
-    names = weights or {"A": 1.0}
-    server, other = (
-        fake_server(folder, messages, timeout_seconds=timeout_seconds) for _ in range(2)
-    )
+    weight_of = weights or {"A": 1.0}
+    production = tuple(VariantSpec(name, CONTAINER, weight) for name, weight in weight_of.items())
+    shadows = (VariantSpec("S", CONTAINER),) if shadow else ()
+    spec = EndpointSpec("e", "s", production, shadows, asynchronous=asynchronous)
+
+    server = fake_server(folder, messages, timeout_seconds=timeout_seconds)
+    shadow_server = fake_server(folder, messages, timeout_seconds=timeout_seconds)
     async with (
         running_server(answer) as port,
         running_server(shadow or answer) as shadow_port,
         connected(server, port),
-        connected(other, shadow_port),
+        connected(shadow_server, shadow_port),
     ):
-        production = tuple(VariantSpec(name, CONTAINER, weight) for name, weight in names.items())
-        shadows = (VariantSpec("S", CONTAINER),) if shadow else ()
-        spec = EndpointSpec("e", "s", production, shadows, asynchronous=asynchronous)
-        variants = [LocalVariant(each, server, None) for each in production]
-        variants += [LocalVariant(each, other, None) for each in shadows]
+        variants = [LocalVariant(variant, server, None) for variant in production]
+        variants += [LocalVariant(variant, shadow_server, None) for variant in shadows]
         endpoints = {"e": RunningEndpoint(spec, variants)}
         async with serving(endpoints, bucket_folder) as client:
             yield Run(client, server, messages)
@@ -112,6 +112,7 @@ async def running(
 async def serving(
     endpoints: Mapping[str, RunningEndpoint], bucket_folder: Path | None
 ) -> AsyncIterator[Application]:
+    """A client of the gateway of these endpoints."""
     application = gateway_application(endpoints, bucket_folder)
     async with TestClient(TestServer(application, shutdown_timeout=0.1)) as client:
         yield client
@@ -128,6 +129,8 @@ async def echo(request: web.Request) -> web.StreamResponse:
 
 
 def failing(status: int, text: str) -> Answer:
+    """Answers with this status and text, whatever the request is."""
+
     async def answer(request: web.Request) -> web.StreamResponse:
         await request.read()
         return web.Response(status=status, text=text)
@@ -136,6 +139,7 @@ def failing(status: int, text: str) -> Answer:
 
 
 async def die_before_answering(request: web.Request) -> web.StreamResponse:
+    """Reads the request and closes the connection."""
     await request.read()
     assert request.transport is not None
     request.transport.abort()
@@ -167,6 +171,7 @@ async def hang(request: web.Request) -> web.StreamResponse:
 
 
 async def hang_while_answering(request: web.Request) -> web.StreamResponse:
+    """Sends the first part of a response, and then nothing."""
     response = web.StreamResponse()
     await response.prepare(request)
     await response.write(b"first")
@@ -177,19 +182,20 @@ async def hang_while_answering(request: web.Request) -> web.StreamResponse:
 @in_loop
 async def test_body_and_sagemaker_headers_reach_the_container(tmp_path: Path) -> None:
     """Content type, Accept and SageMaker's headers are passed on; signatures and others are not."""
+    passed_on = {
+        "Content-Type": "text/csv",
+        "Accept": "text/plain",
+        f"{PREFIX}Inference-Id": "i",
+    }
     async with running(tmp_path, echo) as run:
-        headers = {
-            "Content-Type": "text/csv",
-            "Accept": "text/plain",
-            "Authorization": "secret",
-            f"{PREFIX}Inference-Id": "i",
-        }
-        response = await run.client.post(INVOCATIONS, data=b"1,2", headers=headers)
+        response = await run.client.post(
+            INVOCATIONS, data=b"1,2", headers={**passed_on, "Authorization": "secret"}
+        )
+
         seen = await response.json()
         assert (response.status, seen["path"], seen["body"]) == (200, "/invocations", "1,2")
         assert "Authorization" not in seen["headers"]
-        del headers["Authorization"]
-        assert headers.items() <= seen["headers"].items()
+        assert passed_on.items() <= seen["headers"].items()
         assert response.headers["x-Amzn-Invoked-Production-Variant"] == "A"
         assert response.headers[f"{PREFIX}Custom-Attributes"] == "c"
         assert response.headers["x-amzn-RequestId"]
@@ -228,7 +234,8 @@ async def test_wrong_names_list_those_that_exist(tmp_path: Path) -> None:
 @in_loop
 async def test_a_missing_target_model_lists_the_archives(tmp_path: Path) -> None:
     """A multi-model endpoint without TargetModel; with it, the model's own path is called."""
-    server, loader = fake_server(tmp_path), FakeLoader(200)
+    server = fake_server(tmp_path)
+    loader = FakeLoader(200)
     async with running_container(server, loader) as container:
         endpoint = endpoint_of(server, server.container, container)
         async with serving({"e": endpoint}, None) as client:
@@ -274,7 +281,8 @@ async def test_a_server_that_dies_or_hangs_is_a_model_error(
     """424 with the original status, which is 0 after SageMaker's 60 seconds;
     the next request is served.
     """
-    async with running(tmp_path, answer, timeout_seconds=0.1 if answer is hang else 5.0) as run:
+    timeout_seconds = 0.1 if answer is hang else 5.0
+    async with running(tmp_path, answer, timeout_seconds=timeout_seconds) as run:
         answered, body = await run.invoke(path, b"x" * 1_000_000)
         assert (answered, body["OriginalStatusCode"]) == (424, status)
         assert body["OriginalMessage"].startswith(message)
@@ -318,7 +326,9 @@ async def test_a_broken_stream_ends_with_an_error(
 @in_loop
 async def test_a_caller_that_leaves_ends_the_request_before_the_first_byte(tmp_path: Path) -> None:
     """The container's connection closes although it has not answered, and nothing is reported."""
-    has_request, is_left, messages = asyncio.Event(), asyncio.Event(), list[str]()
+    has_request = asyncio.Event()
+    is_left = asyncio.Event()
+    messages: list[str] = []
 
     async def wait(request: web.Request) -> web.StreamResponse:
         await request.read()
@@ -338,23 +348,26 @@ async def test_a_caller_that_leaves_ends_the_request_before_the_first_byte(tmp_p
             listener_serving(gateway_application({"e": endpoint}), listener, messages.append),
         ):
             _, writer = await asyncio.open_connection(*listener.getsockname())
-            writer.write(
-                f"POST {STREAM} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx".encode()
-            )
+            head = f"POST {STREAM} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n"
+            writer.write(head.encode() + b"x")
             await has_request.wait()
             assert not is_left.is_set()
+
             writer.close()
+
             await is_left.wait()
     assert messages == []
 
 
 def _events(content: bytes) -> list[tuple[str, bytes]]:
+    """The name and the payload of each event of a stream; an exception is an event too."""
     buffer = EventStreamBuffer()
     buffer.add_data(content)
     found = []
     for event in buffer:
         headers = event.to_response_dict()["headers"]
-        found.append((headers.get(":event-type") or headers[":exception-type"], event.payload))
+        name = headers.get(":event-type") or headers[":exception-type"]
+        found.append((name, event.payload))
     return found
 
 
@@ -429,6 +442,7 @@ async def test_variants_are_chosen_by_weight_or_by_name(tmp_path: Path) -> None:
 
 
 async def _variant_of(run: Run, wanted: str | None = None) -> str:
+    """The variant that answers a request, with TargetVariant if one is wanted."""
     headers = {f"{PREFIX}Target-Variant": wanted} if wanted else {}
     response = await run.client.post(INVOCATIONS, data=b"x", headers=headers)
     return response.headers["x-Amzn-Invoked-Production-Variant"]
@@ -462,20 +476,29 @@ async def test_an_asynchronous_endpoint_needs_a_folder_and_its_own_call(tmp_path
         assert "call invoke_endpoint_async" in await run.message()
 
 
+@pytest.mark.parametrize(
+    ("answer", "header", "written"),
+    [
+        (echo, "OutputLocation", "body"),
+        (failing(500, "broken"), "FailureLocation", "broken"),
+    ],
+)
 @in_loop
-async def test_an_asynchronous_request_writes_the_containers_response(tmp_path: Path) -> None:
+async def test_an_asynchronous_request_writes_the_containers_response(
+    tmp_path: Path, answer: Answer, header: str, written: str
+) -> None:
     """202 with the location, and then a file below the folder;
     a failure is written to its own path.
     """
     output = AsyncInferenceSpec("s3://out/good", "s3://out/bad")
-    for answer, header in ((echo, "OutputLocation"), (failing(500, "broken"), "FailureLocation")):
-        async with running(tmp_path, answer, asynchronous=output, bucket_folder=tmp_path) as run:
-            response = await run.client.post(ASYNC, data=b"body")
-            assert response.status == 202
-            file = tmp_path / response.headers[f"{PREFIX}{header}"].removeprefix("s3://")
-            while not file.exists():
-                await asyncio.sleep(0.01)
-            assert "body" in file.read_text() if answer is echo else "broken" in file.read_text()
+    async with running(tmp_path, answer, asynchronous=output, bucket_folder=tmp_path) as run:
+        response = await run.client.post(ASYNC, data=b"body")
+
+        assert response.status == 202
+        file = tmp_path / response.headers[f"{PREFIX}{header}"].removeprefix("s3://")
+        while not file.exists():
+            await asyncio.sleep(0.01)
+        assert written in file.read_text()
 
 
 @in_loop

@@ -50,9 +50,11 @@ def queue_step(
 def latency_above(servers: int, seconds: float, rate: float, limit: float) -> float:
     """The probability that a request of an M/M/c queue takes longer than ``limit`` (Erlang C)."""
     load = rate * seconds
-    term = load**servers / math.factorial(servers) * servers / (servers - load)
-    waits = term / (sum(load**k / math.factorial(k) for k in range(servers)) + term)
-    service, drain = 1 / seconds, servers / seconds - rate + 1e-6
+    all_busy = load**servers / math.factorial(servers) * servers / (servers - load)
+    some_free = sum(load**busy / math.factorial(busy) for busy in range(servers))
+    waits = all_busy / (some_free + all_busy)
+    service = 1 / seconds
+    drain = servers / seconds - rate + 1e-6
     # The sum of a wait (with probability `waits`, exponential with the rate `drain`) and a service
     # time.
     both = (drain * math.exp(-service * limit) - service * math.exp(-drain * limit)) / (
@@ -97,6 +99,7 @@ def result(rate: float, verdict: str = "held", times: float = 1) -> StepResult:
 def search_with(
     verdict: Callable[[float, float], str], **settings: Any
 ) -> tuple[Search, list[float]]:
+    """Search with a verdict for each rate and length of a step, and return the measured rates."""
     search = Search(lambda rate, times: result(rate, verdict(rate, times), times), **settings)
     return search, [step.rate for step in search.run()]
 
@@ -116,10 +119,8 @@ def test_numbers_of_open_requests_are_whole(most: int, confirmed: int, measured:
     is lowered by one or more.
     """
 
-    def verdict(rate: float, times: float) -> str:
-        return "held" if rate <= (most if times == 1 else confirmed) else "not held"
-
-    search, rates = search_with(verdict, start=1.9, is_whole=True)
+    holds = _holds(most, confirmed=confirmed)
+    search, rates = search_with(holds, start=1.9, is_whole=True)
     assert rates == measured
     assert (search.best.rate if search.best else 0) == confirmed
 
@@ -128,8 +129,14 @@ def _holds(
     most: float, miss: str = "not held", confirmed: float | None = None
 ) -> Callable[[float, float], str]:
     """An endpoint that holds rates up to ``most``, in long steps up to ``confirmed``."""
-    long = most if confirmed is None else confirmed
-    return lambda rate, times: "held" if rate <= (most if times == 1 else long) else miss
+
+    def verdict(rate: float, times: float) -> str:
+        highest = most
+        if times > 1 and confirmed is not None:
+            highest = confirmed
+        return "held" if rate <= highest else miss
+
+    return verdict
 
 
 LOW = 48 / 1.1**2
@@ -179,9 +186,9 @@ def test_void_step_is_repeated() -> None:
 
     def verdict(rate: float, _: float) -> str:
         attempts.append(rate)
-        return (
-            "void" if attempts.count(8) == 1 and rate == 8 else "held" if rate <= 10 else "not held"
-        )
+        if rate == 8 and attempts.count(8) == 1:
+            return "void"
+        return "held" if rate <= 10 else "not held"
 
     _, rates = search_with(verdict)
     assert rates[:4] == [4, 8, 8, 16]
@@ -201,9 +208,17 @@ def test_void_step_is_repeated() -> None:
 )
 def test_rate_is_a_lower_bound_unless_a_higher_one_was_not_held(verdicts: str, reason: str) -> None:
     """A maximum and a busy generator end a test before the endpoint's limit is known."""
-    steps = [each.split(" ", 1) for each in verdicts.split(", ")]
-    held = HeldSteps.of(result(float(rate), verdict) for rate, verdict in steps)
+    held = HeldSteps.of(results(verdicts))
     assert held.lower_bound_reason == reason
+
+
+def results(verdicts: str) -> list[StepResult]:
+    """Steps such as "4 held, 8 not held": each has a rate and its verdict."""
+    steps = []
+    for step in verdicts.split(", "):
+        rate, verdict = step.split(" ", 1)
+        steps.append(result(float(rate), verdict))
+    return steps
 
 
 @pytest.mark.parametrize("disturbed", [3, 4, 8, 9])
@@ -253,8 +268,11 @@ def test_a_disturbed_confirmation_is_repeated(first: str, last: list[float]) -> 
 
     def verdict(rate: float, times: float) -> str:
         nonlocal number
-        number += times == 3
-        return first if times == 3 and number == 1 else "held" if rate <= 50 else "not held"
+        if times == 3:
+            number += 1
+            if number == 1:
+                return first
+        return "held" if rate <= 50 else "not held"
 
     search, rates = search_with(verdict)
     assert rates[-len(last) :] == pytest.approx(last)
@@ -267,10 +285,9 @@ def test_a_rate_above_a_disturbed_one_counts() -> None:
     one lucky step above a miss still does not count.
     """
     verdicts = "30 not held, 30 held, 33 held, 36 not held, 30 held, 33 held, 36 not held, 40 held"
-    steps = [result(float(each.split()[0]), each.split(" ", 1)[1]) for each in verdicts.split(", ")]
-    held = HeldSteps.of(steps)
-    assert [each.rate for each in held.steps] == [30, 33]
-    assert [each.rate for each in held.disturbed] == [30]
+    held = HeldSteps.of(results(verdicts))
+    assert [step.rate for step in held.steps] == [30, 33]
+    assert [step.rate for step in held.disturbed] == [30]
     assert held.lower_bound_reason == ""
 
 

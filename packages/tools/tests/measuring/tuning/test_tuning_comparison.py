@@ -20,9 +20,9 @@ def test_half_of_the_interval_is_that_of_student(rounds: int, value: float) -> N
     """The interval of ratios with a standard error of 1 is as wide as
     scipy.stats.t.ppf(0.975, ...) says.
     """
-    offsets = [(-1) ** number for number in range(rounds - rounds % 2)] + [0] * (rounds % 2)
+    offsets = [1, -1] * (rounds // 2) + [0] * (rounds % 2)
     error = stdev(offsets) / sqrt(rounds)
-    found = compare_rounds([1.0] * rounds, [exp(each / error) for each in offsets])
+    found = compare_rounds([1.0] * rounds, [exp(offset / error) for offset in offsets])
     assert log(found.high / found.ratio) == pytest.approx(value, rel=1e-4)
 
 
@@ -38,15 +38,17 @@ def test_the_interval_is_that_of_paired_logarithms() -> None:
 
 def test_the_exchanged_comparison_has_the_inverse_ratio() -> None:
     """Twice as fast is as far from equal as half as fast."""
-    first, second = [10.0, 12.0, 11.0], [5.0, 6.5, 5.4]
-    there, back = compare_rounds(first, second), compare_rounds(second, first)
+    first = [10.0, 12.0, 11.0]
+    second = [5.0, 6.5, 5.4]
+
+    forward = compare_rounds(first, second)
+    back = compare_rounds(second, first)
+
     assert (back.ratio, back.low, back.high) == pytest.approx(
-        (1 / there.ratio, 1 / there.high, 1 / there.low)
+        (1 / forward.ratio, 1 / forward.high, 1 / forward.low)
     )
-    assert [each.verdict for each in (there, back)] == [
-        ComparisonVerdict.SLOWER,
-        ComparisonVerdict.FASTER,
-    ]
+    assert forward.verdict == ComparisonVerdict.SLOWER
+    assert back.verdict == ComparisonVerdict.FASTER
 
 
 class Machine:
@@ -55,9 +57,13 @@ class Machine:
     """
 
     def __init__(self, seed: int, noise: float = 0.05) -> None:
-        self._random, self._noise, self._minute = Random(seed), noise, 0
+        self._random = Random(seed)
+        self._noise = noise
+        self._minute = 0
 
     def configuration(self, rate: float) -> Callable[[], float]:
+        """What measures a configuration that holds this rate on a quiet machine."""
+
         def measure() -> float:
             drift = 0.5 if self._minute // 2 % 2 else 1.0  # every second round
             self._minute += 1
@@ -66,19 +72,25 @@ class Machine:
         return measure
 
 
-def in_random_order(measures: list[Callable[[], float]], random: Random) -> dict[int, float]:
-    return {number: measures[number]() for number in random.sample(range(2), 2)}
+def in_random_order(measures: list[Callable[[], float]], random: Random) -> tuple[float, float]:
+    """Measure both configurations once, in random order, and return their rates."""
+    rates = {number: measures[number]() for number in random.sample(range(2), 2)}
+    return rates[0], rates[1]
 
 
 def verdicts(ratio: float, count: int = 100) -> list[ComparisonVerdict]:
+    """The verdicts on many machines, where the second rate is ``ratio`` times the first."""
     found = []
     for seed in range(count):
         machine = Machine(seed)
         measures = [machine.configuration(50.0), machine.configuration(50.0 * ratio)]
-        rounds = [in_random_order(measures, Random(seed * 10 + number)) for number in range(5)]
-        found.append(
-            compare_rounds([each[0] for each in rounds], [each[1] for each in rounds]).verdict
-        )
+        first_rates = []
+        second_rates = []
+        for number in range(5):
+            first, second = in_random_order(measures, Random(seed * 10 + number))
+            first_rates.append(first)
+            second_rates.append(second)
+        found.append(compare_rounds(first_rates, second_rates).verdict)
     return found
 
 
