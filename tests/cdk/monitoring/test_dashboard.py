@@ -25,36 +25,47 @@ from constructs_triton import (
 from constructs_triton_core.errors import InvalidValueError
 
 
+def widgets_of(stack: cdk.Stack) -> list[dict[str, Any]]:
+    """Return the widgets of the only dashboard."""
+    properties = only(synthesize(stack), "AWS::CloudWatch::Dashboard")
+    widgets: list[dict[str, Any]] = json.loads(flat(properties["DashboardBody"]))["widgets"]
+    return widgets
+
+
 def graphs(stack: cdk.Stack) -> dict[str, dict[str, Any]]:
     """Return the properties of each graph of the only dashboard by title."""
-    body = json.loads(flat(only(synthesize(stack), "AWS::CloudWatch::Dashboard")["DashboardBody"]))
     return {
-        each["properties"]["title"]: each["properties"]
-        for each in body["widgets"]
-        if each["type"] == "metric"
+        widget["properties"]["title"]: widget["properties"]
+        for widget in widgets_of(stack)
+        if widget["type"] == "metric"
     }
 
 
 def lines(graph: dict[str, Any]) -> dict[str, str]:
-    """Return the expression or metric name of each line of a graph by label."""
-    shown = [each for each in graph["metrics"] if each[-1].get("visible") is not False]
-    return {
-        each[-1]["label"]: each[-1].get("expression", each[1] if len(each) > 1 else "")
-        for each in shown
-    }
+    """Return the expression or metric name of each visible line of a graph by label.
+
+    A metric is a list of its namespace, its name, its dimensions and then its options; an
+    expression has only options.
+    """
+    shown = {}
+    for *metric, options in graph["metrics"]:
+        if options.get("visible") is False:
+            continue
+        name = metric[1] if metric else ""
+        shown[options["label"]] = options.get("expression", name)
+    return shown
 
 
 def notes(graph: dict[str, Any]) -> dict[str, float]:
-    return {each["label"]: each["value"] for each in graph["annotations"]["horizontal"]}
+    """Return the value of each horizontal line of a graph by label."""
+    return {note["label"]: note["value"] for note in graph["annotations"]["horizontal"]}
 
 
 def test_two_graphs_fill_a_row(stack: cdk.Stack) -> None:
     """A dashboard has 24 columns, and each graph is 12 columns wide."""
     import_endpoint(stack).add_dashboard()
-    body = json.loads(flat(only(synthesize(stack), "AWS::CloudWatch::Dashboard")["DashboardBody"]))
-    widths = [each["width"] for each in body["widgets"] if each["type"] == "metric"]
-    assert widths
-    assert set(widths) == {12}
+    widths = {widget["width"] for widget in widgets_of(stack) if widget["type"] == "metric"}
+    assert widths == {12}
 
 
 def test_real_time_endpoint(stack: cdk.Stack) -> None:
@@ -93,13 +104,15 @@ def test_utilization_is_between_0_and_100(
     """Each metric, and each target of scaling, is divided by its number of GPUs or vCPUs."""
     types = {"blue": InstanceType.of(instance_type)}
     endpoint = import_endpoint(stack, variants=types)
-    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization(
-        "Gpu"
-    )
+    scaling = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    scaling.scale_on_gpu_utilization("Gpu")
     endpoint.add_dashboard()
+
     graph = graphs(stack)["blue: utilization"]
+
     assert expected.items() <= lines(graph).items()
-    assert (graph["yAxis"]["left"]["min"], graph["yAxis"]["left"]["max"]) == (0, 100)
+    axis = graph["yAxis"]["left"]
+    assert (axis["min"], axis["max"]) == (0, 100)
     assert notes(graph) == {"GPUUtilization target": 60}
 
 
@@ -167,7 +180,7 @@ def test_asynchronous_endpoint(stack: cdk.Stack) -> None:
         "InvocationsPerInstance",
         "ConcurrentRequestsPerModel",
     )
-    assert not [each for each in absent if each in drawn]
+    assert not [metric for metric in absent if metric in drawn]
 
 
 def test_several_endpoints_in_one_dashboard(stack: cdk.Stack) -> None:
@@ -175,13 +188,14 @@ def test_several_endpoints_in_one_dashboard(stack: cdk.Stack) -> None:
     endpoints: list[ITritonEndpoint] = [
         TritonEndpoint.from_endpoint_name(stack, name, name) for name in ("bert", "resnet")
     ]
-    assert all(isinstance(each, ITritonEndpoint) for each in endpoints)
+    assert all(isinstance(endpoint, ITritonEndpoint) for endpoint in endpoints)
+
     dashboard = TritonDashboard(stack, "Dashboard", endpoints=endpoints, dashboard_name="serving")
+
     properties = only(synthesize(stack), "AWS::CloudWatch::Dashboard")
     assert properties["DashboardName"] == "serving"
-    widgets = json.loads(flat(properties["DashboardBody"]))["widgets"]
-    headings = [each["properties"]["markdown"] for each in widgets if each["type"] == "text"]
-    assert headings == ["## bert", "## resnet"]
+    texts = [widget for widget in widgets_of(stack) if widget["type"] == "text"]
+    assert [text["properties"]["markdown"] for text in texts] == ["## bert", "## resnet"]
     assert dashboard.dashboard.node.default_child is not None
 
 
@@ -195,7 +209,7 @@ def test_values_known_at_deployment(stack: cdk.Stack) -> None:
     endpoint.add_dashboard()
     body = flat(only(synthesize(stack), "AWS::CloudWatch::Dashboard")["DashboardBody"])
     widgets = json.loads(body.replace("<Number>", "7"))["widgets"]
-    found = {each["properties"].get("title"): each["properties"] for each in widgets}
+    found = {widget["properties"].get("title"): widget["properties"] for widget in widgets}
     assert notes(found["AllTraffic: instances"]) == {"min": 1, "max": 7}
     assert notes(found["Invocations"]) == {"InvocationsPerInstance target": 7}
     assert "<Name>" in found["Invocations"]["metrics"][0]
@@ -217,16 +231,25 @@ def test_own_widgets_follow(stack: cdk.Stack) -> None:
         cloudwatch.TextWidget(markdown="right", width=6, height=2),
     )
     dashboard.dashboard.add_widgets(cloudwatch.TextWidget(markdown="below"))
-    body = json.loads(flat(only(synthesize(stack), "AWS::CloudWatch::Dashboard")["DashboardBody"]))
-    *first, left, right, below = body["widgets"]
-    end = max(each["y"] + each["height"] for each in first)
-    assert [(each["x"], each["y"]) for each in (left, right, below)] == [
-        (0, end),
-        (6, end),
-        (0, end + 2),
+
+    *library_widgets, left, right, below = widgets_of(stack)
+
+    places = [
+        (widget["x"], widget["y"], widget["width"], widget["height"]) for widget in library_widgets
     ]
-    places = [(each["x"], each["y"], each["width"], each["height"]) for each in first]
-    assert places == [(0, 0, 24, 1), *((x, y, 12, 6) for y in (1, 7, 13) for x in (0, 12))]
+    assert places == [
+        (0, 0, 24, 1),
+        (0, 1, 12, 6),
+        (12, 1, 12, 6),
+        (0, 7, 12, 6),
+        (12, 7, 12, 6),
+        (0, 13, 12, 6),
+        (12, 13, 12, 6),
+    ]
+    end = 13 + 6
+    assert (left["x"], left["y"]) == (0, end)
+    assert (right["x"], right["y"]) == (6, end)
+    assert (below["x"], below["y"]) == (0, end + 2)
 
 
 def test_aspects_visit_the_dashboard(stack: cdk.Stack) -> None:
@@ -250,6 +273,7 @@ HERE = cdk.Environment(account="123456789012", region="eu-west-1")
 
 
 def _imported(stack: cdk.Stack, kind: str, place: str) -> None:
+    """Add a dashboard of an endpoint or a component in ``place``, a Region and an account."""
     arn = f"arn:aws:sagemaker:{place}"
     endpoint = TritonEndpoint.from_endpoint_attributes(
         stack, "Endpoint", endpoint_name="digits", endpoint_arn=f"{arn}:endpoint/digits"
@@ -275,14 +299,16 @@ def test_graphs_name_the_region_and_the_account_of_the_metrics(
     """Each graph of an endpoint or a component of elsewhere shows the metrics of there."""
     stack = cdk.Stack(cdk.App(), "Test", env=HERE)
     _imported(stack, kind, f"{region}:{account}")
+    shown_region = "<AWS::Region>" if region == HERE.region else region
+    shown_account = None if account == HERE.account else account
     for graph in graphs(stack).values():
-        assert graph["region"] == ("<AWS::Region>" if region == HERE.region else region)
-        accounts = [each[-1].get("accountId") for each in graph["metrics"] if len(each) > 1]
-        assert set(accounts) == ({None} if account == HERE.account else {account})
+        assert graph["region"] == shown_region
+        metrics = [metric for metric in graph["metrics"] if len(metric) > 1]  # no expressions
+        assert {metric[-1].get("accountId") for metric in metrics} == {shown_account}
 
 
 def test_dashboard_without_an_environment_names_a_known_region() -> None:
     """A Region that an ARN says is in the graphs, because the stack's own may be another."""
     stack = cdk.Stack(cdk.App(), "Test")
     _imported(stack, "endpoint", "us-east-1:123456789012")
-    assert {each["region"] for each in graphs(stack).values()} == {"us-east-1"}
+    assert {graph["region"] for graph in graphs(stack).values()} == {"us-east-1"}

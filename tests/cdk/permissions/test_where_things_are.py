@@ -59,8 +59,10 @@ from constructs_triton.cdk.permissions.places import (
 )
 from constructs_triton_core.errors import InvalidValueError
 
-HERE, THERE = "eu-west-1", "us-east-1"
-ACCOUNT, OTHER = "123456789012", "210987654321"
+HERE = "eu-west-1"
+THERE = "us-east-1"
+ACCOUNT = "123456789012"
+OTHER = "210987654321"
 GPU = InstanceType.of("ml.g5.xlarge")
 KEY_ID = "11111111-2222-3333-4444-555555555555"
 VLLM = f"{ACCOUNT}.dkr.ecr.{HERE}.amazonaws.com/vllm:1"
@@ -121,22 +123,28 @@ RIGHT = {("IRole", THERE, ACCOUNT): "roles belong to no Region"}
 
 def places() -> Iterator[tuple[Any, str, str, str]]:
     """Owner, function, parameter and interface of each property that takes such a thing."""
-    # Users make an adapter with ``add_adapter``, which is asked.
-    names = [name for name in library.__all__ if name != "LoraAdapter"]
-    for owner in (*(getattr(library, name) for name in names), DeployTimeFunctions):
-        public = [each for each in dir(owner) if not each.startswith("_")]
+    interface = re.compile(rf"\b({'|'.join(THINGS)})\b")
+    for owner in owners():
+        public = [name for name in dir(owner) if not name.startswith("_")]
         for function in ["__init__", *public]:
-            if not isinstance(owner, type) or issubclass(owner, dict | str | Exception):
+            target = getattr(owner, function, None)
+            if not callable(target):
                 continue
-            if not callable(getattr(owner, function, None)):
-                continue
-            target = getattr(owner, function)
             if function == "__init__" and hasattr(owner, "__signature__"):
                 target = owner
             for parameter, annotation in annotated(target):
-                found = re.search(rf"\b({'|'.join(THINGS)})\b", annotation)
+                found = interface.search(annotation)
                 if found:
                     yield owner, function, parameter, found[1]
+
+
+def owners() -> list[type]:
+    """The classes whose functions take things of AWS."""
+    # Users create an adapter with ``add_adapter``, which is asked.
+    names = [name for name in library.__all__ if name != "LoraAdapter"]
+    public = [*(getattr(library, name) for name in names), DeployTimeFunctions]
+    classes = [value for value in public if isinstance(value, type)]
+    return [owner for owner in classes if not issubclass(owner, dict | str | Exception)]
 
 
 def annotated(function: Any) -> Iterator[tuple[str, str]]:
@@ -159,6 +167,10 @@ OPTIONS = {
 }
 DEPLOYMENTS = (Deployment, ComponentDeployment)
 ROLLBACK = "add_rollback_alarms"
+VERSIONS = {
+    TritonImage: {"triton_version": "25.09"},
+    ServingImage: {"cuda_version": "12.4"},
+}
 KEYS = {"from_bucket": "m.tar.gz", "from_s3_prefix": "m/", "from_archive_prefix": "m/"}
 Use = Callable[[cdk.Stack, Path], object]
 
@@ -288,13 +300,11 @@ def of_image(image: Any) -> list[Use]:
                 stack, "E", endpoint=host(stack), image=image, **COMPONENT
             )
         ]
-    kinds = (TritonEndpoint, TritonEnsembleEndpoint, TritonMultiModelEndpoint, TritonModel)
-    uses: list[Use] = [
-        lambda stack, path, kind=kind: DIRECT[kind](stack, path, {"image": image})  # type: ignore[misc]
-        for kind in kinds
-    ]
     return [
-        *uses,
+        direct(TritonEndpoint, image=image),
+        direct(TritonEnsembleEndpoint, image=image),
+        direct(TritonMultiModelEndpoint, image=image),
+        direct(TritonModel, image=image),
         lambda stack, path: TritonInferenceComponent(
             stack,
             "E",
@@ -314,11 +324,16 @@ def of_deployment(deployment: Any) -> list[Use]:
             lambda stack, path: component(stack, path, {"deployment": deployment}),
             lambda stack, _: container(stack, {"deployment": deployment}),
         ]
-    kinds = (TritonEndpoint, TritonEnsembleEndpoint, TritonMultiModelEndpoint)
     return [
-        lambda stack, path, kind=kind: DIRECT[kind](stack, path, {"deployment": deployment})  # type: ignore[misc]
-        for kind in kinds
+        direct(TritonEndpoint, deployment=deployment),
+        direct(TritonEnsembleEndpoint, deployment=deployment),
+        direct(TritonMultiModelEndpoint, deployment=deployment),
     ]
+
+
+def direct(owner: Any, **given: Any) -> Use:
+    """How a construct is created with these properties."""
+    return lambda stack, path: DIRECT[owner](stack, path, given)
 
 
 def deployment_of(owner: Any, function: str, alarm: Any) -> Any:
@@ -394,19 +409,16 @@ def uses_of(owner: Any, function: str, name: str, thing: Any, stack: cdk.Stack) 
     """How constructs use a property."""
     if owner is ModelSource:
         return of_source(getattr(owner, function)(thing, KEYS[function]), function)
-    if owner in (TritonImage, ServingImage):
-        versions = (
-            {"cuda_version": "12.4"} if owner is ServingImage else {"triton_version": "25.09"}
-        )
-        return of_image(getattr(owner, function)(thing, "1", **versions))
+    if owner in VERSIONS:
+        return of_image(getattr(owner, function)(thing, "1", **VERSIONS[owner]))
     if owner in DEPLOYMENTS:
         return of_deployment(deployment_of(owner, function, thing))
     if function == "add_adapter":
         return [lambda stack, path: with_adapter(stack, path, {name: thing})]
     if owner is DeployTimeFunctions:
-        needed = {} if name == "vpc" else {"vpc": good_vpc(stack)}
-        given = {**needed, name: [thing] if name == "security_groups" else thing}
-        return [lambda stack, path: configured(stack, path, given)]
+        settings: dict[str, Any] = {} if name == "vpc" else {"vpc": good_vpc(stack)}
+        settings[name] = [thing] if name == "security_groups" else thing
+        return [lambda stack, path: configured(stack, path, settings)]
     return [use_of(owner, function, name, thing, stack)]
 
 
@@ -421,13 +433,12 @@ def use_of(owner: Any, function: str, name: str, thing: Any, stack: cdk.Stack) -
     if owner is TritonVpcEndpoints:
         return lambda stack, _: TritonVpcEndpoints(stack, "E", vpc=thing)
     if name in ("vpc_subnets", "security_groups"):
-        good = good_vpc(stack)
-        return lambda stack, path: DIRECT[owner](stack, path, {"vpc": good, name: value})
+        return direct(owner, vpc=good_vpc(stack), **{name: value})
     if owner in OPTIONS:
         needed = {} if name == "bucket" else {"bucket": good_bucket(stack)}
-        given = {OPTIONS[owner]: owner(**needed, **{name: value})}
-        return lambda stack, path: DIRECT[TritonEndpoint](stack, path, given)
-    return lambda stack, path: DIRECT[owner](stack, path, {name: value})
+        option = owner(**needed, **{name: value})
+        return direct(TritonEndpoint, **{OPTIONS[owner]: option})
+    return direct(owner, **{name: value})
 
 
 def test_every_kind_of_thing_is_found() -> None:
@@ -461,24 +472,33 @@ def test_thing_of_elsewhere_is_an_error_or_a_warning(
     """Each construct that uses the thing says that it is elsewhere, and where; the same thing
     here is right.
     """
-    owner, function, name, kind = found
-    elsewhere = region if region != HERE else account
+    owner, function, name, interface = found
+    got = f"got {region if region != HERE else account}"
     stack = empty()
-    count = len(uses_of(owner, function, name, THINGS[kind](stack, HERE, ACCOUNT), stack))
+    count = len(uses_of(owner, function, name, THINGS[interface](stack, HERE, ACCOUNT), stack))
+
     for position in range(count):
-        said = []
-        for place in ((region, account), (HERE, ACCOUNT)):
-            stack = empty()
-            use = uses_of(owner, function, name, THINGS[kind](stack, *place), stack)[position]
-            try:
-                use(stack, tmp_path / f"{position}{place[0]}{place[1]}")
-            except InvalidValueError as error:
-                said.append([str(error)])
-            else:
-                said.append(warnings(stack.node.root))
-        there, here = ([each for each in texts if f"got {elsewhere}" in each] for texts in said)
-        assert there or (kind, region, account) in RIGHT
-        assert not here
+        elsewhere = reported(found, position, region, account, tmp_path / f"there{position}")
+        here = reported(found, position, HERE, ACCOUNT, tmp_path / f"here{position}")
+
+        is_right_there = (interface, region, account) in RIGHT
+        assert is_right_there or any(got in text for text in elsewhere)
+        assert not any(got in text for text in here)
+
+
+def reported(
+    found: tuple[Any, str, str, str], position: int, region: str, account: str, path: Path
+) -> list[str]:
+    """The error or the warnings of one of the constructs that use a thing of this place."""
+    owner, function, name, interface = found
+    stack = empty()
+    thing = THINGS[interface](stack, region, account)
+    use = uses_of(owner, function, name, thing, stack)[position]
+    try:
+        use(stack, path)
+    except InvalidValueError as error:
+        return [str(error)]
+    return warnings(stack.node.root)
 
 
 def empty() -> cdk.Stack:
@@ -516,7 +536,7 @@ def test_images_of_aws_are_no_warning(tmp_path: Path) -> None:
     repository = ecr.Repository.from_repository_arn(stack, "Dlc", arn)
     image = TritonImage.from_ecr_repository(repository, "26.05-py3", triton_version="26.05")
     DIRECT[TritonEndpoint](stack, tmp_path, {"image": image})
-    assert not [each for each in warnings(stack) if "another account" in each]
+    assert not [text for text in warnings(stack) if "another account" in text]
 
 
 @pytest.mark.parametrize("environment", [None, "there"])
@@ -529,8 +549,8 @@ def test_unknown_region_passes(tmp_path: Path, environment: str | None) -> None:
     bucket = s3.Bucket.from_bucket_attributes(
         stack, "B", bucket_name="elsewhere", region=region, account=ACCOUNT
     )
-    for use in of_source(ModelSource.from_bucket(bucket, "m.tar.gz"), "from_bucket")[:1]:
-        use(stack, tmp_path)
+    use = of_source(ModelSource.from_bucket(bucket, "m.tar.gz"), "from_bucket")[0]
+    use(stack, tmp_path)
 
 
 def test_every_rule_has_a_source() -> None:
@@ -547,8 +567,12 @@ def test_models_that_a_function_copies(region: str, account: str) -> None:
     bucket = THINGS["IBucket"](stack, region, account)
     models.add_model("m", ModelSource.from_bucket(bucket, "m.tar.gz"))
     TritonMultiModelEndpoint(stack, "E", model_repository=models, instance_type=GPU)
-    found = [each for each in warnings(stack) if "deploy-time function to read it" in each]
-    assert [f"got {OTHER}" in each for each in found] == ([True] if account == OTHER else [])
+    about_copies = [text for text in warnings(stack) if "deploy-time function to read it" in text]
+    if account == OTHER:
+        (text,) = about_copies
+        assert f"got {OTHER}" in text
+    else:
+        assert about_copies == []
 
 
 def test_action_of_a_rollback_alarm_elsewhere_is_an_error(tmp_path: Path) -> None:
@@ -559,9 +583,13 @@ def test_action_of_a_rollback_alarm_elsewhere_is_an_error(tmp_path: Path) -> Non
     alarm.add_alarm_action(action)
     DIRECT[TritonEndpoint](stack, tmp_path, {}).add_rollback_alarms(alarm)  # type: ignore[attr-defined]
     cdk.App.of(stack).synth()  # type: ignore[union-attr]
-    entries = [entry for each in stack.node.find_all() for entry in each.node.metadata]
-    errors = [str(entry.data) for entry in entries if entry.type == "aws:cdk:error"]
-    assert any("actions: CloudWatch refuses an action" in each and THERE in each for each in errors)
+    errors = []
+    for construct in stack.node.find_all():
+        for entry in construct.node.metadata:
+            if entry.type == "aws:cdk:error":
+                errors.append(str(entry.data))
+    about_actions = [text for text in errors if "actions: CloudWatch refuses an action" in text]
+    assert any(THERE in text for text in about_actions)
 
 
 @pytest.mark.parametrize(

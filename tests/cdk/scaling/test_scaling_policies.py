@@ -23,15 +23,14 @@ from constructs_triton_core.errors import InvalidValueError
 
 NAMES: Any = {"endpoint_name": "bert", "variant_name": "blue"}
 DIMENSIONS = [{"Name": "EndpointName", "Value": "bert"}, {"Name": "VariantName", "Value": "blue"}]
-POLICY, TARGET = (
-    "AWS::ApplicationAutoScaling::ScalingPolicy",
-    "AWS::ApplicationAutoScaling::ScalableTarget",
-)
+POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
+TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
 
 
 def make_count(
     stack: cdk.Stack, instance_type: str = "ml.g5.xlarge", id: str = "Count", **props: Any
 ) -> TritonScalableInstanceCount:
+    """Let the variant ``blue`` of the endpoint ``bert`` have 1 to 5 instances."""
     options = {"min_capacity": 1, "max_capacity": 5, **NAMES, **props}
     return TritonScalableInstanceCount(
         stack, id, instance_type=InstanceType.of(instance_type), **options
@@ -40,13 +39,14 @@ def make_count(
 
 def tracking(stack: cdk.Stack) -> dict[str, Any]:
     """Return the configuration of the stack's only target tracking policy."""
-    policies = [each["Properties"] for each in resources(synthesize(stack), POLICY).values()]
-    (found,) = (each for each in policies if each["PolicyType"] == "TargetTrackingScaling")
-    result: dict[str, Any] = found["TargetTrackingScalingPolicyConfiguration"]
-    return result
+    policies = [policy["Properties"] for policy in resources(synthesize(stack), POLICY).values()]
+    (found,) = (policy for policy in policies if policy["PolicyType"] == "TargetTrackingScaling")
+    configuration: dict[str, Any] = found["TargetTrackingScalingPolicyConfiguration"]
+    return configuration
 
 
 def customized(metric_name: str, namespace: str, **others: str) -> dict[str, Any]:
+    """Return the specification of a metric of the variant."""
     return {"MetricName": metric_name, "Namespace": namespace, "Dimensions": DIMENSIONS, **others}
 
 
@@ -76,17 +76,20 @@ def test_concurrent_requests_of_many_models_are_a_warning(stack: cdk.Stack, endp
     """AWS does not say that multi-model endpoints publish it,
     and a policy without data does nothing.
     """
-    expected = (
-        [] if endpoint is TritonEndpoint else ["constructs-triton:concurrency-of-many-models"]
-    )
     variants = {"AllTraffic": InstanceType.of("ml.g5.xlarge")}
-    found = endpoint.from_endpoint_attributes(
+    imported = endpoint.from_endpoint_attributes(
         stack, "Known", endpoint_name="known", variants=variants
     )
-    count = found.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    count = imported.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+
     count.scale_on_concurrent_requests("Streams", target_concurrent_requests=5)
-    warned = Annotations.from_stack(stack).find_warning("*", Match.any_value())
-    assert [each.entry.data.rpartition("[ack: ")[2].rstrip("]") for each in warned] == expected
+
+    found = Annotations.from_stack(stack).find_warning("*", Match.any_value())
+    codes = [warning.entry.data.rpartition("[ack: ")[2].rstrip("]") for warning in found]
+    if endpoint is TritonEndpoint:
+        assert codes == []
+    else:
+        assert codes == ["constructs-triton:concurrency-of-many-models"]
 
 
 def test_model_latency_is_in_microseconds(stack: cdk.Stack) -> None:
@@ -102,26 +105,26 @@ def test_model_latency_is_in_microseconds(stack: cdk.Stack) -> None:
 
 def test_metric_math_is_tracked(stack: cdk.Stack) -> None:
     """Metric math, nested too, becomes queries, of which the outermost expression is tracked."""
-    busy, invocations = (
-        variant_metric(name, **NAMES).to_cdk() for name in ("GPUUtilization", "Invocations")
-    )
+    busy = variant_metric("GPUUtilization", **NAMES).to_cdk()
+    invocations = variant_metric("Invocations", **NAMES).to_cdk()
     inner = cloudwatch.MathExpression(expression="busy / 4", using_metrics={"busy": busy})
     outer = cloudwatch.MathExpression(
         expression="IF(calls > 10, each, 0)", using_metrics={"each": inner, "calls": invocations}
     )
+
     make_count(stack).scale_to_track_metric("Custom", metric=outer, target_value=55)
+
     configuration = tracking(stack)
     assert configuration["TargetValue"] == 55
-    queries = {
-        each["Id"]: each for each in configuration["CustomizedMetricSpecification"]["Metrics"]
-    }
-    assert {name: each.get("Expression") for name, each in queries.items()} == {
+    specification = configuration["CustomizedMetricSpecification"]
+    queries = {query["Id"]: query for query in specification["Metrics"]}
+    assert {name: query.get("Expression") for name, query in queries.items()} == {
         "busy": None,
         "each": "busy / 4",
         "calls": None,
         "result": "IF(calls > 10, each, 0)",
     }
-    assert [name for name, each in queries.items() if each["ReturnData"]] == ["result"]
+    assert [name for name, query in queries.items() if query["ReturnData"]] == ["result"]
     assert queries["busy"]["MetricStat"]["Metric"]["Namespace"] == "/aws/sagemaker/Endpoints"
 
 
@@ -228,18 +231,19 @@ def test_steps_on_any_metric(stack: cdk.Stack) -> None:
         appscaling.ScalingInterval(lower=100, change=+2),
     ]
     count = make_count(stack)
-    count.scale_on_metric(
-        "Steps", metric=variant_metric("Invocations", **NAMES).to_cdk(), scaling_steps=steps
-    )
+    metric = variant_metric("Invocations", **NAMES).to_cdk()
+
+    count.scale_on_metric("Steps", metric=metric, scaling_steps=steps)
+
     template = synthesize(stack)
-    types = [each["Properties"]["PolicyType"] for each in resources(template, POLICY).values()]
+    policies = resources(template, POLICY).values()
+    types = [policy["Properties"]["PolicyType"] for policy in policies]
     assert types == ["StepScaling", "StepScaling"]
     alarms = resources(template, "AWS::CloudWatch::Alarm").values()
-    assert sorted(each["Properties"]["Threshold"] for each in alarms) == [10, 100]
+    assert sorted(alarm["Properties"]["Threshold"] for alarm in alarms) == [10, 100]
+
     with pytest.raises(InvalidValueError, match="scaling_steps: must have at least 2 steps, got 1"):
-        count.scale_on_metric(
-            "One", metric=variant_metric("Invocations", **NAMES).to_cdk(), scaling_steps=steps[:1]
-        )
+        count.scale_on_metric("One", metric=metric, scaling_steps=steps[:1])
 
 
 @pytest.mark.parametrize(
@@ -253,15 +257,20 @@ def test_hint_for_a_single_step_can_be_followed(
     stack: cdk.Stack, step: dict[str, float], missing: dict[str, float], is_first: bool
 ) -> None:
     """The CDK requires ascending bounds, so the hint names the step and its place."""
-    count, metric = make_count(stack), variant_metric("Invocations", **NAMES).to_cdk()
-    given, added = appscaling.ScalingInterval(**step), appscaling.ScalingInterval(**missing)
+    count = make_count(stack)
+    metric = variant_metric("Invocations", **NAMES).to_cdk()
+    given = appscaling.ScalingInterval(**step)
     bound = next(f"{name}={value}" for name, value in missing.items() if name != "change")
     where = "before" if is_first else "after"
+
     message = rf"such as ScalingInterval\({bound}, change=0\) {where} the others$"
     with pytest.raises(InvalidValueError, match=message):
         count.scale_on_metric("Steps", metric=metric, scaling_steps=[given])
+
+    added = appscaling.ScalingInterval(**missing)
     steps = [added, given] if is_first else [given, added]
     count.scale_on_metric("Steps", metric=metric, scaling_steps=steps)
+
     with pytest.raises(InvalidValueError, match=r"such as ScalingInterval\(upper=10, change=0\)$"):
         count.scale_on_metric("None", metric=metric, scaling_steps=[])
 
@@ -278,14 +287,11 @@ def test_options_of_a_policy(stack: cdk.Stack) -> None:
     count.scale_on_concurrent_requests(
         "Busy", target_concurrent_requests=5, policy_name="busy", **options
     )
-    policies = {
-        each["Properties"]["PolicyName"]: each["Properties"][
-            "TargetTrackingScalingPolicyConfiguration"
-        ]
-        for each in resources(synthesize(stack), POLICY).values()
-    }
-    for name in ("gpu", "busy"):
-        configuration = policies[name]
+
+    policies = [policy["Properties"] for policy in resources(synthesize(stack), POLICY).values()]
+    assert {policy["PolicyName"] for policy in policies} == {"gpu", "busy"}
+    for policy in policies:
+        configuration = policy["TargetTrackingScalingPolicyConfiguration"]
         assert configuration["DisableScaleIn"] is True
         assert (configuration["ScaleInCooldown"], configuration["ScaleOutCooldown"]) == (120, 30)
 
@@ -311,21 +317,17 @@ def test_two_policies_on_one_metric_are_refused(stack: cdk.Stack) -> None:
         count.scale_to_track_metric("Third", metric=same, target_value=80)
     other = variant_metric("GPUUtilization", endpoint_name="bert", variant_name="green").to_cdk()
     count.scale_to_track_metric("Fourth", metric=other, target_value=80)
-    assert [each.policy_id for each in tracked_metrics(count)] == ["First", "Fourth"]
+    assert [tracked.policy_id for tracked in tracked_metrics(count)] == ["First", "Fourth"]
 
 
 def test_order_of_an_expressions_metrics_makes_no_other_metric(stack: cdk.Stack) -> None:
     """An expression over the same metrics in another order is the same metric."""
-    count, used = (
-        make_count(stack),
-        {"a": variant_metric("GPUUtilization", **NAMES, statistic="Maximum").to_cdk()},
-    )
-    used["b"] = variant_metric("CPUUtilization", **NAMES, statistic="Maximum").to_cdk()
-    reordered = dict(reversed(used.items()))
-    first, second = (
-        cloudwatch.MathExpression(expression="MAX([a, b])", using_metrics=metrics)
-        for metrics in (used, reordered)
-    )
+    count = make_count(stack)
+    gpu = variant_metric("GPUUtilization", **NAMES, statistic="Maximum").to_cdk()
+    cpu = variant_metric("CPUUtilization", **NAMES, statistic="Maximum").to_cdk()
+    first = cloudwatch.MathExpression(expression="MAX([a, b])", using_metrics={"a": gpu, "b": cpu})
+    second = cloudwatch.MathExpression(expression="MAX([a, b])", using_metrics={"b": cpu, "a": gpu})
+
     count.scale_to_track_metric("First", metric=first, target_value=60)
     with pytest.raises(InvalidValueError, match="already tracks metric"):
         count.scale_to_track_metric("Second", metric=second, target_value=80)

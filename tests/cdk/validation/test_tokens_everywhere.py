@@ -77,14 +77,36 @@ def bucket(stack: cdk.Stack) -> s3.IBucket:
 
 
 def endpoint(stack: cdk.Stack, **given: Any) -> TritonEndpoint:
-    options = {"instance_type": GPU, "model": "other", **given}
-    return TritonEndpoint(stack, "E", **{"model_repository": repository(stack), **options})
+    options = {
+        "model_repository": repository(stack),
+        "instance_type": GPU,
+        "model": "other",
+        **given,
+    }
+    return TritonEndpoint(stack, "E", **options)
+
+
+def needed_with(given: dict[str, Any]) -> dict[str, Any]:
+    """What the only given property has an effect with."""
+    needed: dict[str, Any] = {}
+    for name in given:
+        needed |= NEEDED.get(name, {})
+    return needed
+
+
+def model_of(given: dict[str, Any]) -> dict[str, Any]:
+    """The model to serve, unless an ensemble is given."""
+    return {} if "ensemble" in given else {"model": "other"}
 
 
 def host(stack: cdk.Stack, **given: Any) -> TritonComponentEndpoint:
-    needed = NEEDED.get(next(iter(given), ""), {})
-    bounds = {"min_instance_count": 1, "max_instance_count": 2}
-    options = {"instance_type": GPU, **bounds, **needed, **given}
+    options = {
+        "instance_type": GPU,
+        "min_instance_count": 1,
+        "max_instance_count": 2,
+        **needed_with(given),
+        **given,
+    }
     return TritonComponentEndpoint(stack, "Host", **options)
 
 
@@ -93,8 +115,8 @@ def component(stack: cdk.Stack, **given: Any) -> TritonInferenceComponent:
         "min_memory": cdk.Size.gibibytes(1),
         "number_of_accelerator_devices": 1,
         "model_repository": repository(stack),
-        **({} if "ensemble" in given else {"model": "other"}),
-        **NEEDED.get(next(iter(given), ""), {}),
+        **model_of(given),
+        **needed_with(given),
         **given,
     }
     return TritonInferenceComponent(stack, "C", endpoint=host(stack), **options)
@@ -105,7 +127,7 @@ def container(stack: cdk.Stack, **given: Any) -> ContainerInferenceComponent:
         "min_memory": cdk.Size.gibibytes(1),
         "number_of_accelerator_devices": 1,
         "image": ServingImage.from_registry("example.com/vllm:1", cuda_version="12.4"),
-        **NEEDED.get(next(iter(given), ""), {}),
+        **needed_with(given),
         **given,
     }
     return ContainerInferenceComponent(stack, "C", endpoint=host(stack), **options)
@@ -125,17 +147,19 @@ def alarms(stack: cdk.Stack, given: dict[str, Any]) -> object:
     """Alarms of an endpoint that has the metric of the property."""
     (name,) = given
     if name in ("model_cache_hit_percent", "model_loading_wait"):
-        made: Any = library.TritonMultiModelEndpoint(
+        many = library.TritonMultiModelEndpoint(
             stack, "E", model_repository=repository(stack), instance_type=GPU
         )
-    elif name in ("queue_time", "container_metrics_missing_for"):
-        made = endpoint(stack, container_metrics=True, endpoint_name="digits")
-    elif name == "oldest_request_age":
-        made = endpoint(stack, async_inference=AsyncInferenceConfig(bucket=bucket(stack)))
-    else:
-        made = endpoint(stack)
-        made.auto_scale_instance_count(min_capacity=1, max_capacity=3)
-    return made.add_alarms(**given)
+        return many.add_alarms(**given)
+    if name in ("queue_time", "container_metrics_missing_for"):
+        publishing = endpoint(stack, container_metrics=True, endpoint_name="digits")
+        return publishing.add_alarms(**given)
+    if name == "oldest_request_age":
+        queue = AsyncInferenceConfig(bucket=bucket(stack))
+        return endpoint(stack, async_inference=queue).add_alarms(**given)
+    scaled = endpoint(stack)
+    scaled.auto_scale_instance_count(min_capacity=1, max_capacity=3)
+    return scaled.add_alarms(**given)
 
 
 NEEDED: dict[str, dict[str, Any]] = {
@@ -158,8 +182,8 @@ USES: dict[Any, Use] = {
         "E",
         **{
             "model_repository": repository(stack),
-            **({} if "ensemble" in given else {"model": "other"}),
             "instance_type": GPU,
+            **model_of(given),
             **given,
         },
     ),
@@ -215,17 +239,21 @@ PARTS = {
 def properties() -> Iterator[tuple[str, Use, str]]:
     """A name, a use and a property, of constructs and options, and of scaling policies."""
     for owner, use in USES.items():
-        target = (
-            owner if hasattr(owner, "__signature__") or not is_construct(owner) else owner.__init__
-        )
-        for name in inspect.signature(target).parameters:
-            if name not in PARTS:
-                yield f"{owner.__name__}.{name}", use, name
+        target = owner
+        # jsii's metaclass hides the signature of a construct, unless the construct declares it.
+        if is_construct(owner) and not hasattr(owner, "__signature__"):
+            target = owner.__init__
+        for name in asked_of(target):
+            yield f"{owner.__name__}.{name}", use, name
     for method, function in inspect.getmembers(TritonScalableInstanceCount, inspect.isfunction):
         if method in POLICY:
-            for name in inspect.signature(function).parameters:
-                if name not in PARTS:
-                    yield f"{method}.{name}", of_policy(method), name
+            for name in asked_of(function):
+                yield f"{method}.{name}", of_policy(method), name
+
+
+def asked_of(function: Any) -> list[str]:
+    """The parameters that can be tokens."""
+    return [name for name in inspect.signature(function).parameters if name not in PARTS]
 
 
 def is_construct(owner: Any) -> bool:
@@ -233,10 +261,12 @@ def is_construct(owner: Any) -> bool:
 
 
 def of_policy(method: str) -> Use:
+    """How a scaling policy is added with one property."""
+
     def use(stack: cdk.Stack, given: dict[str, Any]) -> object:
-        needed = {
-            name: value() if callable(value) else value for name, value in POLICY[method].items()
-        }
+        needed: dict[str, Any] = {}
+        for name, value in POLICY[method].items():
+            needed[name] = value() if callable(value) else value
         if "datapoints_to_alarm" in given:
             needed["evaluation_periods"] = 3
         if "safety_factor" in given:
@@ -260,11 +290,13 @@ def outcome(use: Use, name: str, kind: str, named: Sequence[str] = ()) -> str:
     try:
         use(stack, {name: token})
     except InvalidValueError as error:
-        said = str(error)
-        head = said.partition(":")[0]
-        is_named = any(each in head for each in named or [name])
-        is_good = is_named and ";" in said and not SHOWN.search(said)
-        return "" if is_good else f"{kind}: refused with {said}"
+        message = str(error)
+        place = message.partition(":")[0]
+        is_named = any(expected in place for expected in named or [name])
+        has_fix = ";" in message
+        if is_named and has_fix and not SHOWN.search(message):
+            return ""
+        return f"{kind}: refused with {message}"
     except Exception as error:  # the error of another program says nothing about the property
         return f"{kind}: {type(error).__name__}: {error}"
     try:
@@ -274,11 +306,19 @@ def outcome(use: Use, name: str, kind: str, named: Sequence[str] = ()) -> str:
     return "" if "{'Ref': 'Token'}" in str(template) else f"{kind}: accepted and ignored"
 
 
+def faults(use: Use, name: str) -> list[str]:
+    """What is wrong with each kind of token in this property."""
+    outcomes = [outcome(use, name, kind) for kind in KINDS]
+    return [fault for fault in outcomes if fault]
+
+
 @pytest.mark.parametrize(
-    ("use", "name"), [each[1:] for each in part(FOUND)], ids=[each[0] for each in part(FOUND)]
+    ("use", "name"),
+    [(use, name) for _, use, name in part(FOUND)],
+    ids=[title for title, _, _ in part(FOUND)],
 )
 def test_token_is_in_the_template_or_refused(use: Use, name: str) -> None:
     """A token of any kind reaches the template, or an error names the property and what to write;
     the error of another program or silence is wrong.
     """
-    assert [each for each in (outcome(use, name, kind) for kind in KINDS) if each] == []
+    assert faults(use, name) == []
