@@ -43,21 +43,32 @@ publish = partial(serve, container_metrics=True)
 
 
 def containers(stack: cdk.Stack) -> dict[str, Any]:
-    found = resources(synthesize(stack), "AWS::SageMaker::Model")
-    return {name: each["Properties"]["PrimaryContainer"] for name, each in found.items()}
+    """The container of each model, by the model's logical ID."""
+    models = resources(synthesize(stack), "AWS::SageMaker::Model")
+    return {name: model["Properties"]["PrimaryContainer"] for name, model in models.items()}
+
+
+def variables(stack: cdk.Stack, name: str) -> list[str]:
+    """The values of an environment variable in all containers."""
+    return [container["Environment"][name] for container in containers(stack).values()]
 
 
 def properties(stack: cdk.Stack, resource_type: str) -> list[dict[str, Any]]:
-    return [each["Properties"] for each in resources(synthesize(stack), resource_type).values()]
+    """The properties of the resources of a type."""
+    found = resources(synthesize(stack), resource_type).values()
+    return [resource["Properties"] for resource in found]
 
 
-def metric_values(found: cloudwatch.MathExpression) -> list[cloudwatch.Metric]:
-    return [each for each in found.using_metrics.values() if isinstance(each, cloudwatch.Metric)]
+def metric_values(expression: cloudwatch.MathExpression) -> list[cloudwatch.Metric]:
+    """The metrics of an expression, without expressions in it."""
+    used = expression.using_metrics.values()
+    return [metric for metric in used if isinstance(metric, cloudwatch.Metric)]
 
 
 def model_files(stack: cdk.Stack, id: str) -> list[str]:
     """The members of the archive of an endpoint's model."""
-    (container,) = (each for name, each in containers(stack).items() if name.startswith(id))
+    found = containers(stack).items()
+    (container,) = (container for name, container in found if name.startswith(id))
     key = container["ModelDataUrl"].rsplit("/", 1)[1]
     app = stack.node.root
     assert isinstance(app, cdk.App)
@@ -88,10 +99,13 @@ def test_without_the_option_nothing_changes(path: Path) -> None:
     """An endpoint without it has the same archive as before,
     also beside one of the same models with it.
     """
-    alone, beside = make_stack(), make_stack()
+    alone = make_stack()
     serve(alone, path)
+
+    beside = make_stack()
     publish(beside, path, "Other")
     serve(beside, path, container_metrics=False)
+
     assert containers(alone).items() <= containers(beside).items()
 
 
@@ -101,8 +115,7 @@ def test_endpoints_of_the_same_models_share_the_archive(stack: cdk.Stack, path: 
     publish(stack, path, "B")
     first, second = containers(stack).values()
     assert first["ModelDataUrl"] == second["ModelDataUrl"]
-    names = [each["Environment"]["CONTAINER_METRICS_ENDPOINT"] for each in (first, second)]
-    assert names == ["Test/A", "Test/B"]
+    assert variables(stack, "CONTAINER_METRICS_ENDPOINT") == ["Test/A", "Test/B"]
 
 
 def test_variants_publish_under_their_own_names_and_the_price_is_stated_once(path: Path) -> None:
@@ -110,13 +123,11 @@ def test_variants_publish_under_their_own_names_and_the_price_is_stated_once(pat
     stack = make_stack()
     variants = [TritonVariant(variant_name="Blue"), TritonVariant(variant_name="Green")]
     endpoint = publish(stack, path, variants=variants)
-    names = {
-        each["Environment"]["CONTAINER_METRICS_VARIANT"] for each in containers(stack).values()
-    }
-    assert names == {"Blue", "Green"}
-    warnings = [each.data for each in endpoint.node.metadata if "custom metrics" in str(each.data)]
-    assert len(warnings) == 1
-    assert "3 models publish 21 custom metrics, about $6.30 a month" in str(warnings[0])
+
+    assert set(variables(stack, "CONTAINER_METRICS_VARIANT")) == {"Blue", "Green"}
+    texts = [str(entry.data) for entry in endpoint.node.metadata]
+    (price,) = (text for text in texts if "custom metrics" in text)
+    assert "3 models publish 21 custom metrics, about $6.30 a month" in price
     metric = endpoint.variant("Green").container_metrics.metric("Requests", "scale")
     assert metric.dimensions == {"Endpoint": "Test/Endpoint", "Variant": "Green", "Model": "scale"}
 
@@ -133,20 +144,22 @@ def test_a_nested_stack_publishes_under_the_name_of_its_top_stack(
 def test_times_are_divided_by_requests_over_all_instances(path: Path) -> None:
     """Average times are quotients of sums, and the batch size is inferences by executions."""
     metrics = publish(make_stack(), path).container_metrics
-    names = {
-        "queue_time": ("QueueTime", "Requests"),
-        "compute_time": ("ComputeTime", "Requests"),
-        "batch_size": ("Inferences", "Executions"),
-    }
-    for method, (total, number) in names.items():
-        found = getattr(metrics, method)("scale")
-        assert [each.metric_name for each in metric_values(found)] == [total, number]
-        (divided, by) = found.using_metrics
-        assert found.expression == f"IF({by} > 0, {divided} / {by}, 0)"
-        assert {each.statistic for each in metric_values(found)} == {"Sum"}
+    quotients = [
+        (metrics.queue_time("scale"), ["QueueTime", "Requests"]),
+        (metrics.compute_time("scale"), ["ComputeTime", "Requests"]),
+        (metrics.batch_size("scale"), ["Inferences", "Executions"]),
+    ]
+    for quotient, names in quotients:
+        used = metric_values(quotient)
+        assert [metric.metric_name for metric in used] == names
+        assert {metric.statistic for metric in used} == {"Sum"}
+        total, number = quotient.using_metrics
+        assert quotient.expression == f"IF({number} > 0, {total} / {number}, 0)"
+
     reporting = metrics.reporting_instances()
     assert reporting.expression == "published * 60 / 300"
-    assert [each.statistic for each in metric_values(reporting)] == ["SampleCount"]
+    (published,) = metric_values(reporting)
+    assert published.statistic == "SampleCount"
 
 
 def test_a_model_that_is_not_in_the_archive_has_no_metrics(path: Path) -> None:
@@ -242,22 +255,24 @@ def test_alarms_on_the_queue_of_each_model_and_on_missing_metrics(
         "AllTrafficQueueTimescale",
         "AllTrafficQueueTimeshift",
     }
-    found = {
-        str(each["AlarmDescription"]): each for each in properties(stack, "AWS::CloudWatch::Alarm")
-    }
-    queue = next(
-        each for text, each in found.items() if 'too long in the queue of model "scale"' in text
-    )
+
+    queue = alarm_about(stack, 'too long in the queue of model "scale"')
     assert queue["Threshold"] == 50_000
-    assert [each.get("Expression") for each in queue["Metrics"]] == [
-        "IF(requests1 > 0, queuetime1 / requests1, 0)",
-        None,
-        None,
-    ]
-    missing = next(each for text, each in found.items() if "No instance publishes" in text)
+    expressions = [metric.get("Expression") for metric in queue["Metrics"]]
+    assert expressions == ["IF(requests1 > 0, queuetime1 / requests1, 0)", None, None]
+
+    missing = alarm_about(stack, "No instance publishes")
     (counted,) = missing["Metrics"]
-    assert (counted["MetricStat"]["Stat"], counted["MetricStat"]["Period"]) == ("SampleCount", 300)
+    assert counted["MetricStat"]["Stat"] == "SampleCount"
+    assert counted["MetricStat"]["Period"] == 300
     assert (missing["EvaluationPeriods"], missing["TreatMissingData"]) == (6, "breaching")
+
+
+def alarm_about(stack: cdk.Stack, text: str) -> dict[str, Any]:
+    """The properties of the alarm whose description contains a text."""
+    alarms = properties(stack, "AWS::CloudWatch::Alarm")
+    (found,) = (alarm for alarm in alarms if text in str(alarm["AlarmDescription"]))
+    return found
 
 
 def test_alarms_on_metrics_that_are_not_published(stack: cdk.Stack, path: Path) -> None:
@@ -285,30 +300,30 @@ def test_the_dashboard_shows_the_models_of_an_endpoint_that_publishes(
     """A row has queue and compute time by model; without the option there is none."""
     publish(stack, path).add_dashboard()
     serve(stack, path, "Other").add_dashboard()
-    bodies = [
-        flat(each["DashboardBody"]) for each in properties(stack, "AWS::CloudWatch::Dashboard")
-    ]
-    assert sorted(body.count("AllTraffic: queue and compute time by model") for body in bodies) == [
-        0,
-        1,
-    ]
-    assert sum(body.count("scale: queue") for body in bodies) == 1
+
+    dashboards = properties(stack, "AWS::CloudWatch::Dashboard")
+    assert len(dashboards) == 2
+    drawn = " ".join(flat(dashboard["DashboardBody"]) for dashboard in dashboards)
+    assert drawn.count("AllTraffic: queue and compute time by model") == 1
+    assert drawn.count("scale: queue") == 1
 
 
 def test_an_endpoint_that_runs_can_turn_it_on(path: Path) -> None:
     """In a rehearsal the endpoint answers during the whole update,
     which adds a policy on queue time too.
     """
-    old, new = make_stack(), make_stack()
-    endpoints = (
-        serve(old, path, verify_update=True),
-        publish(new, path, verify_update=True),
-    )
-    for endpoint in endpoints:
-        count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
-        count.scale_on_concurrent_requests("Load", target_concurrent_requests=4)
+    old = make_stack()
+    endpoint = serve(old, path, verify_update=True)
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
+    count.scale_on_concurrent_requests("Load", target_concurrent_requests=4)
+
+    new = make_stack()
+    endpoint = publish(new, path, verify_update=True)
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
+    count.scale_on_concurrent_requests("Load", target_concurrent_requests=4)
     count.scale_out_on_queue_time("Queue", model="scale", target_queue_time=cdk.Duration.millis(20))
     endpoint.add_alarms(queue_time=cdk.Duration.millis(50))
+
     assert_update_keeps_serving(old, new, failures="none", orders=1)
 
 
@@ -326,6 +341,5 @@ def test_a_response_cache_has_two_more_metrics_in_the_price(
         environment=environment,
         container_metrics=True,
     )
-    assert "1 model publishes 9 custom metrics, about $2.70" in str(
-        [e.data for e in endpoint.node.metadata]
-    )
+    texts = [str(entry.data) for entry in endpoint.node.metadata]
+    assert any("1 model publishes 9 custom metrics, about $2.70" in text for text in texts)

@@ -44,8 +44,9 @@ make_endpoint = partial(add_endpoint, model="scale")
 
 
 def variants(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The production variants of the only endpoint configuration, by their names."""
     found = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
-    return {each["VariantName"]: each for each in found}
+    return {variant["VariantName"]: variant for variant in found}
 
 
 def test_variants_inherit_from_the_endpoint(stack: cdk.Stack, path: Path) -> None:
@@ -66,18 +67,24 @@ def test_variants_inherit_from_the_endpoint(stack: cdk.Stack, path: Path) -> Non
             ),
         ],
     )
+
     template = synthesize(stack)
+
     blue, green = variants(template).values()
-    names = ("InstanceType", "InitialInstanceCount", "InitialVariantWeight")
-    assert [blue[name] for name in names] == ["ml.g5.xlarge", 3, 9]
-    assert [green[name] for name in names] == ["ml.c5.xlarge", 1, 0]
-    models = resources(template, "AWS::SageMaker::Model")
-    served = {name: each["Properties"]["PrimaryContainer"] for name, each in models.items()}
-    own = served[green["ModelName"]["Fn::GetAtt"][0]]
-    assert own["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "shift"
-    assert own["Environment"]["SAGEMAKER_TRITON_THREAD_COUNT"] == "8"
-    assert own["Image"].endswith("-cpu")
+    assert blue["InstanceType"] == "ml.g5.xlarge"
+    assert blue["InitialInstanceCount"] == 3
+    assert blue["InitialVariantWeight"] == 9
+    assert green["InstanceType"] == "ml.c5.xlarge"
+    assert green["InitialInstanceCount"] == 1
+    assert green["InitialVariantWeight"] == 0
     assert "InferenceAmiVersion" not in green
+
+    model = green["ModelName"]["Fn::GetAtt"][0]
+    properties = resources(template, "AWS::SageMaker::Model")[model]["Properties"]
+    container = properties["PrimaryContainer"]
+    assert container["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "shift"
+    assert container["Environment"]["SAGEMAKER_TRITON_THREAD_COUNT"] == "8"
+    assert container["Image"].endswith("-cpu")
 
 
 OWN = [
@@ -88,12 +95,16 @@ OWN = [
 
 def test_variants_with_own_types_need_none_of_the_endpoint(path: Path) -> None:
     """The endpoint's own instance type then changes nothing: both templates are equal."""
-    without, with_one = make_stack(), make_stack()
+    without = make_stack()
     make_endpoint(without, path, instance_type=None, variants=OWN)
+    with_one = make_stack()
     make_endpoint(with_one, path, instance_type=CPU, variants=OWN)
+
     template = synthesize(without)
-    types = {name: each["InstanceType"] for name, each in variants(template).items()}
-    assert types == {"blue": "ml.g5.xlarge", "green": "ml.c5.xlarge"}
+
+    found = variants(template)
+    assert found["blue"]["InstanceType"] == "ml.g5.xlarge"
+    assert found["green"]["InstanceType"] == "ml.c5.xlarge"
     assert template == synthesize(with_one)
 
 
@@ -102,34 +113,36 @@ def test_role_reads_the_archives_of_all_variants(stack: cdk.Stack, tmp_path: Pat
     for release in ("old", "new"):
         write_model(tmp_path / release, "model")
     (tmp_path / "new" / "model" / "1" / "labels.txt").write_text("a newer release")
+    old = TritonVariant(variant_name="old")
     new = TritonVariant(
         variant_name="new", model_repository=add_repository(stack, tmp_path / "new", "New")
     )
-    add_endpoint(stack, tmp_path / "old", variants=[TritonVariant(variant_name="old"), new])
+    add_endpoint(stack, tmp_path / "old", variants=[old, new])
+
     template = synthesize(stack)
+
     assert len(statements(template)["LoadModel"]["Resource"]) == 2
-    ids = [each["Sid"] for each in statement_list(template)]
-    assert len(ids) == len(set(ids))
+    sids = [statement["Sid"] for statement in statement_list(template)]
+    assert len(sids) == len(set(sids))
 
 
 def test_two_multi_model_repositories_keep_their_own_conditions(
     stack: cdk.Stack, tmp_path: Path
 ) -> None:
     """Statements with different conditions stay separate and have different Sids."""
-    for name in ("one", "two"):
-        write_model(tmp_path / name, name)
     bucket = s3.Bucket(stack, "Bucket")
-    one, two = (
-        add_repository(stack, tmp_path / name, name, bucket=bucket, prefix=f"{name}/")
-        for name in ("one", "two")
-    )
+    write_model(tmp_path / "one", "one")
+    one = add_repository(stack, tmp_path / "one", "one", bucket=bucket, prefix="one/")
+    write_model(tmp_path / "two", "two")
+    two = add_repository(stack, tmp_path / "two", "two", bucket=bucket, prefix="two/")
+    first = TritonVariant(variant_name="one")
     second = TritonVariant(variant_name="two", model_repository=two)
-    add_many(stack, one, variants=[TritonVariant(variant_name="one"), second])
+    add_many(stack, one, variants=[first, second])
+
     found = statements(synthesize(stack))
-    listed = [
-        found[sid]["Condition"]["StringLike"]["s3:prefix"] for sid in ("ListModels", "ListModels2")
-    ]
-    assert listed == [["one/*"], ["two/*"]]
+
+    assert found["ListModels"]["Condition"]["StringLike"]["s3:prefix"] == ["one/*"]
+    assert found["ListModels2"]["Condition"]["StringLike"]["s3:prefix"] == ["two/*"]
     assert "[ack: constructs-triton:multi-model-variants-undocumented]" in str(warnings(stack))
 
 
@@ -174,12 +187,13 @@ def test_shadow_variant_is_not_a_production_variant(stack: cdk.Stack, path: Path
     (shadow,) = only(template, "AWS::SageMaker::EndpointConfig")["ShadowProductionVariants"]
     assert (shadow["VariantName"], shadow["InitialVariantWeight"]) == ("next", 0.5)
     assert list(variants(template)) == ["AllTraffic"]
-    assert [each.variant_name for each in endpoint.variants] == ["AllTraffic"]
+    assert [variant.variant_name for variant in endpoint.variants] == ["AllTraffic"]
     assert endpoint.shadow_variant is not None
     assert endpoint.shadow_variant.metric_invocations().metric_name == "Invocations"
 
 
-BLUE, GREEN = TritonVariant(variant_name="blue"), TritonVariant(variant_name="green")
+BLUE = TritonVariant(variant_name="blue")
+GREEN = TritonVariant(variant_name="green")
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("same name", {"variants": [BLUE, BLUE]}, 'got "blue" twice'),
     ("none", {"variants": []}, "variants: must have 1 to 10"),
@@ -307,18 +321,15 @@ def test_routing_of_single_model_endpoints(path: Path) -> None:
     """Single-model endpoints route by outstanding requests;
     multi-model endpoints set no strategy.
     """
-    strategies = []
-    for add, props in (
-        (make_endpoint, {}),
-        (add_many, {}),
-        (make_endpoint, {"routing_strategy": "RANDOM"}),
-    ):
+
+    def routing(add: Any, **props: Any) -> Any:
         stack = make_stack()
         add(stack, path, **props)
-        strategies.append(
-            only_variant(synthesize(stack)).get("RoutingConfig", {}).get("RoutingStrategy")
-        )
-    assert strategies == ["LEAST_OUTSTANDING_REQUESTS", None, "RANDOM"]
+        return only_variant(synthesize(stack)).get("RoutingConfig")
+
+    assert routing(make_endpoint) == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
+    assert routing(add_many) is None
+    assert routing(make_endpoint, routing_strategy="RANDOM") == {"RoutingStrategy": "RANDOM"}
 
 
 def test_access_core_dumps_and_provision_timeout(stack: cdk.Stack, path: Path) -> None:
@@ -366,15 +377,15 @@ def test_volume_and_timeouts_follow_from_the_archive(
 ) -> None:
     """The timeouts and the volume grow with the archive."""
     location = ModelLocation("s3://b/k.tar.gz", (), size_bytes=packed, unpacked_size_bytes=unpacked)
+    volume, download, startup = expected
+
     sizing = Sizing.of(location, CPU, TIMEOUTS)
-    download, startup = (
-        sizing.model_data_download_timeout,
-        sizing.container_startup_health_check_timeout,
-    )
-    assert (sizing.volume_size_gib, download, startup) == expected
-    assert [each.code for each in sizing.findings] == (
-        ["volume-too-small"] if packed > 100 * GB else []
-    )
+
+    assert sizing.volume_size_gib == volume
+    assert sizing.model_data_download_timeout == download
+    assert sizing.container_startup_health_check_timeout == startup
+    codes = [finding.code for finding in sizing.findings]
+    assert codes == (["volume-too-small"] if packed > 100 * GB else [])
 
 
 def test_sizing_of_several_types_fits_all_of_them() -> None:
@@ -383,25 +394,31 @@ def test_sizing_of_several_types_fits_all_of_them() -> None:
     """
     big = ModelLocation("s3://b/big.tar.gz", (), size_bytes=40 * GB, unpacked_size_bytes=40 * GB)
     small = ModelLocation("s3://b/small.tar.gz", (), size_bytes=GB, unpacked_size_bytes=GB)
-    on_disk, on_volume = Sizing.of(big, GPU, TIMEOUTS), Sizing.of(big, CPU, TIMEOUTS)
+    on_disk = Sizing.of(big, GPU, TIMEOUTS)
+    on_volume = Sizing.of(big, CPU, TIMEOUTS)
+
     mixed = Sizing.of_pools([on_volume, on_disk])
     assert mixed.volume_size_gib is None
-    (found,) = mixed.findings
-    assert (found.code, "82 GiB" in found.message) == ("instance-pools-volume-size", True)
+    (finding,) = mixed.findings
+    assert finding.code == "instance-pools-volume-size"
+    assert "82 GiB" in finding.message
+
     several = Sizing.of_pools([Sizing.of(small, GPU, TIMEOUTS), on_disk])
     assert several.model_data_download_timeout == on_disk.model_data_download_timeout
+
     unknown = Sizing.of(ModelLocation("s3://b/models/", ()), GPU, TIMEOUTS)
     assert Sizing.of_pools([on_disk, unknown]).model_data_download_timeout is None
-    given = cdk.Size.gibibytes(cdk.Token.as_number({"Ref": "Volume"}))
-    token = Sizing.of_pools(
-        [Sizing.of(big, CPU, TIMEOUTS, given), Sizing.of(big, CPU, TIMEOUTS, given)]
-    )
-    assert (is_token(token.volume_size_gib), token.findings) == (True, ())
+
+    volume = cdk.Size.gibibytes(cdk.Token.as_number({"Ref": "Volume"}))
+    with_token = Sizing.of(big, CPU, TIMEOUTS, volume)
+    equal = Sizing.of_pools([with_token, Sizing.of(big, CPU, TIMEOUTS, volume)])
+    assert is_token(equal.volume_size_gib)
+    assert equal.findings == ()
+
     wait = cdk.Duration.seconds(cdk.Token.as_number({"Ref": "Wait"}))
     timeouts: ContainerOptions = {**TIMEOUTS, "model_data_download_timeout": wait}
-    assert is_token(
-        Sizing.of_pools([Sizing.of(big, GPU, timeouts), on_disk]).model_data_download_timeout
-    )
+    waiting = Sizing.of_pools([Sizing.of(big, GPU, timeouts), on_disk])
+    assert is_token(waiting.model_data_download_timeout)
 
 
 def test_given_volume_and_timeouts_are_kept() -> None:
@@ -423,11 +440,14 @@ def test_names_of_variants_may_be_tokens(path: Path) -> None:
     endpoint = make_endpoint(
         stack, path, variants=[TritonVariant(variant_name=name) for name in names]
     )
-    for each in endpoint.variants:
-        each.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    for variant in endpoint.variants:
+        variant.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+
     template = synthesize(stack)
-    rendered = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
-    assert [each["VariantName"] for each in rendered] == [{"Ref": "First"}, {"Ref": "Second"}]
+
+    first, second = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
+    assert first["VariantName"] == {"Ref": "First"}
+    assert second["VariantName"] == {"Ref": "Second"}
     assert len(resources(template, "AWS::ApplicationAutoScaling::ScalableTarget")) == 2
 
 

@@ -29,11 +29,10 @@ from constructs_triton import (
 from constructs_triton.cdk.scaling.scalable_copy_count import reaches_zero
 from constructs_triton_core.errors import InvalidValueError
 
-TARGET, POLICY = (
-    "AWS::ApplicationAutoScaling::ScalableTarget",
-    "AWS::ApplicationAutoScaling::ScalingPolicy",
-)
-ALARM, COMPONENT = "AWS::CloudWatch::Alarm", "AWS::SageMaker::InferenceComponent"
+TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
+POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
+ALARM = "AWS::CloudWatch::Alarm"
+COMPONENT = "AWS::SageMaker::InferenceComponent"
 
 
 def test_policies_have_the_metrics_of_copies(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -48,21 +47,21 @@ def test_policies_have_the_metrics_of_copies(stack: cdk.Stack, tmp_path: Path) -
     count.scale_on_schedule(
         "Morning", schedule=appscaling.Schedule.cron(hour="7", minute="0"), min_capacity=2
     )
+
     template = synthesize(stack)
+
     target = only(template, TARGET)
     assert "RoleARN" not in target
     assert target["ScalableDimension"] == "sagemaker:inference-component:DesiredCopyCount"
     assert target["ScheduledActions"][0]["ScalableTargetAction"] == {"MinCapacity": 2}
-    found = {}
-    for each in resources(template, POLICY).values():
-        tracking = each["Properties"]["TargetTrackingScalingPolicyConfiguration"]
-        predefined = tracking.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
+    targets = {}
+    for policy in resources(template, POLICY).values():
+        tracking = policy["Properties"]["TargetTrackingScalingPolicyConfiguration"]
+        predefined = tracking.get("PredefinedMetricSpecification", {})
         custom = tracking.get("CustomizedMetricSpecification", {})
-        found[predefined or custom["MetricName"]] = (
-            tracking["TargetValue"],
-            custom.get("Namespace"),
-        )
-    assert found == {
+        name = predefined.get("PredefinedMetricType") or custom["MetricName"]
+        targets[name] = (tracking["TargetValue"], custom.get("Namespace"))
+    assert targets == {
         "SageMakerInferenceComponentInvocationsPerCopy": (300, None),
         "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution": (5, None),
         "GPUUtilizationNormalized": (60, "/aws/sagemaker/InferenceComponents"),
@@ -72,46 +71,47 @@ def test_policies_have_the_metrics_of_copies(stack: cdk.Stack, tmp_path: Path) -
 
 
 def wake_up(template: dict[str, Any]) -> dict[str, Any]:
-    """The step policy, after a check that the alarm fires it."""
+    """The step policy, after a check that the alarm starts it."""
     steps = {
-        name: each["Properties"]["StepScalingPolicyConfiguration"]
-        for name, each in resources(template, POLICY).items()
-        if each["Properties"]["PolicyType"] == "StepScaling"
+        name: policy["Properties"]["StepScalingPolicyConfiguration"]
+        for name, policy in resources(template, POLICY).items()
+        if policy["Properties"]["PolicyType"] == "StepScaling"
     }
     ((name, step),) = steps.items()
     alarm = only(template, ALARM)
     assert alarm["AlarmActions"] == [{"Ref": name}]
     assert alarm["MetricName"] == "NoCapacityInvocationFailures"
-    assert [each["Name"] for each in alarm["Dimensions"]] == ["InferenceComponentName"]
-    names = (
-        "Statistic",
-        "Period",
-        "EvaluationPeriods",
-        "DatapointsToAlarm",
-        "Threshold",
-        "TreatMissingData",
-    )
-    assert [alarm[each] for each in names] == ["Sum", 60, 1, 1, 1, "missing"]
+    assert [dimension["Name"] for dimension in alarm["Dimensions"]] == ["InferenceComponentName"]
+    # One failed invocation in one minute is enough.
+    assert alarm["Statistic"] == "Sum"
+    assert alarm["Period"] == 60
+    assert alarm["EvaluationPeriods"] == 1
+    assert alarm["DatapointsToAlarm"] == 1
+    assert alarm["Threshold"] == 1
     assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
+    assert alarm["TreatMissingData"] == "missing"
     return dict(step)
 
 
 def test_zero_copies_have_a_way_back(tmp_path: Path) -> None:
     """A minimum of 0, also by a schedule, adds the step policy and its alarm once."""
-    templates = []
-    for by_schedule in (False, True):
-        stack = make_stack()
-        component = add_component(add_endpoint(stack), tmp_path)
-        count = component.auto_scale_copy_count(min_capacity=int(by_schedule), max_capacity=2)
-        for name in ("Night", "Weekend") if by_schedule else ():
-            schedule = appscaling.Schedule.cron(hour="20", minute="0")
-            count.scale_on_schedule(name, schedule=schedule, min_capacity=0)
-        assert reaches_zero(count)
-        templates.append(synthesize(stack))
-    first, second = (wake_up(each) for each in templates)
-    assert first == second
-    assert first["StepAdjustments"] == [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}]
-    assert (first["Cooldown"], first["MetricAggregationType"]) == (60, "Maximum")
+    by_bounds = make_stack()
+    component = add_component(add_endpoint(by_bounds), tmp_path)
+    count = component.auto_scale_copy_count(min_capacity=0, max_capacity=2)
+    assert reaches_zero(count)
+
+    by_schedules = make_stack()
+    component = add_component(add_endpoint(by_schedules), tmp_path)
+    count = component.auto_scale_copy_count(min_capacity=1, max_capacity=2)
+    for name in ("Night", "Weekend"):
+        schedule = appscaling.Schedule.cron(hour="20", minute="0")
+        count.scale_on_schedule(name, schedule=schedule, min_capacity=0)
+    assert reaches_zero(count)
+
+    step = wake_up(synthesize(by_bounds))
+    assert step["StepAdjustments"] == [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}]
+    assert (step["Cooldown"], step["MetricAggregationType"]) == (60, "Maximum")
+    assert wake_up(synthesize(by_schedules)) == step
 
 
 def test_schedule_can_stop_a_component(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -132,7 +132,9 @@ def test_schedule_can_stop_a_component(stack: cdk.Stack, tmp_path: Path) -> None
     ):
         with pytest.raises(InvalidValueError, match=said):
             count.scale_on_schedule("Night", schedule=schedule, **bounds)
+
     count.scale_on_schedule("Night", schedule=schedule, min_capacity=0, max_capacity=0)
+
     template = synthesize(stack)
     [action] = only(template, "AWS::ApplicationAutoScaling::ScalableTarget")["ScheduledActions"]
     assert action["ScalableTargetAction"] == {"MinCapacity": 0, "MaxCapacity": 0}
@@ -156,9 +158,10 @@ def test_bounds_of_copies_are_checked(
     """Bounds that Application Auto Scaling refuses, or that exclude the
     first copies, are errors.
     """
+    least, most = bounds
     component = add_component(add_endpoint(stack), tmp_path)
     with pytest.raises(InvalidValueError, match=said):
-        component.auto_scale_copy_count(min_capacity=bounds[0], max_capacity=bounds[1])
+        component.auto_scale_copy_count(min_capacity=least, max_capacity=most)
     component.auto_scale_copy_count(min_capacity=1, max_capacity=2)
     with pytest.raises(InvalidValueError, match="add policies to the result of the first call"):
         component.auto_scale_copy_count(min_capacity=1, max_capacity=2)
@@ -187,19 +190,18 @@ def test_warnings_are_about_all_components_together(stack: cdk.Stack, tmp_path: 
 
 def test_update_needs_room_beside_the_copies_of_scaling(tmp_path: Path) -> None:
     """Four GPUs have room for an update of one copy, but not after scaling has added three."""
-    reported = {}
-    for copies in (2, 4):
+
+    def warnings_with(copies: int) -> dict[str, str]:
         stack = make_stack()
         component = add_component(add_endpoint(stack, max_instance_count=1), tmp_path)
         scaling = component.auto_scale_copy_count(min_capacity=1, max_capacity=copies)
         scaling.scale_on_gpu_utilization("Gpu")
-        reported[copies] = warnings_of(stack)
+        return warnings_of(stack)
+
     code = "constructs-triton:component-update-without-room"
-    assert code not in reported[2]
-    assert (
-        "when scaling has added its copies there is no room for those of Pipeline"
-        in reported[4][code]
-    )
+    assert code not in warnings_with(2)
+    text = warnings_with(4)[code]
+    assert "when scaling has added its copies there is no room for those of Pipeline" in text
 
 
 def test_names_of_components_are_compared_without_case(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -227,15 +229,15 @@ def test_log_group_of_a_component_is_not_created_again(stack: cdk.Stack, tmp_pat
 
 def test_memory_from_a_quarter_of_the_instance_is_a_warning(tmp_path: Path) -> None:
     """The only published measurement is cited, and less than a quarter is silent."""
-    warned = {}
-    for gibibytes in (7, 8):
+
+    def warnings_with(gibibytes: int) -> dict[str, str]:
         stack = make_stack()
-        add_component(
-            add_endpoint(stack, instance_type=CPU), tmp_path, min_memory=Size.gibibytes(gibibytes)
-        )
-        warned[gibibytes] = warnings_of(stack)
-    assert warned[7] == {}
-    (text,) = warned[8].values()
+        endpoint = add_endpoint(stack, instance_type=CPU)
+        add_component(endpoint, tmp_path, min_memory=Size.gibibytes(gibibytes))
+        return warnings_of(stack)
+
+    assert warnings_with(7) == {}
+    (text,) = warnings_with(8).values()
     assert "8192 MiB of the 32768 MiB of ml.c5.4xlarge" in text
     assert "accepted 1024 MiB of 16 GiB for a component and refused 4096 MiB" in text
 
@@ -254,7 +256,7 @@ def test_regions_without_components_are_a_warning(
     """CloudFormation has components in some Regions, and one is known to refuse 0 instances."""
     stack = make_stack(cdk.Environment(account="123456789012", region=region))
     add_endpoint(stack, min_instance_count=least)
-    assert {each.removeprefix("constructs-triton:") for each in warnings_of(stack)} == expected
+    assert {code.removeprefix("constructs-triton:") for code in warnings_of(stack)} == expected
 
 
 def test_fixed_name_is_a_warning(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -296,28 +298,37 @@ def test_alarms_and_dashboard_are_about_the_component(stack: cdk.Stack, tmp_path
     component.add_rollback_alarms(*alarms.rollback_alarms)
     component.add_dashboard()
     TritonComponentDashboard(stack, "Both", components=[component, on_cpu])
+
     template = synthesize(stack)
-    for each in resources(template, ALARM).values():
-        assert [one["Name"] for one in each["Properties"]["Dimensions"]] == [
-            "InferenceComponentName"
-        ]
-        assert ". Inference component: " in flat(each["Properties"]["AlarmDescription"])
-    found = next(
-        each for name, each in resources(template, COMPONENT).items() if name.startswith("Pipe")
-    )
-    rollback = found["Properties"]["DeploymentConfig"]["AutoRollbackConfiguration"]["Alarms"]
-    names = ["ServerErrors", "ModelErrors", "ModelLatency"]
-    assert [each["AlarmName"] for each in rollback] == [f"pipeline-{name}" for name in names]
-    assert len(statements(template)["ReadAlarms"]["Resource"]) == 3
-    graphs = [
-        flat(each["Properties"]["DashboardBody"])
-        for each in resources(template, "AWS::CloudWatch::Dashboard").values()
+
+    for alarm in resources(template, ALARM).values():
+        properties = alarm["Properties"]
+        (dimension,) = properties["Dimensions"]
+        assert dimension["Name"] == "InferenceComponentName"
+        assert ". Inference component: " in flat(properties["AlarmDescription"])
+
+    assert rollback_alarms(template, "Pipe") == [
+        "pipeline-ServerErrors",
+        "pipeline-ModelErrors",
+        "pipeline-ModelLatency",
     ]
-    assert all(
-        "InvocationsPerCopy" in each and "GPUMemoryUtilizationNormalized" in each for each in graphs
-    )
+    assert len(statements(template)["ReadAlarms"]["Resource"]) == 3
+
+    for dashboard in resources(template, "AWS::CloudWatch::Dashboard").values():
+        body = flat(dashboard["Properties"]["DashboardBody"])
+        assert "InvocationsPerCopy" in body
+        assert "GPUMemoryUtilizationNormalized" in body
+
     with pytest.raises(InvalidValueError, match="at least one component"):
         TritonComponentDashboard(stack, "None", components=[])
+
+
+def rollback_alarms(template: dict[str, Any], name: str) -> list[str]:
+    """The names of the rollback alarms of the component whose logical ID begins with ``name``."""
+    components = resources(template, COMPONENT).items()
+    (component,) = (found for logical_id, found in components if logical_id.startswith(name))
+    deployment = component["Properties"]["DeploymentConfig"]
+    return [alarm["AlarmName"] for alarm in deployment["AutoRollbackConfiguration"]["Alarms"]]
 
 
 def test_every_metric_has_the_namespace_of_its_documentation(
@@ -325,20 +336,13 @@ def test_every_metric_has_the_namespace_of_its_documentation(
 ) -> None:
     """Invocations are in AWS/SageMaker, and utilizations in the namespace of components."""
     component = add_component(add_endpoint(stack), tmp_path)
-    methods = [
-        name
-        for name in dir(component)
-        if name.startswith("metric_") and name != "metric_copy_count"
-    ]
-    found = {name: getattr(component, name)() for name in methods}
-    spaces = {name: each.namespace for name, each in found.items()}
-    assert {spaces[name] for name in spaces if name.endswith("utilization")} == {
-        "/aws/sagemaker/InferenceComponents"
-    }
-    assert {spaces[name] for name in spaces if not name.endswith("utilization")} == {
-        "AWS/SageMaker"
-    }
-    assert found["metric_model_latency"].statistic == "p99"
+    names = {name for name in dir(component) if name.startswith("metric_")}
+    for name in names - {"metric_copy_count"}:
+        metric = getattr(component, name)()
+        is_utilization = name.endswith("utilization")
+        expected = "/aws/sagemaker/InferenceComponents" if is_utilization else "AWS/SageMaker"
+        assert metric.namespace == expected, name
+    assert component.metric_model_latency().statistic == "p99"
     assert "total / share" in component.metric_copy_count().expression
 
 
@@ -383,8 +387,8 @@ def test_components_are_added_to_an_imported_endpoint(stack: cdk.Stack, tmp_path
     add_component(endpoint, tmp_path, "First")
     add_component(endpoint, tmp_path, "Second")
     template = synthesize(stack)
-    names = {each["Properties"]["EndpointName"] for each in resources(template, COMPONENT).values()}
-    assert names == {"shared"}
+    components = resources(template, COMPONENT).values()
+    assert {component["Properties"]["EndpointName"] for component in components} == {"shared"}
     assert len(resources(template, "AWS::IAM::ManagedPolicy")) == 1
 
     for instance_type, said in ((None, "set instance_type in"), (G5, "set role in")):

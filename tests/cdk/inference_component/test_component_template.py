@@ -36,7 +36,9 @@ from constructs_triton import (
 )
 from constructs_triton_core.errors import InvalidValueError
 
-CONFIG, COMPONENT = "AWS::SageMaker::EndpointConfig", "AWS::SageMaker::InferenceComponent"
+CONFIG = "AWS::SageMaker::EndpointConfig"
+MODEL = "AWS::SageMaker::Model"
+COMPONENT = "AWS::SageMaker::InferenceComponent"
 
 
 def test_network_and_key_are_those_of_endpoint_and_models(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -55,11 +57,15 @@ def test_network_and_key_are_those_of_endpoint_and_models(stack: cdk.Stack, tmp_
     )
     add_component(endpoint, tmp_path)
     endpoint.connections.allow_from_any_ipv4(ec2.Port.tcp(443))
+
     template = synthesize(stack)
-    config, model = only(template, CONFIG), only(template, "AWS::SageMaker::Model")
+
+    config = only(template, CONFIG)
+    model = only(template, MODEL)
     assert config["VpcConfig"] == model["VpcConfig"]
     assert len(config["VpcConfig"]["Subnets"]) == 2
-    assert config["EnableNetworkIsolation"] is model["EnableNetworkIsolation"] is True
+    assert config["EnableNetworkIsolation"] is True
+    assert model["EnableNetworkIsolation"] is True
     assert config["ExecutionRoleArn"] == model["ExecutionRoleArn"]
     assert flat(config["KmsKeyId"]).startswith("<Key")
     assert config["MetricsConfig"] == {"EnableEnhancedMetrics": True}
@@ -69,10 +75,10 @@ def test_network_and_key_are_those_of_endpoint_and_models(stack: cdk.Stack, tmp_
     assert kept["DeletionPolicy"] == "Retain"
 
 
-def test_component_has_all_that_was_set(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Each property reaches CloudFormation's property."""
+def test_specification_has_all_that_was_set(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Each property of a copy reaches CloudFormation's property."""
     add_component(
-        add_endpoint(stack, removal_policy=cdk.RemovalPolicy.RETAIN),
+        add_endpoint(stack),
         tmp_path,
         min_memory=Size.mebibytes(1500),
         max_memory=Size.gibibytes(4),
@@ -84,26 +90,14 @@ def test_component_has_all_that_was_set(stack: cdk.Stack, tmp_path: Path) -> Non
         enable_caching=True,
         placement_strategy="SPREAD",
         max_zone_imbalance=1,
-        log_retention=logs.RetentionDays.ONE_WEEK,
-        removal_policy=cdk.RemovalPolicy.RETAIN,
-        deployment=ComponentDeployment.rolling(
-            maximum_batch_size=CopySize.copies(1),
-            wait_interval=Duration.minutes(2),
-            rollback_maximum_batch_size=CopySize.percent(100),
-            maximum_execution_timeout=Duration.hours(1),
-            alarms=[
-                cloudwatch.Alarm.from_alarm_arn(
-                    stack, "A", "arn:aws:cloudwatch:eu-west-1:123456789012:alarm:a"
-                )
-            ],
-        ),
     )
-    template = synthesize(stack)
-    found = only(template, COMPONENT)
-    assert found["InferenceComponentName"] == "pipeline"
-    assert found["VariantName"] == "AllTraffic"
-    assert found["RuntimeConfig"] == {"CopyCount": 2}
-    specification = found["Specification"]
+
+    component = only(synthesize(stack), COMPONENT)
+
+    assert component["InferenceComponentName"] == "pipeline"
+    assert component["VariantName"] == "AllTraffic"
+    assert component["RuntimeConfig"] == {"CopyCount": 2}
+    specification = component["Specification"]
     assert flat(specification.pop("ModelName")).startswith("<PipelineModel")
     assert specification == {
         "ComputeResourceRequirements": {
@@ -122,7 +116,25 @@ def test_component_has_all_that_was_set(stack: cdk.Stack, tmp_path: Path) -> Non
             "AvailabilityZoneBalance": {"EnforcementMode": "PERMISSIVE", "MaxImbalance": 1},
         },
     }
-    assert found["DeploymentConfig"] == {
+
+
+def test_deployment_has_all_that_was_set(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Each property of a deployment reaches CloudFormation's property."""
+    alarm = cloudwatch.Alarm.from_alarm_arn(
+        stack, "A", "arn:aws:cloudwatch:eu-west-1:123456789012:alarm:a"
+    )
+    deployment = ComponentDeployment.rolling(
+        maximum_batch_size=CopySize.copies(1),
+        wait_interval=Duration.minutes(2),
+        rollback_maximum_batch_size=CopySize.percent(100),
+        maximum_execution_timeout=Duration.hours(1),
+        alarms=[alarm],
+    )
+    add_component(add_endpoint(stack), tmp_path, copy_count=2, deployment=deployment)
+
+    template = synthesize(stack)
+
+    assert only(template, COMPONENT)["DeploymentConfig"] == {
         "RollingUpdatePolicy": {
             "MaximumBatchSize": {"Type": "COPY_COUNT", "Value": 1},
             "WaitIntervalInSeconds": 120,
@@ -132,11 +144,25 @@ def test_component_has_all_that_was_set(stack: cdk.Stack, tmp_path: Path) -> Non
         "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "a"}]},
     }
     assert flat(statements(template)["ReadAlarms"]["Resource"]).endswith(":alarm:a")
+
+
+def test_retained_component_has_its_log_group_first(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The component is kept, and SageMaker finds a log group with the retention."""
+    add_component(
+        add_endpoint(stack, removal_policy=cdk.RemovalPolicy.RETAIN),
+        tmp_path,
+        inference_component_name="pipeline",
+        log_retention=logs.RetentionDays.ONE_WEEK,
+        removal_policy=cdk.RemovalPolicy.RETAIN,
+    )
+
+    template = synthesize(stack)
+
     (component,) = resources(template, COMPONENT).values()
     assert component["DeletionPolicy"] == "Retain"
-    (group,) = resources(template, "AWS::Logs::LogGroup")
-    assert group in component["DependsOn"]
-    name = only(template, "AWS::Logs::LogGroup")["LogGroupName"]
+    ((logical_id, group),) = resources(template, "AWS::Logs::LogGroup").items()
+    assert logical_id in component["DependsOn"]
+    name = group["Properties"]["LogGroupName"]
     assert name == "/aws/sagemaker/InferenceComponents/pipeline"
 
 
@@ -147,14 +173,18 @@ def test_all_at_once_has_no_deployment_config(stack: cdk.Stack, tmp_path: Path) 
     endpoint = add_endpoint(stack)
     add_component(endpoint, tmp_path, "Half")
     add_component(endpoint, tmp_path, "All", deployment=ComponentDeployment.all_at_once())
-    found = resources(synthesize(stack), COMPONENT)
-    configs = {name[:3]: each["Properties"].get("DeploymentConfig") for name, each in found.items()}
+
+    configs = {}
+    for name, component in resources(synthesize(stack), COMPONENT).items():
+        configs[name[:3]] = component["Properties"].get("DeploymentConfig")
+
     assert configs["All"] is None
     half = {"Type": "CAPACITY_PERCENT", "Value": 50}
     assert configs["Hal"]["RollingUpdatePolicy"]["MaximumBatchSize"] == half
 
 
 def logical_id(tmp_path: Path, endpoint: dict[str, Any], component: dict[str, Any]) -> str:
+    """The logical ID of a component with these properties, on an endpoint with these."""
     stack = make_stack()
     add_component(add_endpoint(stack, **endpoint), tmp_path, **component)
     (name,) = resources(synthesize(stack), COMPONENT)
@@ -179,17 +209,19 @@ def test_identity_is_part_of_the_logical_id(tmp_path: Path) -> None:
 def test_grant_to_invoke_names_endpoint_and_component(stack: cdk.Stack, tmp_path: Path) -> None:
     """A caller may call one component and no other of the endpoint."""
     endpoint = add_endpoint(stack)
-    first, _ = (add_component(endpoint, tmp_path, name) for name in ("First", "Second"))
+    first = add_component(endpoint, tmp_path, "First")
+    add_component(endpoint, tmp_path, "Second")
     role = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     first.grant_invoke(role)
     first.grant_invoke_with_response_stream(role)
     first.grant_operate(role)
     endpoint.grant_operate(role)
-    template = synthesize(stack)
-    (policy,) = resources(template, "AWS::IAM::Policy").values()
-    found = policy["Properties"]["PolicyDocument"]["Statement"]
-    calls = next(each for each in found if "InvokeEndpoint" in str(each["Action"]))
-    assert {flat(each)[1:7] for each in calls["Resource"]} == {"FirstC", "Shared"}
+
+    policy = only(synthesize(stack), "AWS::IAM::Policy")
+
+    granted = policy["PolicyDocument"]["Statement"]
+    calls = [statement for statement in granted if "InvokeEndpoint" in str(statement["Action"])]
+    assert {flat(arn)[1:7] for arn in calls[0]["Resource"]} == {"FirstC", "Shared"}
     assert "Second" not in json.dumps(policy)
     assert "/aws/sagemaker/InferenceComponents/*:*" in json.dumps(policy)
 
@@ -197,16 +229,17 @@ def test_grant_to_invoke_names_endpoint_and_component(stack: cdk.Stack, tmp_path
 def test_components_of_other_stacks_have_their_own_permissions(tmp_path: Path) -> None:
     """The role is that of the endpoint, and the stacks do not depend on each other in a circle."""
     app = make_app()
-    shared, team = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("SharedStack", "Team"))
+    shared = cdk.Stack(app, "SharedStack", env=ENVIRONMENT)
+    team = cdk.Stack(app, "Team", env=ENVIRONMENT)
     endpoint = add_endpoint(shared)
-    bucket = cdk.aws_s3.Bucket(team, "Bucket")
     component = add_component(endpoint, tmp_path, scope=team)
     endpoint.grant(iam.User(team, "User"), "sagemaker:DescribeEndpoint")
-    assert endpoint.role.node.path.startswith("SharedStack/")
     alarms = component.add_alarms(alarm_name_prefix="team")
     component.add_rollback_alarms(*alarms.rollback_alarms)
-    assert bucket.node.path == "Team/Bucket"
-    templates = {each.stack_name: each.template for each in app.synth().stacks}
+
+    templates = {artifact.stack_name: artifact.template for artifact in app.synth().stacks}
+
+    assert endpoint.role.node.path.startswith("SharedStack/")
     granted = statements(templates["Team"])
     assert {"LoadModel", "PullImage", "ReadAlarms"} <= granted.keys()
     assert "LoadModel" not in statements(templates["SharedStack"])
@@ -215,7 +248,8 @@ def test_components_of_other_stacks_have_their_own_permissions(tmp_path: Path) -
 def test_role_of_too_many_policies_leaves_no_component(tmp_path: Path) -> None:
     """Each component of another stack has its own policy, and an update may double five of them."""
     app = make_app()
-    shared, team = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("SharedStack", "Team"))
+    shared = cdk.Stack(app, "SharedStack", env=ENVIRONMENT)
+    team = cdk.Stack(app, "Team", env=ENVIRONMENT)
     endpoint = add_endpoint(shared, max_instance_count=9)
     for number in range(4):
         add_component(endpoint, tmp_path, f"C{number}", scope=team)
@@ -228,9 +262,9 @@ def test_component_endpoint_implements_the_interfaces_of_the_cdk(stack: cdk.Stac
     """JavaScript code that expects IGrantable or IConnectable finds every member it calls."""
     endpoint = add_endpoint(stack, vpc=ec2.Vpc(stack, "Vpc", max_azs=2))
     kms.Key(stack, "Key").grant_decrypt(endpoint)
-    ec2.SecurityGroup(stack, "Db", vpc=ec2.Vpc(stack, "Other", max_azs=2)).connections.allow_from(
-        endpoint, ec2.Port.tcp(5432)
-    )
+    database = ec2.SecurityGroup(stack, "Db", vpc=ec2.Vpc(stack, "Other", max_azs=2))
+    database.connections.allow_from(endpoint, ec2.Port.tcp(5432))
+
     template = synthesize(stack)
     assert "kms:Decrypt" in str(resources(template, "AWS::IAM::Policy"))
     assert only(template, "AWS::EC2::SecurityGroupIngress")["FromPort"] == 5432
@@ -247,20 +281,21 @@ def test_newest_image_of_the_components_decides_the_ami(stack: cdk.Stack, tmp_pa
         version: str | None = variant.get("InferenceAmiVersion")
         return version
 
-    images: tuple[TritonImage, ...]
-    found, warned = [], []
-    for images in (
-        (TritonImage.dlc("24.09"),),
-        (TritonImage.dlc("24.09"), TritonImage.dlc("26.05")),
-    ):
-        other = make_stack()
-        endpoint = add_endpoint(other)
-        for position, image in enumerate(images):
-            add_component(endpoint, tmp_path, f"C{position}", image=image)
-        found.append(ami(synthesize(other)))
-        warned.append([each.removeprefix("constructs-triton:") for each in warnings_of(other)])
-    assert found[0] != found[1] == "al2023-ami-sagemaker-inference-gpu-4-1"
-    assert warned == [[], ["component-images-need-different-amis"]]
+    old = make_stack()
+    endpoint = add_endpoint(old)
+    add_component(endpoint, tmp_path, "Old", image=TritonImage.dlc("24.09"))
+
+    both = make_stack()
+    endpoint = add_endpoint(both)
+    add_component(endpoint, tmp_path, "Old", image=TritonImage.dlc("24.09"))
+    add_component(endpoint, tmp_path, "New", image=TritonImage.dlc("26.05"))
+
+    newest = "al2023-ami-sagemaker-inference-gpu-4-1"
+    assert ami(synthesize(old)) != newest
+    assert list(warnings_of(old)) == []
+    assert ami(synthesize(both)) == newest
+    assert list(warnings_of(both)) == ["constructs-triton:component-images-need-different-amis"]
+
     TritonComponentEndpoint(
         stack,
         "Explicit",
@@ -286,11 +321,11 @@ def test_tokens_pass_every_check(stack: cdk.Stack, tmp_path: Path) -> None:
     )
     component.auto_scale_copy_count(min_capacity=number, max_capacity=number)
     needs = only(synthesize(stack), COMPONENT)["Specification"]["ComputeResourceRequirements"]
-    assert set(map(str, needs.values())) == {"{'Ref': 'Number'}"}
+    assert all(value == {"Ref": "Number"} for value in needs.values())
 
 
 def test_models_may_be_files(stack: cdk.Stack, tmp_path: Path) -> None:
     """Without an archive, the model reads a prefix."""
     add_component(add_endpoint(stack), tmp_path, compression_type=CompressionType.NONE)
-    container = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]
+    container = only(synthesize(stack), MODEL)["PrimaryContainer"]
     assert container["ModelDataSource"]["S3DataSource"]["CompressionType"] == "None"

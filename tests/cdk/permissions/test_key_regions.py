@@ -44,6 +44,7 @@ def key(stack: cdk.Stack, arn: str = FOREIGN) -> kms.IKey:
 
 
 def bucket(stack: cdk.Stack, *, has_key: bool = False) -> s3.IBucket:
+    """A bucket in the Region of the stack, whose key can be in another one."""
     encryption_key = key(stack) if has_key else None
     return s3.Bucket.from_bucket_attributes(
         stack, "Bucket", bucket_name="outside", region="eu-west-1", encryption_key=encryption_key
@@ -51,14 +52,14 @@ def bucket(stack: cdk.Stack, *, has_key: bool = False) -> s3.IBucket:
 
 
 def queue(stack: cdk.Stack, **options: Any) -> dict[str, Any]:
-    return {
-        "async_inference": AsyncInferenceConfig(
-            bucket=options.pop("bucket", None) or bucket(stack), **options
-        )
-    }
+    """The properties of an asynchronous endpoint."""
+    if "bucket" not in options:
+        options["bucket"] = bucket(stack)
+    return {"async_inference": AsyncInferenceConfig(**options)}
 
 
 def logs(stack: cdk.Stack, path: Path) -> None:
+    """Encrypt the logs of the functions of the deployment."""
     DeployTimeFunctions.of(stack).configure(log_encryption_key=key(stack))
     add_many(stack, path)
 
@@ -154,13 +155,13 @@ def test_async_bucket_of_another_region(tmp_path: Path, name: str) -> None:
     for number, foreign in enumerate((imported, named)):
         config = AsyncInferenceConfig(**{"bucket": fine, name: foreign})
         endpoint = add_endpoint(stack, tmp_path, f"Endpoint{number}", async_inference=config)
-        (text,) = (
-            str(each.data) for each in endpoint.node.metadata if each.type == "aws:cdk:warning"
-        )
+        entries = endpoint.node.metadata
+        (text,) = (str(entry.data) for entry in entries if entry.type == "aws:cdk:warning")
         assert text.startswith(
             f"async_inference.{name}: AWS does not say that the bucket may be in another"
         )
         assert "eu-west-1, got us-east-1; use a bucket in eu-west-1, or acknowledge" in text
+
     config = AsyncInferenceConfig(**{"bucket": fine, name: s3.Bucket(there, "Unnamed")})
     message = (
         rf"^async_inference.{name}: must be in the Region of the stack, eu-west-1, "
@@ -182,37 +183,43 @@ def test_roles_may_use_previous_keys_of_a_queue(tmp_path: Path) -> None:
     and the callers encrypt and decrypt with each.
     """
     stack = make_stack()
-    new, old = kms.Key(stack, "New"), kms.Key(stack, "Old")
+    new = kms.Key(stack, "New")
+    old = kms.Key(stack, "Old")
     caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     created = s3.Bucket(stack, "Queue", encryption_key=new)
     topic = sns.Topic(stack, "Topic", master_key=new)
     config = AsyncInferenceConfig(
         bucket=created, success_topic=topic, previous_encryption_keys=[old]
     )
-    add_endpoint(stack, write(tmp_path / "models"), async_inference=config).grant_invoke_async(
-        caller
-    )
+    endpoint = add_endpoint(stack, write(tmp_path / "models"), async_inference=config)
+    endpoint.grant_invoke_async(caller)
+
     template = synthesize(stack)
+
     for sid in ("DecryptAsyncInput", "EncryptAsyncOutput", "EncryptAsyncMessages"):
-        assert [flat(each)[1:4] for each in statements(template)[sid]["Resource"]] == [
-            "New",
-            "Old",
-        ], sid
-    encrypted = [
-        each
-        for each in statement_list(template, "Caller")
-        if "kms:GenerateDataKey" in each["Action"]
-    ]
-    assert [flat(arn)[1:4] for each in encrypted for arn in each["Resource"]] == ["New", "Old"]
+        assert keys_of(statements(template)[sid]) == ["New", "Old"], sid
+    of_caller = statement_list(template, "Caller")
+    (encrypt,) = (found for found in of_caller if "kms:GenerateDataKey" in found["Action"])
+    assert keys_of(encrypt) == ["New", "Old"]
+
+
+def keys_of(statement: dict[str, Any]) -> list[str]:
+    """The first letters of the logical IDs of the keys of a statement."""
+    return [flat(arn)[1:4] for arn in statement["Resource"]]
 
 
 def test_endpoint_of_one_model_reads_archives_with_previous_keys(tmp_path: Path) -> None:
     """Objects of the asset bucket keep their key; each statement has an ID of its own."""
     stack = make_stack()
-    keys = [kms.Key(stack, name) for name in ("New", "Old", "Elder")]
-    given: dict[str, Any] = {"asset_encryption_key": keys[0], "previous_encryption_keys": keys[1:]}
-    repository = add_repository(stack, write(tmp_path / "models"), **given)
+    repository = add_repository(
+        stack,
+        write(tmp_path / "models"),
+        asset_encryption_key=kms.Key(stack, "New"),
+        previous_encryption_keys=[kms.Key(stack, "Old"), kms.Key(stack, "Elder")],
+    )
     add_endpoint(stack, repository, model="other")
+
     found = statements(synthesize(stack))
-    arns = [flat(each["Resource"]) for sid, each in found.items() if sid.startswith("DecryptModel")]
-    assert [each[1:4] for each in arns] == ["New", "Old", "Eld"]
+
+    decrypting = [found[sid] for sid in found if sid.startswith("DecryptModel")]
+    assert [flat(statement["Resource"])[1:4] for statement in decrypting] == ["New", "Old", "Eld"]

@@ -22,6 +22,7 @@ POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
 
 
 def scaled(stack: cdk.Stack, path: Path, **props: Any) -> TritonScalableInstanceCount:
+    """The scaling of an endpoint that publishes the metrics of Triton, unless ``props`` differ."""
     endpoint = add_ensemble(
         stack, path, **{"instance_type": CPU, "container_metrics": True, **props}
     )
@@ -29,15 +30,17 @@ def scaled(stack: cdk.Stack, path: Path, **props: Any) -> TritonScalableInstance
 
 
 def configuration(stack: cdk.Stack) -> dict[str, Any]:
-    policies = [each["Properties"] for each in resources(synthesize(stack), POLICY).values()]
-    (found,) = (each for each in policies if "TargetTrackingScalingPolicyConfiguration" in each)
-    result: dict[str, Any] = found["TargetTrackingScalingPolicyConfiguration"]
-    return result
+    """The configuration of the only target tracking policy."""
+    policies = [policy["Properties"] for policy in resources(synthesize(stack), POLICY).values()]
+    name = "TargetTrackingScalingPolicyConfiguration"
+    (found,) = (policy[name] for policy in policies if name in policy)
+    return dict(found)
 
 
 def warnings(stack: cdk.Stack) -> list[str]:
+    """The warnings about scaling on queue time."""
     found = Annotations.from_stack(stack).find_warning("*", Match.any_value())
-    return [each.entry.data for each in found if "queue-time" in each.entry.data]
+    return [warning.entry.data for warning in found if "queue-time" in warning.entry.data]
 
 
 def test_policy_only_adds_instances_and_at_most_doubles_them(stack: cdk.Stack, path: Path) -> None:
@@ -48,21 +51,24 @@ def test_policy_only_adds_instances_and_at_most_doubles_them(stack: cdk.Stack, p
         "Queue", model="scale", target_queue_time=WAIT, scale_out_cooldown=cdk.Duration.seconds(60)
     )
     assert isinstance(policy, appscaling.TargetTrackingScalingPolicy)
+
     found = configuration(stack)
-    assert (found["TargetValue"], found["DisableScaleIn"], found["ScaleOutCooldown"]) == (
-        20_000,
-        True,
-        60,
-    )
-    *used, result = found["CustomizedMetricSpecification"]["Metrics"]
+    assert found["TargetValue"] == 20_000
+    assert found["DisableScaleIn"] is True
+    assert found["ScaleOutCooldown"] == 60
+
+    queue_time, requests, result = found["CustomizedMetricSpecification"]["Metrics"]
     assert result["Expression"] == (
         "IF(queuetime1 > 40000 * requests1, 40000, IF(requests1 > 0, queuetime1 / requests1, 0))"
     )
-    assert [each["Id"] for each in used] == ["queuetime1", "requests1"]
-    metrics = [each["MetricStat"]["Metric"] for each in used]
-    assert [each["MetricName"] for each in metrics] == ["QueueTime", "Requests"]
-    assert {each["MetricStat"]["Stat"] for each in used} == {"Sum"}
-    dimensions = {each["Name"]: each["Value"] for each in metrics[0]["Dimensions"]}
+    assert queue_time["Id"] == "queuetime1"
+    assert queue_time["MetricStat"]["Stat"] == "Sum"
+    assert queue_time["MetricStat"]["Metric"]["MetricName"] == "QueueTime"
+    assert requests["Id"] == "requests1"
+    assert requests["MetricStat"]["Stat"] == "Sum"
+    assert requests["MetricStat"]["Metric"]["MetricName"] == "Requests"
+    rendered = queue_time["MetricStat"]["Metric"]["Dimensions"]
+    dimensions = {dimension["Name"]: dimension["Value"] for dimension in rendered}
     assert dimensions == {"Endpoint": "Test/Endpoint", "Variant": "AllTraffic", "Model": "scale"}
 
 
@@ -124,8 +130,11 @@ def test_nothing_that_removes_instances_is_a_warning(
         count.scale_on_schedule("Night", schedule=night, max_capacity=1)
     synthesize(stack)
     found = warnings(stack)
-    assert len(found) == (1 if other == "none" else 0)
-    assert all("no other policy or schedule removes them" in each for each in found)
+    if other == "none":
+        (text,) = found
+        assert "no other policy or schedule removes them" in text
+    else:
+        assert found == []
 
 
 def test_guarded_variant_can_have_it(stack: cdk.Stack, path: Path) -> None:
@@ -161,10 +170,14 @@ def test_simulated_queue_grows_with_the_load() -> None:
     fleet = Fleet(invocations_per_minute=6000, start_minutes=60)
     policy = TargetTracking(target=20_000, metric="QueueTime", disable_scale_in=True)
     scaling = Scaling(min_capacity=1, max_capacity=5, policies=(policy,))
-    grows = {
-        load: any(
-            each.desired > 1 for each in simulate(Traffic((load,) * 10), scaling, fleet).minutes
-        )
-        for load in (0, 3000, 3900, 4200, 5900, 7000)
-    }
-    assert grows == {0: False, 3000: False, 3900: False, 4200: True, 5900: True, 7000: True}
+
+    def grows(load: int) -> bool:
+        minutes = simulate(Traffic((load,) * 10), scaling, fleet).minutes
+        return any(minute.desired > 1 for minute in minutes)
+
+    assert not grows(0)
+    assert not grows(3000)
+    assert not grows(3900)
+    assert grows(4200)
+    assert grows(5900)
+    assert grows(7000)

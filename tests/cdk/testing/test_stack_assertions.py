@@ -31,12 +31,14 @@ from constructs_triton.testing import (
 )
 from constructs_triton_core.errors import InvalidValueError, MissingDependencyError
 
-G5, ROLE = "ml.g5.xlarge", "arn:aws:iam::123456789012:role/triton"
+G5 = "ml.g5.xlarge"
+ROLE = "arn:aws:iam::123456789012:role/triton"
 
 
 def add_pipeline(
     stack: cdk.Stack, path: Path, id: str = "Pipeline", **options: Any
 ) -> TritonEnsembleEndpoint:
+    """Add an endpoint of the ensemble ``pipeline``, with image 26.05 unless it is given."""
     return add_ensemble(stack, path, id, **{"image": TritonImage.dlc("26.05"), **options})
 
 
@@ -84,13 +86,12 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> cdk.Stack:
     scaling = pipeline.auto_scale_instance_count(min_capacity=1, max_capacity=5)
     scaling.scale_on_gpu_utilization("Gpu", target_utilization_percent=60)
     scaling.scale_on_invocations_per_instance("Calls", max_requests_per_second=10)
-    machine, environment = InstanceType.of("ml.g5.2xlarge"), TritonEnvironment(log_verbose=True)
     add_many(
         stack,
         path,
         "Catalog",
-        instance_type=machine,
-        environment=environment,
+        instance_type=InstanceType.of("ml.g5.2xlarge"),
+        environment=TritonEnvironment(log_verbose=True),
         endpoint_name="catalog",
     )
     add_component(stack, path)
@@ -227,9 +228,8 @@ def test_step_scaling_has_the_metric_of_its_alarm(stack: cdk.Stack) -> None:
 
 def test_differences_of_the_nearest_policy_are_listed(shop: cdk.Stack, stack: cdk.Stack) -> None:
     """The message names another metric, another variant, or each value that differs."""
-    assert failure(
-        assert_scales, shop, on="GPUUtilization", target=70, between=(1, 8)
-    ).splitlines() == [
+    values = failure(assert_scales, shop, on="GPUUtilization", target=70, between=(1, 8))
+    assert values.splitlines() == [
         (
             'Shop: the policy on "GPUUtilization" of '
             "endpoint/PipelineC660917D/variant/AllTraffic differs"
@@ -237,17 +237,21 @@ def test_differences_of_the_nearest_policy_are_listed(shop: cdk.Stack, stack: cd
         "  target: expected 70, got 60",
         "  between: expected (1, 8), got (1, 5)",
     ]
-    assert failure(assert_scales, shop, on="GPUUtilization", target=30).endswith(
+
+    multiple = failure(assert_scales, shop, on="GPUUtilization", target=30)
+    assert multiple.endswith(
         "expected 30, got 60; SageMaker adds up GPUs, and 30 percent of each of 2 is 60"
     )
-    other = failure(assert_scales, shop, on="GpuUtilization").splitlines()
-    assert other[:2] == [
+
+    metric = failure(assert_scales, shop, on="GpuUtilization")
+    assert metric.splitlines()[:2] == [
         'Shop: no policy scales on "GpuUtilization"; did you mean "GPUUtilization"?',
         "  endpoint/PipelineC660917D/variant/AllTraffic: GPUUtilization at 60, between 1 and 5",
     ]
-    assert 'nothing called "Blue" is scaled; "AllTraffic"' in failure(
-        assert_scales, shop, on="GPUUtilization", of="Blue"
-    )
+
+    variant = failure(assert_scales, shop, on="GPUUtilization", of="Blue")
+    assert 'nothing called "Blue" is scaled; "AllTraffic"' in variant
+
     cdk.CfnResource(stack, "Topic", type="AWS::SNS::Topic")
     assert "has no scaling policy" in failure(assert_scales, stack, on="GPUUtilization")
 
@@ -259,25 +263,28 @@ def test_replacements_are_reported(path: Path) -> None:
 
     def template(id: str = "Pipeline", **options: Any) -> dict[str, Any]:
         stack = make_stack()
-        scaled = add_pipeline(stack, path, id, **options).auto_scale_instance_count(
-            min_capacity=1, max_capacity=5
-        )
-        scaled.scale_on_gpu_utilization("Gpu")
+        endpoint = add_pipeline(stack, path, id, **options)
+        scaling = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
+        scaling.scale_on_gpu_utilization("Gpu")
         return stable_template(stack)
 
     before = template()
     assert_no_replacement(before, template(image=TritonImage.dlc("25.09")))
-    named = failure(assert_no_replacement, before, template(endpoint_name="shop")).splitlines()
+
+    named = failure(assert_no_replacement, before, template(endpoint_name="shop"))
+    _, of_endpoint, of_target, *_ = named.splitlines()
     assert (
         'Endpoint PipelineC660917D would be replaced: EndpointName was not set and is "shop"'
-        in named[1]
+        in of_endpoint
     )
-    assert "ResourceId refers to PipelineC660917D, which would be replaced" in named[2]
+    assert "ResourceId refers to PipelineC660917D, which would be replaced" in of_target
+
     moved = failure(assert_no_replacement, before, template("Line"))
     assert "AWS::IAM::Role PipelineRole" in moved
     assert "and LineRole" in moved
     assert "created: the id of its construct has changed" in moved
-    types = {each["Type"] for each in before["Resources"].values()}
+
+    types = {resource["Type"] for resource in before["Resources"].values()}
     assert_no_replacement(before, {}, allowed=types)
     assert "would be deleted" in failure(assert_no_replacement, before, {})
 
@@ -289,11 +296,13 @@ def test_snapshot_is_compared_with_a_stack(stack: cdk.Stack, tmp_path: Path) -> 
     snapshot.write_text(json.dumps(stable_template(stack)))
     changed = make_stack()
     sagemaker.CfnEndpoint(changed, "E", endpoint_config_name="c", endpoint_name="new")
-    assert 'EndpointName was "old" and is "new"' in failure(
-        assert_no_replacement, snapshot, changed
-    )
+
+    message = failure(assert_no_replacement, snapshot, changed)
+    assert 'EndpointName was "old" and is "new"' in message
+
     written = Path(cdk.Stage.of(stack).synth().directory) / stack.template_file  # type: ignore[union-attr]
     assert_no_replacement(written, stack)
+
     with pytest.raises(InvalidValueError, match="cannot be read"):
         assert_no_replacement(tmp_path / "none.json", stack)
 
@@ -302,19 +311,23 @@ def test_own_types_and_missing_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
     """A change of type is a replacement, an unknown type has no schema,
     and cfn-lint may be missing.
     """
-    topic, queue = {"Type": "AWS::SNS::Topic"}, {"Type": "AWS::SQS::Queue"}
-    changed = failure(
-        assert_no_replacement, {"Resources": {"A": topic}}, {"Resources": {"A": queue}}
-    )
+
+    def template(resource_type: str, **properties: Any) -> dict[str, Any]:
+        resource: dict[str, Any] = {"Type": resource_type}
+        if properties:
+            resource["Properties"] = properties
+        return {"Resources": {"A": resource}}
+
+    topic = template("AWS::SNS::Topic")
+    changed = failure(assert_no_replacement, topic, template("AWS::SQS::Queue"))
     assert "its type was AWS::SNS::Topic and is AWS::SQS::Queue" in changed
-    own = {"Type": "Acme::Shop::Cart", "Properties": {"Size": 1}}
-    assert_no_replacement(
-        {"Resources": {"A": own}}, {"Resources": {"A": {**own, "Properties": {}}}}
-    )
+
+    assert_no_replacement(template("Acme::Shop::Cart", Size=1), template("Acme::Shop::Cart"))
+
     replacement_assertion._create_only.cache_clear()
     monkeypatch.setitem(sys.modules, "cfnlint.schema", None)
     with pytest.raises(MissingDependencyError, match=r"constructs-triton\[testing\]"):
-        assert_no_replacement({"Resources": {"A": topic}}, {"Resources": {"A": topic}})
+        assert_no_replacement(topic, topic)
 
 
 def test_assets_of_other_constructs_have_stable_names(tmp_path: Path) -> None:
@@ -342,12 +355,12 @@ def test_assets_of_other_constructs_have_stable_names(tmp_path: Path) -> None:
         "aws:cdk:enable-path-metadata": True,
         "aws:cdk:enable-asset-metadata": True,
     }
-    before, after = template("a = 1"), template("a = 2", **of_the_command_line)
-    assert before == after
-    outer, inner = (json.dumps(each) for each in before)
-    assert "<template:" in outer
-    assert '"S3Key": "<asset:Inner/Orders>"' in inner
-    assert "BootstrapVersion" not in outer
+    outer, inner = template("a = 1")
+
+    assert template("a = 2", **of_the_command_line) == (outer, inner)
+    assert "<template:" in json.dumps(outer)
+    assert '"S3Key": "<asset:Inner/Orders>"' in json.dumps(inner)
+    assert "BootstrapVersion" not in json.dumps(outer)
 
 
 def test_files_and_images_have_stable_names(path: Path, tmp_path: Path) -> None:
@@ -364,13 +377,15 @@ def test_files_and_images_have_stable_names(path: Path, tmp_path: Path) -> None:
         cdk.CfnOutput(stack, "Uri", value=image.image_uri)
         return stable_template(stack, digests=True)
 
-    before, after = template("a = 1"), template("a = 2")
+    before = template("a = 1")
+    after = template("a = 2")
+
     text = json.dumps(before)
     assert ":<image:App>" in text
     assert "models/files/pipeline/<digest>/" in text
-    changed = [
-        name for name, digest in before["Digests"].items() if after["Digests"][name] != digest
-    ]
+    old_digests = before["Digests"]
+    new_digests = after["Digests"]
+    changed = [name for name in old_digests if old_digests[name] != new_digests[name]]
     assert changed == ["<files:PipelineModels/Files-pipeline>", "<image:App>"]
     assert {**before, "Digests": {}} == {**after, "Digests": {}}
 
