@@ -47,7 +47,8 @@ def config(template: dict[str, Any]) -> dict[str, Any]:
 
 def caller_statements(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the statements of the role ``Caller`` by their action."""
-    return {str(each["Action"]): each for each in statement_list(template, "Caller")}
+    found = statement_list(template, "Caller")
+    return {str(statement["Action"]): statement for statement in found}
 
 
 def make_caller(stack: cdk.Stack) -> iam.Role:
@@ -72,7 +73,9 @@ def test_data_capture_with_its_grants(stack: cdk.Stack, path: Path) -> None:
         csv_content_types=["text/csv"],
     )
     add_ensemble(stack, path, data_capture=capture)
+
     template = synthesize(stack)
+
     rendered = config(template)["DataCaptureConfig"]
     assert flat(rendered.pop("DestinationS3Uri")).endswith("/captured")
     assert rendered.pop("KmsKeyId") == stack.resolve(key.key_arn)
@@ -148,10 +151,8 @@ def test_async_inference_with_its_grants(stack: cdk.Stack, path: Path) -> None:
     and the role has permissions for them.
     """
     bucket = s3.Bucket(stack, "Bucket")
-    success, error = (
-        sns.Topic(stack, "Success"),
-        sns.Topic(stack, "Error", master_key=kms.Key(stack, "Key")),
-    )
+    success = sns.Topic(stack, "Success")
+    error = sns.Topic(stack, "Error", master_key=kms.Key(stack, "Key"))
     add_ensemble(
         stack,
         path,
@@ -163,7 +164,9 @@ def test_async_inference_with_its_grants(stack: cdk.Stack, path: Path) -> None:
             max_concurrent_invocations_per_instance=4,
         ),
     )
+
     template = synthesize(stack)
+
     rendered = config(template)["AsyncInferenceConfig"]
     output = rendered["OutputConfig"]
     assert flat(output["S3OutputPath"]).endswith("/async/output")
@@ -174,26 +177,29 @@ def test_async_inference_with_its_grants(stack: cdk.Stack, path: Path) -> None:
         "IncludeInferenceResponseIn": ["SUCCESS_NOTIFICATION_TOPIC"],
     }
     assert rendered["ClientConfig"] == {"MaxConcurrentInvocationsPerInstance": 4}
+    assert "RoutingConfig" not in only_variant(template)
+
     found = statements(template)
     assert flat(found["ReadAsyncInput"]["Resource"]).endswith("/async/input/*")
     assert flat(found["WriteAsyncOutput"]["Resource"]).endswith("/async/output/*")
     assert flat(found["WriteAsyncFailure"]["Resource"]).endswith("/async/failure/*")
     assert len(found["TellAsyncTopics"]["Resource"]) == 2
     assert found["EncryptAsyncMessages"]["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
-    assert "RoutingConfig" not in only_variant(template)
 
 
 def test_async_callers_write_requests_and_read_results(stack: cdk.Stack, path: Path) -> None:
     """The grant allows the call and its three prefixes; a real-time endpoint raises an error."""
     caller = make_caller(stack)
-    endpoint = add_ensemble(
-        stack, path, async_inference=AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
-    )
+    queue = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
+    endpoint = add_ensemble(stack, path, async_inference=queue)
+
     endpoint.grant_invoke_async(caller)
+
     granted = caller_statements(synthesize(stack))
     upload = str(["s3:AbortMultipartUpload", "s3:PutObject"])
     assert set(granted) == {"sagemaker:InvokeEndpointAsync", upload, "s3:GetObject"}
     assert flat(granted[upload]["Resource"]).endswith("/async/input/*")
+
     with pytest.raises(
         InvalidValueError, match="needs an asynchronous endpoint; set async_inference"
     ):
@@ -280,7 +286,8 @@ def test_tenants_may_call_their_own_models_only(stack: cdk.Stack, path: Path) ->
 
 def test_any_action_can_be_granted(stack: cdk.Stack, path: Path) -> None:
     """``grant`` allows the given actions on this endpoint only."""
-    caller, endpoint = make_caller(stack), add_ensemble(stack, path)
+    caller = make_caller(stack)
+    endpoint = add_ensemble(stack, path)
     endpoint.grant(caller, "sagemaker:DescribeEndpoint")
     granted = caller_statements(synthesize(stack))["sagemaker:DescribeEndpoint"]
     assert granted["Resource"] == stack.resolve(endpoint.endpoint_arn)
@@ -313,33 +320,45 @@ def test_streaming_is_not_granted_on_multi_model_endpoints(stack: cdk.Stack, pat
 
 def test_isolated_subnets_without_a_route_to_s3_warn(path: Path) -> None:
     """Models are downloaded through the VPC, and TritonVpcEndpoints adds the missing route."""
+    without = make_stack()
+    add_isolated(without, path, isolated_vpc(without))
+    assert routes(without) == []
+    assert NO_ROUTE in str(warnings(without))
 
-    gateway = {"S3": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3)}
+    with_routes = make_stack()
+    vpc = isolated_vpc(with_routes)
+    TritonVpcEndpoints(with_routes, "Routes", vpc=vpc, runtime_access=True)
+    add_isolated(with_routes, path, vpc)
+    assert routes(with_routes) == ["Gateway", "Interface"]
+    assert NO_ROUTE not in str(warnings(with_routes))
 
-    def warned(own: dict[str, ec2.GatewayVpcEndpointOptions] | None = None, **route: bool) -> bool:
-        stack = make_stack()
-        subnets = [ec2.SubnetConfiguration(name="own", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)]
-        vpc = ec2.Vpc(
-            stack,
-            "Vpc",
-            max_azs=2,
-            nat_gateways=0,
-            subnet_configuration=subnets,
-            gateway_endpoints=own,
-        )
-        if route:
-            TritonVpcEndpoints(stack, "Routes", vpc=vpc, **route)
-        selection = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
-        add_ensemble(stack, path, vpc=vpc, vpc_subnets=selection, enable_network_isolation=True)
-        template = synthesize(stack)
-        made = resources(template, "AWS::EC2::VPCEndpoint").values()
-        types = sorted(each["Properties"]["VpcEndpointType"] for each in made)
-        assert types == [*(["Gateway"] if own or route else []), *(["Interface"] if route else [])]
-        return "[ack: constructs-triton:vpc-without-route-to-s3]" in str(warnings(stack))
+    with_own = make_stack()
+    gateway = ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3)
+    add_isolated(with_own, path, isolated_vpc(with_own, gateway_endpoints={"S3": gateway}))
+    assert routes(with_own) == ["Gateway"]
+    assert NO_ROUTE not in str(warnings(with_own))
 
-    assert warned()
-    assert not warned(runtime_access=True)
-    assert not warned(own=gateway)
+
+NO_ROUTE = "[ack: constructs-triton:vpc-without-route-to-s3]"
+ISOLATED = ec2.SubnetType.PRIVATE_ISOLATED
+
+
+def isolated_vpc(stack: cdk.Stack, **options: Any) -> ec2.Vpc:
+    """A VPC that has only isolated subnets."""
+    subnets = [ec2.SubnetConfiguration(name="own", subnet_type=ISOLATED)]
+    return ec2.Vpc(stack, "Vpc", max_azs=2, nat_gateways=0, subnet_configuration=subnets, **options)
+
+
+def add_isolated(stack: cdk.Stack, path: Path, vpc: ec2.Vpc) -> None:
+    """An endpoint in the isolated subnets of a VPC."""
+    subnets = ec2.SubnetSelection(subnet_type=ISOLATED)
+    add_ensemble(stack, path, vpc=vpc, vpc_subnets=subnets, enable_network_isolation=True)
+
+
+def routes(stack: cdk.Stack) -> list[str]:
+    """The types of the VPC endpoints of a stack."""
+    found = resources(synthesize(stack), "AWS::EC2::VPCEndpoint").values()
+    return sorted(route["Properties"]["VpcEndpointType"] for route in found)
 
 
 # Manners.
@@ -348,18 +367,16 @@ def test_isolated_subnets_without_a_route_to_s3_warn(path: Path) -> None:
 def test_role_given_to_two_endpoints(stack: cdk.Stack, path: Path) -> None:
     """Each endpoint adds its own policy in its own stack, without a dependency cycle."""
     app = make_app()
-    roles, serving = (
-        cdk.Stack(app, "Roles", env=ENVIRONMENT),
-        cdk.Stack(app, "Serving", env=ENVIRONMENT),
-    )
+    roles = cdk.Stack(app, "Roles", env=ENVIRONMENT)
+    serving = cdk.Stack(app, "Serving", env=ENVIRONMENT)
     role = iam.Role(roles, "Own", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     bucket = s3.Bucket(serving, "Bucket")
     for name in ("A", "B"):
-        add_ensemble(
-            serving, path, name, role=role, data_capture=DataCapture(bucket=bucket, prefix=name)
-        )
-    assembly = app.synth()
-    template = assembly.get_stack_artifact(serving.artifact_id).template
+        capture = DataCapture(bucket=bucket, prefix=name)
+        add_ensemble(serving, path, name, role=role, data_capture=capture)
+
+    template = app.synth().get_stack_artifact(serving.artifact_id).template
+
     attached = policies(template)
     assert len(attached) == 2
     for model in resources(template, "AWS::SageMaker::Model").values():
@@ -369,22 +386,20 @@ def test_role_given_to_two_endpoints(stack: cdk.Stack, path: Path) -> None:
 def test_key_vpc_and_repository_of_another_stack(path: Path) -> None:
     """Cross-stack references are those of the CDK, and nested stacks work too."""
     app = make_app()
-    base, serving = (
-        cdk.Stack(app, "Base", env=ENVIRONMENT),
-        cdk.Stack(app, "Serving", env=ENVIRONMENT),
+    base = cdk.Stack(app, "Base", env=ENVIRONMENT)
+    serving = cdk.Stack(app, "Serving", env=ENVIRONMENT)
+    endpoint = add_many(
+        cdk.NestedStack(serving, "Nested"),
+        add_repository(base, path),
+        vpc=ec2.Vpc(base, "Vpc", max_azs=1),
+        encryption_key=kms.Key(base, "Key"),
     )
-    nested = cdk.NestedStack(serving, "Nested")
-    shared: dict[str, Any] = {
-        "vpc": ec2.Vpc(base, "Vpc", max_azs=1),
-        "encryption_key": kms.Key(base, "Key"),
-    }
-    endpoint = add_many(nested, add_repository(base, path), **shared)
-    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization(
-        "Gpu"
-    )
-    assembly = app.synth()
-    stack = assembly.get_stack_artifact(serving.artifact_id)
-    assert base.artifact_id in [each.id for each in stack.dependencies]
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    count.scale_on_gpu_utilization("Gpu")
+
+    stack = app.synth().get_stack_artifact(serving.artifact_id)
+
+    assert base.artifact_id in [dependency.id for dependency in stack.dependencies]
     assert resources(stack.template, "AWS::CloudFormation::Stack")
 
 
@@ -405,7 +420,7 @@ def test_outputs_are_created_on_request(stack: cdk.Stack, path: Path) -> None:
     assert "Outputs" not in stack.resolve(stack.node.try_find_child("Outputs") or {})
     endpoint.export_outputs(export_name_prefix="shop")
     outputs = synthesize(stack)["Outputs"].values()
-    assert {each["Export"]["Name"]: each["Value"] for each in outputs} == {
+    assert {output["Export"]["Name"]: output["Value"] for output in outputs} == {
         "shop-endpoint-name": stack.resolve(endpoint.cfn_endpoint.attr_endpoint_name),
         "shop-endpoint-arn": stack.resolve(endpoint.cfn_endpoint.attr_endpoint_arn),
     }

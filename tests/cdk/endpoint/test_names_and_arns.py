@@ -16,7 +16,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
-from cdk_apps import add_repository, flattened, warnings, write_repository
+from cdk_apps import add_repository, flattened, resources, warnings, write_repository
 
 import constructs_triton as library
 from constructs_triton import (
@@ -33,8 +33,10 @@ ARN = f"arn:aws:sagemaker:eu-west-1:{ACCOUNT}:endpoint/digitsprod"
 GPU = InstanceType.of("ml.g5.12xlarge")
 ASK = r"endpoint_name=\.\.\., endpoint_arn=\.\.\."
 PUBLIC = [getattr(library, name) for name in library.__all__]
-ENDPOINTS: list[Any] = [each for each in PUBLIC if hasattr(each, "from_endpoint_name")]
-COMPONENTS: list[Any] = [each for each in PUBLIC if hasattr(each, "from_inference_component_name")]
+ENDPOINTS: list[Any] = [value for value in PUBLIC if hasattr(value, "from_endpoint_name")]
+COMPONENTS: list[Any] = [
+    value for value in PUBLIC if hasattr(value, "from_inference_component_name")
+]
 """Endpoints and components of the library, found by their imports."""
 
 WITHOUT_NAMES = ("add_adapter", "add_to_role_policy", "apply_plan", "variant")
@@ -50,11 +52,16 @@ MODELS: dict[str, dict[str, Any]] = {
 def stacks() -> tuple[cdk.Stack, cdk.Stack]:
     """A stack, and a stack of another Region in the same app."""
     app = cdk.App()
-    here, there = (
-        cdk.Stack(app, name, env=cdk.Environment(account=ACCOUNT, region=region))
-        for name, region in (("Here", "eu-west-1"), ("There", "us-east-1"))
-    )
-    return here, there
+    ireland = cdk.Environment(account=ACCOUNT, region="eu-west-1")
+    virginia = cdk.Environment(account=ACCOUNT, region="us-east-1")
+    return cdk.Stack(app, "Here", env=ireland), cdk.Stack(app, "There", env=virginia)
+
+
+def template_of(stack: cdk.Stack) -> dict[str, Any]:
+    """The template of a stack after a synthesis of its app."""
+    artifact = cast(cdk.App, stack.node.root).synth().get_stack_by_name(stack.stack_name)
+    template: dict[str, Any] = artifact.template
+    return template
 
 
 def created(kind: Any, stack: cdk.Stack, path: Path, **options: Any) -> Any:
@@ -68,11 +75,12 @@ def created(kind: Any, stack: cdk.Stack, path: Path, **options: Any) -> Any:
 
 def arguments(function: Any, values: dict[str, Any]) -> dict[str, Any]:
     """The required arguments of a method, by their names."""
-    parameters = inspect.signature(function).parameters.values()
-    required = [
-        each for each in parameters if each.default is each.empty and each.kind != each.VAR_KEYWORD
-    ]
-    return {each.name: values[each.name] for each in required if each.kind != each.VAR_POSITIONAL}
+    required = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        is_several = parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+        if parameter.default is parameter.empty and not is_several:
+            required[name] = values[name]
+    return required
 
 
 def use_everything(construct: Any, caller: iam.IGrantable) -> Iterator[str]:
@@ -110,19 +118,19 @@ def use_everything(construct: Any, caller: iam.IGrantable) -> Iterator[str]:
 def texts(value: Any) -> Iterator[str]:
     """Yield each string in a template."""
     if isinstance(value, dict):
-        for name, each in value.items():
+        for name, member in value.items():
             yield from texts(name)
-            yield from texts(each)
+            yield from texts(member)
     elif isinstance(value, list):
-        for each in value:
-            yield from texts(each)
+        for item in value:
+            yield from texts(item)
     else:
         yield str(value)
 
 
 def wrong_letters(app: Any) -> list[str]:
     """Return the strings of an app's templates that have the name in the wrong letters."""
-    templates = [each.template for each in app.synth().stacks]
+    templates = [artifact.template for artifact in app.synth().stacks]
     found = []
     for text in texts(flattened(templates)):
         for match in re.finditer(NAME, text, re.IGNORECASE):
@@ -159,7 +167,7 @@ def test_import_by_name_has_its_letters_everywhere(kind: Any, given: dict[str, s
     here, _ = stacks()
     endpoint = kind.from_endpoint_attributes(here, "Imported", endpoint_name=NAME, **given)
     refused = list(use_everything(endpoint, iam.User(here, "Caller")))
-    assert not any(re.search(ASK, each) for each in refused)
+    assert not any(re.search(ASK, error) for error in refused)
     assert wrong_letters(here.node.root) == []
 
 
@@ -171,15 +179,13 @@ def test_import_by_arn_asks_for_the_name(kind: Any, is_token: bool) -> None:
     arn = cdk.Fn.import_value("Arn") if is_token else ARN
     endpoint = kind.from_endpoint_arn(here, "Imported", arn)
     refused = list(use_everything(endpoint, iam.User(here, "Caller")))
-    asked = {each.partition(":")[0] for each in refused if re.search(ASK, each)}
+    asked = {error.partition(":")[0] for error in refused if re.search(ASK, error)}
     assert {"endpoint_name", "metric_model_latency", "grant_operate"} <= asked
     if kind is not TritonComponentEndpoint:
         assert {"add_alarms", "add_dashboard", "auto_scale_instance_count"} <= asked
     assert not asked & {"grant", "grant_invoke", "endpoint_arn"}
     assert wrong_letters(here.node.root) == []
-    assert "Fn::Split" not in str(
-        cast(cdk.App, here.node.root).synth().get_stack_by_name("Here").template
-    )
+    assert "Fn::Split" not in str(template_of(here))
 
 
 @pytest.mark.parametrize("kind", ENDPOINTS, ids=lambda kind: kind.__name__)
@@ -204,7 +210,8 @@ def test_endpoint_of_elsewhere_is_not_watched_and_not_scaled(kind: Any, place: s
     here, _ = stacks()
     arn = f"arn:aws:sagemaker:{place}:endpoint/digitsprod"
     endpoint = kind.from_endpoint_attributes(here, "Imported", endpoint_name=NAME, endpoint_arn=arn)
-    refused = {each.partition(":")[0] for each in use_everything(endpoint, iam.User(here, "User"))}
+    errors = use_everything(endpoint, iam.User(here, "User"))
+    refused = {error.partition(":")[0] for error in errors}
     assert {"add_alarms", "auto_scale_instance_count"} & set(dir(endpoint)) <= refused
     assert not refused & {"grant_invoke", "grant", "add_dashboard", "endpoint_name"}
 
@@ -232,19 +239,13 @@ def test_permission_for_a_component_has_both_spellings(kind: Any) -> None:
     endpoint = TritonComponentEndpoint.from_endpoint_name(here, "Host", NAME)
     component = kind.from_inference_component_name(here, "Imported", NAME, endpoint=endpoint)
     list(use_everything(component, iam.User(here, "Caller")))
-    (policy,) = [
-        each
-        for each in cast(cdk.App, here.node.root)
-        .synth()
-        .get_stack_by_name("Here")
-        .template["Resources"]
-        .values()
-        if each["Type"] == "AWS::IAM::Policy"
-    ]
-    found = re.findall(
-        rf":inference-component/({NAME})", str(flattened(policy)), flags=re.IGNORECASE
-    )
-    assert found.count(NAME) == found.count(NAME.lower()) > 0
+
+    (policy,) = resources(template_of(here), "AWS::IAM::Policy").values()
+
+    arn = re.compile(rf":inference-component/({NAME})", re.IGNORECASE)
+    names = arn.findall(str(flattened(policy)))
+    assert names.count(NAME) > 0
+    assert names.count(NAME) == names.count(NAME.lower())
 
 
 def test_component_by_arn_takes_the_name() -> None:

@@ -26,6 +26,7 @@ from cdk_apps import (
     make_app,
     make_stack,
     resources,
+    statement_list,
     synthesize,
     write_repository,
 )
@@ -67,17 +68,21 @@ def switched_types(template: dict[str, Any]) -> list[str]:
     """The types of the resources with the condition of the only switch."""
     (condition,) = template["Conditions"]
     found = template["Resources"].values()
-    return sorted(each["Type"] for each in found if each.get("Condition") == condition)
+    return sorted(resource["Type"] for resource in found if resource.get("Condition") == condition)
+
+
+def requests(template: dict[str, Any]) -> list[dict[str, Any]]:
+    """The inputs of all schedules: requests to update the stack."""
+    schedules = resources(template, "AWS::Scheduler::Schedule").values()
+    return [json.loads(schedule["Properties"]["Target"]["Input"]) for schedule in schedules]
 
 
 def request(template: dict[str, Any], value: str) -> dict[str, Any]:
     """The input of the schedule that sets the only parameter of a switch to a value."""
-    inputs = [
-        json.loads(each["Properties"]["Target"]["Input"])
-        for each in resources(template, "AWS::Scheduler::Schedule").values()
-    ]
-    (found,) = (each for each in inputs if each["Parameters"][-1]["ParameterValue"] == value)
-    return dict(found)
+    (found,) = (
+        given for given in requests(template) if given["Parameters"][-1]["ParameterValue"] == value
+    )
+    return found
 
 
 # What exists while it is off.
@@ -108,11 +113,8 @@ def test_only_what_refers_to_the_endpoint_is_off(stack: cdk.Stack, tmp_path: Pat
         "AWS::SageMaker::Endpoint",
         "Custom::TritonUpdateCheck",
     ]
-    (alarm,) = (
-        each
-        for each in resources(template, "AWS::CloudWatch::Alarm").values()
-        if "Condition" in each
-    )
+    alarms = resources(template, "AWS::CloudWatch::Alarm").values()
+    (alarm,) = (alarm for alarm in alarms if "Condition" in alarm)
     assert alarm["Properties"]["MetricName"] == "Invocations"
     assert lint(template) == []
 
@@ -120,9 +122,8 @@ def test_only_what_refers_to_the_endpoint_is_off(stack: cdk.Stack, tmp_path: Pat
 def test_guarded_endpoint_is_off(stack: cdk.Stack, tmp_path: Path) -> None:
     """Of a scaling guard, what works before the endpoint exists stays."""
     endpoint = add_switched(stack, tmp_path, scaling_guard=True)
-    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4).scale_on_gpu_utilization(
-        "Gpu"
-    )
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
+    count.scale_on_gpu_utilization("Gpu")
     assert switched_types(synthesize(stack)) == [
         "AWS::IAM::Policy",
         "AWS::SageMaker::Endpoint",
@@ -138,8 +139,11 @@ def test_rollback_alarms_stay(stack: cdk.Stack, tmp_path: Path) -> None:
         stack, "Errors", threshold=1, evaluation_periods=1
     )
     endpoint.add_rollback_alarms(alarm)
+
     template = synthesize(stack)
-    assert "Condition" not in next(iter(resources(template, "AWS::CloudWatch::Alarm").values()))
+
+    (rendered,) = resources(template, "AWS::CloudWatch::Alarm").values()
+    assert "Condition" not in rendered
     assert lint(template) == []
 
 
@@ -152,19 +156,22 @@ def test_one_switch_for_several_endpoints(stack: cdk.Stack, tmp_path: Path) -> N
     weekend = OffSwitch(Construct(stack, "Switches"), "Weekend")
     for name, switch in {"first": night, "second": night, "third": weekend}.items():
         add_many(stack, models, name.title(), endpoint_name=name, off_switch=switch)
-    for switch in (night, weekend):
-        switch.add_schedule("Daily", off=EVENING)
+    night.add_schedule("Daily", off=EVENING)
+    weekend.add_schedule("Daily", off=EVENING)
+
     template = synthesize(stack)
-    found = resources(template, "AWS::SageMaker::Endpoint")
-    conditions = {each["Properties"]["EndpointName"]: each["Condition"] for each in found.values()}
-    assert conditions["first"] == conditions["second"] != conditions["third"]
-    assert {"NightRunning", "WeekendRunning"} < template[
-        "Parameters"
-    ].keys()  # names without a hash
-    for each in resources(template, "AWS::Scheduler::Schedule").values():
-        *kept, changed = json.loads(each["Properties"]["Target"]["Input"])["Parameters"]
-        names = {parameter["ParameterKey"] for parameter in kept}
-        assert {*names, changed["ParameterKey"]} == template["Parameters"].keys()
+
+    conditions = {}
+    for endpoint in resources(template, "AWS::SageMaker::Endpoint").values():
+        conditions[endpoint["Properties"]["EndpointName"]] = endpoint["Condition"]
+    assert conditions["first"] == conditions["second"]
+    assert conditions["first"] != conditions["third"]
+
+    # The names of the parameters have no hash, and a request has all parameters.
+    parameters = template["Parameters"].keys()
+    assert {"NightRunning", "WeekendRunning"} < parameters
+    for given in requests(template):
+        assert {parameter["ParameterKey"] for parameter in given["Parameters"]} == parameters
 
 
 def test_commands_read_it_as_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,10 +179,10 @@ def test_commands_read_it_as_on(tmp_path: Path, capsys: pytest.CaptureFixture[st
     because the parameter is ``true`` by default.
     """
     stack = cdk.Stack(make_app(tmp_path / "cdk.out"), "Test")
-    add_switched(stack, tmp_path / "models").auto_scale_instance_count(
-        min_capacity=1, max_capacity=2
-    )
+    endpoint = add_switched(stack, tmp_path / "models")
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     synthesize(stack)
+
     assert main(["cost", str(tmp_path / "cdk.out"), "--price", "ml.g5.xlarge=1"]) == 0
     assert main(["graph", str(tmp_path / "cdk.out")]) == 0
     output = capsys.readouterr().out
@@ -307,10 +314,8 @@ def test_schedule_asks_for_an_update_of_the_stack(stack: cdk.Stack, tmp_path: Pa
                 {"ParameterKey": "NightRunning", "ParameterValue": value},
             ],
         }
-    times = {
-        each["Properties"]["ScheduleExpression"]
-        for each in resources(template, "AWS::Scheduler::Schedule").values()
-    }
+    schedules = resources(template, "AWS::Scheduler::Schedule").values()
+    times = {schedule["Properties"]["ScheduleExpression"] for schedule in schedules}
     assert times == {"cron(0 20 * * ? *)", "cron(0 7 * * ? *)"}
     assert lint(template) == []
 
@@ -328,21 +333,18 @@ def test_schedule_may_only_update_this_stack(stack: cdk.Stack, tmp_path: Path) -
         dead_letter_queue=queue,
         max_event_age=cdk.Duration.hours(1),
     )
+
     template = synthesize(stack)
-    (policy,) = (
-        each
-        for name, each in resources(template, "AWS::IAM::Policy").items()
-        if name.startswith("Night")
-    )
-    assert [
-        (each["Action"], flat(each["Resource"]))
-        for each in policy["Properties"]["PolicyDocument"]["Statement"]
-    ] == [
-        ("cloudformation:UpdateStack", "<AWS::StackId>"),
-        ("sqs:SendMessage", f"<{stack.resolve(queue.node.default_child.logical_id)}.Arn>"),  # type: ignore[union-attr]
-    ]
-    for each in resources(template, "AWS::Scheduler::Schedule").values():
-        assert each["Properties"]["Target"]["RetryPolicy"]["MaximumEventAgeInSeconds"] == 3600
+
+    update, send = statement_list(template, "Night")
+    assert update["Action"] == "cloudformation:UpdateStack"
+    assert flat(update["Resource"]) == "<AWS::StackId>"
+    queue_id = stack.resolve(queue.node.default_child.logical_id)  # type: ignore[union-attr]
+    assert send["Action"] == "sqs:SendMessage"
+    assert flat(send["Resource"]) == f"<{queue_id}.Arn>"
+    for schedule in resources(template, "AWS::Scheduler::Schedule").values():
+        policy = schedule["Properties"]["Target"]["RetryPolicy"]
+        assert policy["MaximumEventAgeInSeconds"] == 3600
 
 
 def test_schedule_of_another_type_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -352,7 +354,7 @@ def test_schedule_of_another_type_is_refused(stack: cdk.Stack, tmp_path: Path) -
         InvalidValueError, match=r"on: must be of type ScheduleExpression.*\.expression\("
     ):
         switch.add_schedule("Daily", off=EVENING, on="cron(0 7 * * ? *)")  # type: ignore[arg-type]
-    assert [each.node.id for each in switch.node.children] == ["IsRunning"]
+    assert [child.node.id for child in switch.node.children] == ["IsRunning"]
 
 
 # What is refused.
@@ -432,7 +434,8 @@ def test_stacks_that_lose_the_value_are_refused(tmp_path: Path) -> None:
     """A nested stack has its parent's parameters; a pipeline passes no previous value;
     other stages may.
     """
-    stack, models = make_stack(), write_repository(tmp_path / "models")
+    models = write_repository(tmp_path / "models")
+    stack = make_stack()
     app = stack.node.root
     assert isinstance(app, cdk.App)
     with pytest.raises(

@@ -45,8 +45,14 @@ def add_base(stack: cdk.Stack, environment: dict[str, str] | None = None, **opti
 
 def adapters(template: dict[str, Any]) -> list[dict[str, Any]]:
     """The components of a template that have no variant."""
-    found = resources(template, COMPONENT).values()
-    return [each for each in found if "VariantName" not in each["Properties"]]
+    components = resources(template, COMPONENT).values()
+    return [found for found in components if "VariantName" not in found["Properties"]]
+
+
+def allowed(template: dict[str, Any], action: str) -> list[Any]:
+    """The resources of each statement that allows only this action."""
+    statements = statement_list(template)
+    return [found["Resource"] for found in statements if found["Action"] == action]
 
 
 def test_adapter_has_only_its_base_and_its_archive(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -57,39 +63,41 @@ def test_adapter_has_only_its_base_and_its_archive(stack: cdk.Stack, tmp_path: P
     base.add_adapter(
         "German", source=write_adapter(tmp_path / "german"), inference_component_name="german"
     )
+
     template = synthesize(stack)
+
     (adapter,) = adapters(template)
     properties = adapter["Properties"]
     assert set(properties) == {"EndpointName", "InferenceComponentName", "Specification"}
-    assert set(properties["Specification"]) == {"BaseInferenceComponentName", "Container"}
-    url = flat(properties["Specification"]["Container"].pop("ArtifactUrl"))
-    assert properties["Specification"]["Container"] == {}
-    assert ".InferenceComponentArn" in json.dumps(properties["Specification"]).replace('", "', ".")
-    readable = [
-        flat(each["Resource"])
-        for each in statement_list(template)
-        if each["Action"] == "s3:GetObject"
-    ]
-    assert any(each.endswith(url.removeprefix("s3://")) for each in readable)
-    assert [each for each in adapter["DependsOn"] if "ExecutionPolicy" in each]
+    specification = properties["Specification"]
+    assert set(specification) == {"BaseInferenceComponentName", "Container"}
+    assert ".InferenceComponentArn" in json.dumps(specification).replace('", "', ".")
+    assert set(specification["Container"]) == {"ArtifactUrl"}
+
+    archive = flat(specification["Container"]["ArtifactUrl"]).removeprefix("s3://")
+    assert any(flat(arn).endswith(archive) for arn in allowed(template, "s3:GetObject"))
+    assert any("ExecutionPolicy" in name for name in adapter["DependsOn"])
 
 
 def test_archive_has_the_files_at_its_root_and_is_reproducible(tmp_path: Path) -> None:
     """A copy of the folder with another name and other times gives the same key and bytes."""
-    archives = []
-    for name in ("first", "second"):
+
+    def archive(name: str) -> Path:
         app = make_app(tmp_path / f"out-{name}")
-        stack = cdk.Stack(
-            app, "Chat", env=cdk.Environment(account="123456789012", region="eu-west-1")
-        )
-        add_base(stack).add_adapter(
-            "German", source=str(write_adapter(tmp_path / name / "adapter" / name))
-        )
+        environment = cdk.Environment(account="123456789012", region="eu-west-1")
+        stack = cdk.Stack(app, "Chat", env=environment)
+        folder = write_adapter(tmp_path / name / "adapter" / name)
+        add_base(stack).add_adapter("German", source=str(folder))
         app.synth()
-        (archive,) = (tmp_path / f"out-{name}").glob("*.tar.gz")
-        archives.append((archive.name, archive.read_bytes()))
-    assert archives[0] == archives[1]
-    with tarfile.open(archive) as opened:
+        (written,) = (tmp_path / f"out-{name}").glob("*.tar.gz")
+        return written
+
+    first = archive("first")
+    second = archive("second")
+
+    assert first.name == second.name
+    assert first.read_bytes() == second.read_bytes()
+    with tarfile.open(first) as opened:
         assert opened.getnames() == ["adapter_config.json", "adapter_model.safetensors"]
 
 
@@ -101,13 +109,10 @@ def test_callers_and_metrics_name_the_adapter(stack: cdk.Stack, tmp_path: Path) 
     adapter = base.add_adapter("German", source=write_adapter(tmp_path / "german"))
     role = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     adapter.grant_invoke(role)
-    found = [
-        each
-        for each in statement_list(synthesize(stack))
-        if each["Action"] == "sagemaker:InvokeEndpoint"
-    ]
-    (resource,) = [each["Resource"] for each in found]
-    assert ["Adapter" in flat(each) for each in resource] == [False, True]
+
+    ((of_endpoint, of_adapter),) = allowed(synthesize(stack), "sagemaker:InvokeEndpoint")
+    assert "Adapter" not in flat(of_endpoint)
+    assert "Adapter" in flat(of_adapter)
     metric = adapter.metric_invocations_per_copy().dimensions
     assert metric is not None
     assert metric["InferenceComponentName"] == adapter.inference_component_name
@@ -123,23 +128,24 @@ def test_archive_in_a_bucket_and_a_fixed_name(stack: cdk.Stack) -> None:
     source = ModelSource.from_bucket(bucket, "legal.tar.gz")
     add_base(stack, LMI).add_adapter("Legal", source=source, inference_component_name="legal")
     (adapter,) = adapters(synthesize(stack))
-    assert (
-        adapter["Properties"]["Specification"]["Container"]["ArtifactUrl"]
-        == "s3://my-adapters/legal.tar.gz"
-    )
+    container = adapter["Properties"]["Specification"]["Container"]
+    assert container["ArtifactUrl"] == "s3://my-adapters/legal.tar.gz"
     assert "constructs-triton:component-name-fixed" in warnings_of(stack)
 
 
 def test_new_files_update_the_adapter_and_a_new_base_replaces_it(tmp_path: Path) -> None:
     """The logical id depends on the base, which an update cannot change, and not on the files."""
-    ids = []
-    for weights, endpoint in (("safetensors", "a"), ("bin", "a"), ("bin", "b")):
+
+    def logical_id(weights: str, endpoint: str) -> str:
         stack = cdk.Stack(make_app(), "Stack")
         base = add_base(stack, endpoint_name=endpoint)
         folder = write_adapter(tmp_path / weights, weights=weights)
         adapter = base.add_adapter("German", source=folder)
-        ids.append(stack.get_logical_id(adapter.cfn_inference_component))
-    assert ids[0] == ids[1] != ids[2]
+        return stack.get_logical_id(adapter.cfn_inference_component)
+
+    before = logical_id("safetensors", "a")
+    assert logical_id("bin", "a") == before
+    assert logical_id("bin", "b") != before
 
 
 @pytest.mark.parametrize(
@@ -257,7 +263,8 @@ def test_link_out_of_the_folder_is_not_packed(stack: cdk.Stack, tmp_path: Path) 
     secret = tmp_path / "elsewhere" / "notes.txt"
     secret.parent.mkdir()
     secret.write_text("x")
-    folder, base = write_adapter(tmp_path / "models" / "german"), add_base(stack)
+    base = add_base(stack)
+    folder = write_adapter(tmp_path / "models" / "german")
     (folder / "notes.txt").symlink_to(secret)
     with pytest.raises(ArchiveError, match="is a link out of"):
         base.add_adapter("German", source=folder)
@@ -266,7 +273,8 @@ def test_link_out_of_the_folder_is_not_packed(stack: cdk.Stack, tmp_path: Path) 
 
 def test_other_sources_and_names_are_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """Uncompressed files, other sources, and a name that is used already are errors."""
-    base, folder = add_base(stack), write_adapter(tmp_path / "german")
+    base = add_base(stack)
+    folder = write_adapter(tmp_path / "german")
     prefix = ModelSource.from_s3_prefix(
         s3.Bucket.from_bucket_name(stack, "Files", "files"), "german/"
     )
@@ -301,8 +309,10 @@ def test_role_may_use_the_key_of_the_asset_bucket(stack: cdk.Stack, tmp_path: Pa
     key = kms.Key.from_key_arn(stack, "Key", arn)
     base = add_base(stack)
     base.add_adapter("German", source=write_adapter(tmp_path / "german"), asset_encryption_key=key)
-    found = [each for each in statement_list(synthesize(stack)) if each["Resource"] == arn]
-    assert [each["Action"] for each in found] == ["kms:Decrypt"]
+    statements = statement_list(synthesize(stack))
+    (statement,) = (found for found in statements if found["Resource"] == arn)
+    assert statement["Action"] == "kms:Decrypt"
+
     bucket = s3.Bucket.from_bucket_name(stack, "Bucket", "adapters")
     source = ModelSource.from_bucket(bucket, "french.tar.gz")
     with pytest.raises(InvalidValueError, match="asset_encryption_key: has no effect"):

@@ -26,16 +26,19 @@ MODEL = Path(metrics_publisher.__file__).parent / "_metrics" / "1" / "model.py"
 ARGUMENTS = {"model_name": "_metrics"}
 
 
-def page(requests: int, queue_us: int, *, pending: int | None = None, model: str = "m") -> str:
-    labels = f'{{model="{model}",namespace="/opt/ml/model",version="1"}}'
+def page(requests: int, queue_us: int, *, pending: int | None = None) -> str:
+    """What Triton's port answers for the model ``m`` beside the publisher itself."""
+    labels = '{model="m",namespace="/opt/ml/model",version="1"}'
+    own_labels = '{model="_metrics",namespace="/opt/ml/model",version="1"}'
     lines = [
         "# HELP nv_inference_request_success Number of successful requests",
         f"nv_inference_request_success{labels} {requests}",
         f"nv_inference_queue_duration_us{labels} {queue_us}",
-        f"nv_inference_request_success{labels.replace(model, '_metrics')} 7",
+        f"nv_inference_request_success{own_labels} 7",
         "nv_cpu_utilization 0.5",
     ]
-    lines += [] if pending is None else [f"nv_inference_pending_request_count{labels} {pending}"]
+    if pending is not None:
+        lines.append(f"nv_inference_pending_request_count{labels} {pending}")
     return "\n".join(lines) + "\n"
 
 
@@ -43,7 +46,9 @@ class Port:
     """The metrics port of a server; ``page`` is what it answers."""
 
     def __init__(self) -> None:
-        owner, self.page, self.reads = self, "", 0
+        self.page = ""
+        self.reads = 0
+        owner = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
@@ -60,15 +65,18 @@ class Port:
 
     def show(self, text: str) -> None:
         """Answer ``text`` from now on, and wait until it has been read."""
-        self.page, seen = text, self.reads
+        self.page = text
+        # The read that runs now may still get the page of before.
+        wanted = self.reads + 2
         deadline = time.monotonic() + 30
-        while self.reads < seen + 2 and time.monotonic() < deadline:
+        while self.reads < wanted and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert self.reads >= seen + 2
+        assert self.reads >= wanted
 
 
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[Port]:
+    """The metrics port of a server whose container publishes each second."""
     port = Port()
     monkeypatch.setenv("SAGEMAKER_TRITON_METRICS_PORT", str(port.server.server_port))
     monkeypatch.setenv("CONTAINER_METRICS_ENDPOINT", "shop")
@@ -80,6 +88,7 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[Port]:
 
 
 def make_model() -> Any:
+    """The publisher, as Triton's Python backend creates it."""
     spec = importlib.util.spec_from_file_location("metrics_publisher", MODEL)
     assert spec is not None
     assert spec.loader is not None
@@ -89,6 +98,7 @@ def make_model() -> Any:
 
 
 def publish(port: Port, text: str) -> Any:
+    """Publish a page, and end the publisher."""
     model = make_model()
     model.initialize(ARGUMENTS)
     port.show(text)
@@ -113,10 +123,11 @@ def test_a_line_is_the_format_that_cloudwatch_reads(
         (rule,) = line["_aws"]["CloudWatchMetrics"]
         assert rule["Namespace"] == "Triton"
         assert rule["Dimensions"] == [["Endpoint", "Variant", "Model"]]
-        metrics = {each["Name"] for each in rule["Metrics"]}
+        metrics = {metric["Name"] for metric in rule["Metrics"]}
         assert metrics == set(line) - {"_aws", "Endpoint", "Variant", "Model"}
         assert (line["Endpoint"], line["Variant"]) == ("shop", "Blue")
-        assert abs(line["_aws"]["Timestamp"] / 1000 - time.time()) < 120
+        published = line["_aws"]["Timestamp"] / 1000
+        assert abs(published - time.time()) < 120
     assert sum(line["Requests"] for line in lines) == 5
     assert sum(line["QueueTime"] for line in lines) == 1200
     assert set(lines[-1]["Pending"]) == {3}
@@ -134,8 +145,10 @@ def test_counters_become_differences_over_a_reload(
     port.show(page(130, 9500))
     model.publish(model.read()[0], {})
     model.before = model.read()[0]
+
     port.show(page(4, 80))
     model.finalize()
+
     lines = lines_of(capfd)
     assert sum(line["Requests"] for line in lines) == 30 + 4
     assert sum(line["QueueTime"] for line in lines) == 500 + 80
@@ -183,17 +196,18 @@ def test_the_publisher_is_added_to_the_models_of_one_archive(tmp_path: Path) -> 
     digests = set()
     for place in ("one", "two"):
         for name in ("m", "step", "other"):
-            (tmp_path / place / name / "1").mkdir(parents=True)
-            (tmp_path / place / name / "config.pbtxt").write_text('backend: "python"\n')
-            (tmp_path / place / name / "1" / "model.py").write_text(
-                "class TritonPythonModel: pass\n"
-            )
+            folder = tmp_path / place / name
+            (folder / "1").mkdir(parents=True)
+            (folder / "config.pbtxt").write_text('backend: "python"\n')
+            (folder / "1" / "model.py").write_text("class TritonPythonModel: pass\n")
         repository = ModelRepository.from_directory(tmp_path / place)
+
         copy = add_publisher(repository, ["m", "step"], tmp_path / f"{place}-copy")
+
         assert list(copy.models) == ["_metrics", "m", "step"]
         assert copy.closure("m") == ["_metrics", "m", "step"]
-        found = copy.check(Target(default_model="m")).findings
-        assert [each for each in found if each.path.startswith("_metrics")] == []
+        findings = copy.check(Target(default_model="m")).findings
+        assert not [finding for finding in findings if finding.path.startswith("_metrics")]
         digests.add(fingerprint(copy, copy.closure("m")))
     assert len(digests) == 1
 
