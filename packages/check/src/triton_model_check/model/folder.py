@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton_core.untrusted.regular_files import file_type, open_regular, read_regular
 from triton_model_check.untrusted.elsewhere import note_path
 from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
+from triton_model_check.untrusted.unsaved_files import unsaved_content, unsaved_names
 
 if TYPE_CHECKING:
     from triton_model_check.model.packed_environment import PackedEnvironment
@@ -120,20 +121,25 @@ class ModelFolder:
         or ``None`` if it is no file either.
         """
         if parts not in self._content:
+            path = self._at(*parts)
             try:
-                with os.scandir(self._at(*parts)) as entries:
+                with os.scandir(path) as entries:
                     found = {
                         each.name: is_directory(each) or (False if _is_file(each) else None)
                         for each in entries
                     }
             except (OSError, ValueError):
                 found = {}
+            found |= unsaved_names(path)
             self._content[parts] = found
         return self._content[parts]
 
     def size_of(self, *parts: str) -> int | None:
         """Return the size of a file in bytes, or ``None`` if it does not exist."""
         path = self._at(*parts)
+        unsaved = unsaved_content(path)
+        if unsaved is not None:
+            return len(unsaved)
         try:
             return os.path.getsize(path) if os.path.isfile(path) else None
         except (OSError, ValueError):
@@ -143,10 +149,15 @@ class ModelFolder:
         """Return the content of a text file, or ``None`` if it cannot be read
         or is larger than 1 MiB.
         """
-        try:
-            content = read_regular(self._at(*parts), MAX_TEXT_BYTES)
-        except (OSError, ValueError):
+        path = self._at(*parts)
+        content = unsaved_content(path)
+        if content is not None and len(content) > MAX_TEXT_BYTES:
             return None
+        if content is None:
+            try:
+                content = read_regular(path, MAX_TEXT_BYTES)
+            except (OSError, ValueError):
+                return None
         self._heads[parts] = content[:HEAD_BYTES]
         return content
 
@@ -156,7 +167,12 @@ class ModelFolder:
         It is empty if the file cannot be read, or is not ``smaller_than`` that many bytes.
         """
         if parts not in self._heads:
-            path, content = self._at(*parts), b""
+            path = self._at(*parts)
+            unsaved = unsaved_content(path)
+            if unsaved is not None:
+                return unsaved[:HEAD_BYTES]
+
+            content = b""
             with suppress(OSError, ValueError):
                 if smaller_than is None or os.stat(path).st_size < smaller_than:  # noqa: PTH116 - as above
                     with open_regular(path) as file:
@@ -180,7 +196,8 @@ class ModelFolder:
 
     def exists(self, *parts: str) -> bool:
         """Return whether a file or folder exists."""
-        return os.path.exists(self._at(*parts))
+        path = self._at(*parts)
+        return unsaved_content(path) is not None or os.path.exists(path)
 
     def environment(self, *parts: str) -> PackedEnvironment:
         """Return the packed environment at a path in the folder; it is read once."""

@@ -19,6 +19,7 @@ from triton_model_check.model.folder import CONFIG_FILE
 from triton_model_check.model_config.locations import TOKEN
 from triton_model_check.model_config.text import decode
 from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
+from triton_model_check.untrusted.unsaved_files import unsaved_content
 
 #: Files whose first line says something to a person; of others, the configuration is shown.
 _TEXT = (".json", ".pbtxt", ".py", ".toml", ".txt")
@@ -65,8 +66,10 @@ class _Files:
         return Place(finding.path, line, start + 1, line, end + 1)
 
     def _read_lines(self, path: str) -> list[str]:
+        place = os.path.join(self._root, path)
+        unsaved = unsaved_content(place)
         try:
-            content = read_regular(os.path.join(self._root, path), MAX_TEXT_BYTES)
+            content = read_regular(place, MAX_TEXT_BYTES) if unsaved is None else unsaved
             return decode(content).split("\n")
         except (OSError, ValueError):
             return [""]
@@ -75,7 +78,7 @@ class _Files:
         """Return the file itself if a person reads it, else the one that stands for its model."""
         parts = path.split("/")
         is_inside = not {"", ".", ".."}.intersection(parts)
-        if is_inside and path.endswith(_TEXT) and os.path.isfile(os.path.join(self._root, path)):
+        if is_inside and path.endswith(_TEXT) and _is_file(os.path.join(self._root, path)):
             return path
         model = f"{parts[0]}/" if is_inside else ""
         return self._first_file(model) or self._first_file("") or model + CONFIG_FILE
@@ -85,11 +88,16 @@ class _Files:
         or "" without one.
         """
         top = os.path.join(self._root, folder)
-        if os.path.isfile(os.path.join(top, CONFIG_FILE)):
+        if _is_file(os.path.join(top, CONFIG_FILE)):
             return folder + CONFIG_FILE
         files = filter(os.path.isfile, islice(_paths_below(top), _MOST_FILES))
         first = min(files, key=_distance, default="")
         return first and os.path.relpath(first, self._root).replace(os.sep, "/")
+
+
+def _is_file(path: str) -> bool:
+    """Whether a file exists, on disk or only in an editor."""
+    return unsaved_content(path) is not None or os.path.isfile(path)
 
 
 def _paths_below(folder: str) -> Iterator[str]:

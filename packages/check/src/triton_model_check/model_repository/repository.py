@@ -23,6 +23,7 @@ from triton_model_check.model_repository.composition import (
     CompositionOptions,
 )
 from triton_model_check.untrusted.rare_collections import rare_collections
+from triton_model_check.untrusted.unsaved_files import unsaved_names
 
 if TYPE_CHECKING:
     from constructs_triton_core.findings import Finding
@@ -119,6 +120,10 @@ class ModelRepository:
             ) from error
         directories = {entry.name: entry.is_symlink() for entry in entries if is_directory(entry)}
         has_config = any(entry.name == CONFIG_FILE and not is_directory(entry) for entry in entries)
+        for name, is_folder in unsaved_names(os.fspath(path)).items():
+            if is_folder:
+                directories.setdefault(name, False)
+            has_config = has_config or name == CONFIG_FILE
         is_described = complete_bytes is None and any(
             entry.name == DESCRIPTION_FILE for entry in entries
         )
