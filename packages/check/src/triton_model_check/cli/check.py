@@ -11,7 +11,7 @@ from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.terminal import show_work
 from triton_model_check.choosing.settings import Settings
 from triton_model_check.cli.check_paths import NamedModels, find_repositories, of_named_models
-from triton_model_check.cli.chosen import add_choice, choose, listed
+from triton_model_check.cli.chosen import add_codes, add_statistics, choose, listed
 from triton_model_check.cli.fixable import without_fixes_elsewhere
 from triton_model_check.cli.target_check import Checked, add_target_arguments, check_for_target
 from triton_model_check.cli.tensor_options import add_called_models
@@ -44,16 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
             "Each repository is checked alone"
         ),
     )
-    add_target_arguments(parser, default)
-    add_choice(parser)
-    parser.add_argument(
-        "--no-files",
-        action="store_true",
-        help=(
-            "check without weights and version folders, "
-            "which are stored elsewhere; a model.py is checked"
-        ),
-    )
+    add_checking(parser, default)
+    add_statistics(parser)
     parser.add_argument(
         "--archive",
         action="store_true",
@@ -65,8 +57,22 @@ def add_arguments(parser: argparse.ArgumentParser, default: Platform | None = "s
         help="exit with 1 also if something that decides was not checked (verdict unknown)",
     )
     _add_fixes(parser)
-    add_called_models(parser)
     add_format(parser)
+
+
+def add_checking(parser: argparse.ArgumentParser, default: Platform | None = "server") -> None:
+    """Declare for which place, by which rules and with which files models are checked."""
+    add_target_arguments(parser, default)
+    add_codes(parser)
+    parser.add_argument(
+        "--no-files",
+        action="store_true",
+        help=(
+            "check without weights and version folders, "
+            "which are stored elsewhere; a model.py is checked"
+        ),
+    )
+    add_called_models(parser)
 
 
 def _add_fixes(parser: argparse.ArgumentParser) -> None:
@@ -131,6 +137,31 @@ def _repositories(arguments: argparse.Namespace) -> list[NamedModels]:
     return find_repositories(arguments.paths)
 
 
+def check_named(
+    named: NamedModels,
+    arguments: argparse.Namespace,
+    settings: Settings,
+    answers: Sequence[ServerAnswer] = (),
+    *,
+    is_saved: bool = True,
+) -> Checked:
+    """Check the named models of a repository; return what options and settings choose of it.
+
+    Args:
+        named: The repository and the models.
+        arguments: What :func:`add_checking` has declared.
+        settings: What the project has decided.
+        answers: What a real server says of the models. Default: none was asked.
+        is_saved: Whether the files are those on disk, as for :func:`check_for_target`.
+    """
+    path = named.repository
+    checked = check_for_target(path, arguments, settings, named.models, answers, is_saved=is_saved)
+    report = of_named_models(checked.report, named)
+    options = listed(arguments.select), listed(arguments.ignore)
+    chosen = choose(report, settings, *options)
+    return checked._replace(report=without_fixes_elsewhere(chosen, path))
+
+
 class _Repository:
     """One repository of the arguments, which is checked by the settings of its project."""
 
@@ -142,14 +173,9 @@ class _Repository:
 
     def check(self, path: Path, answers: Sequence[ServerAnswer] = ()) -> Checked:
         """Check the repository, or the copy of it at ``path``, with what a server says of it."""
+        named = self._named._replace(repository=path)
         with show_work(f"checking {self.path}"):
-            checked = check_for_target(
-                path, self._arguments, self._settings, self._named.models, answers
-            )
-        report = of_named_models(checked.report, self._named._replace(repository=path))
-        options = listed(self._arguments.select), listed(self._arguments.ignore)
-        chosen = choose(report, self._settings, *options)
-        return checked._replace(report=without_fixes_elsewhere(chosen, path))
+            return check_named(named, self._arguments, self._settings, answers)
 
     def fix_and_ask(self, ask_server: AskServer | None) -> Mapping[str, ServerAnswer] | None:
         """Correct the files if ``--fix`` is given; return what the server says of the models then.

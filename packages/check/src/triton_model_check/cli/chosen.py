@@ -10,8 +10,8 @@ from triton_model_check.checks.report import Report
 from triton_model_check.choosing.settings import Settings
 
 
-def add_choice(parser: argparse.ArgumentParser) -> None:
-    """Declare which findings are printed."""
+def add_codes(parser: argparse.ArgumentParser) -> None:
+    """Declare which findings are reported."""
     for option, words in (("--select", "print only"), ("--ignore", "do not print")):
         parser.add_argument(
             option,
@@ -20,6 +20,10 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
             metavar="CODES",
             help=f"{words} these checks: codes or groups, separated by commas; may be repeated",
         )
+
+
+def add_statistics(parser: argparse.ArgumentParser) -> None:
+    """Declare that findings are counted."""
     parser.add_argument(
         "--statistics",
         action="store_true",

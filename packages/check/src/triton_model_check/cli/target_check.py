@@ -92,6 +92,8 @@ def check_for_target(
     settings: Settings,
     models: Collection[str] = (),
     answers: Sequence[ServerAnswer] = (),
+    *,
+    is_saved: bool = True,
 ) -> Checked:
     """Check the models as they are packed, with the environments of ``triton-models.toml``.
 
@@ -101,9 +103,18 @@ def check_for_target(
         settings: What the project has decided.
         models: The models that the user named. Default: the repository as a whole.
         answers: What a real server says of the models. Default: none was asked.
+        is_saved: Whether the files are those on disk. Otherwise, an editor has newer ones: what is
+            found is not kept, and no environment is placed beside them.
     """
-    repository = KeptRepository.from_directory(path, calls=called_models(arguments))
-    placed, problem = place_environments(repository, local_files=not arguments.no_files)
+    calls = called_models(arguments)
+    repository: ModelRepository
+    if is_saved:
+        repository = KeptRepository.from_directory(path, calls=calls)
+        placed, problem = place_environments(repository, local_files=not arguments.no_files)
+    else:
+        repository = ModelRepository.from_directory(path, calls=calls)
+        placed = repository
+        problem = "the files are not saved"
     checked = _check_repository(placed, arguments, settings, models, answers)
     report = without_imports(checked.report, repository, problem)
     return checked._replace(report=report, models=tuple(sorted(models)))
