@@ -67,6 +67,21 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_SUCCESS
 
 
+def explanation(code: str) -> str:
+    """Return what :func:`run` prints of a code, as text; "" if no finding has this code."""
+    for known, entry in _entries():
+        if known == code:
+            return "\n".join(map(_plain, _lines(code, entry)))
+    return ""
+
+
+def _plain(line: Line) -> str:
+    """Return a line without its styles."""
+    if isinstance(line, str):
+        return line
+    return "".join(part if isinstance(part, str) else part[0] for part in line)
+
+
 def _is_in_group(code: str, entry: Entry, name: str) -> bool:
     """Whether a group has the name, or the code begins with the name and a hyphen."""
     return code.startswith(f"{name.rstrip('-')}-") or entry.get("group") == name.replace("-", "_")
