@@ -28,6 +28,9 @@ PROGRAM = Program(
             ),
             "memory": Command(f"{__name__}.memory", "add up what the models take of GPUs and host"),
             "pack": Command(f"{__name__}.pack", "write a model repository as .tar.gz archives"),
+            "lsp": Command(
+                "triton_model_check.editor.command", "report findings in an editor, as you type"
+            ),
         }
     },
     default="check",
