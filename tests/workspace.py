@@ -59,7 +59,19 @@ PACKAGES = {
             _CHECK,
             "packages/check/src",
             (_CORE,),
-            frozenset({"blake3", "google", "isal", "onnx", "pathspec", "platformdirs", "rich"}),
+            frozenset(
+                {
+                    "blake3",
+                    "google",
+                    "isal",
+                    "lsprotocol",
+                    "onnx",
+                    "pathspec",
+                    "platformdirs",
+                    "pygls",
+                    "rich",
+                }
+            ),
         ),
         Package(_FUNCTIONS, "packages/functions/src", (), frozenset(_AWS)),
         Package(

@@ -27,6 +27,7 @@ REASONS: Mapping[str, str] = {
     "check/artifacts/environments/placement.py": f"{OWN_FOLDER}; configurations are deleted first",
     "check/artifacts/mirror.py": f"{OWN_FOLDER}: links to files of the user",
     "check/cli/copied_repository.py": f"{OWN_FOLDER}: the copy in which --diff tries fixes",
+    "check/editor/command.py": f"{NO_FILE}: its own standard output",
     "check/model/ruff_parser.py": OWN_FOLDER,
     "check/model_repository/archive_cache.py": f"{DRAFT}; {CACHE}",
     "check/model_repository/archive_inspection.py": "it creates a file exclusively",

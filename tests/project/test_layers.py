@@ -66,6 +66,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reporting",
         "cli",
         "repository_check",
+        "editor",
         "__main__",
     ),
     "constructs_triton_functions": (

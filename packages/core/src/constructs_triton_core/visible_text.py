@@ -4,7 +4,7 @@ to a terminal or a CI log.
 
 from __future__ import annotations
 
-__all__ = ["visible"]
+__all__ = ["visible", "visible_lines"]
 
 # How GitHub Actions and Azure Pipelines begin a command in the log of a job; blanks may stand
 # before it.

@@ -1,4 +1,4 @@
-"""The fields of a ``config.pbtxt`` that somebody is typing, which need not be complete.
+"""The fields of a ``config.pbtxt`` that a person is typing, which need not be complete.
 
 ``model_config.locations`` has the places of a text that parses. This outline also has those of a
 text that does not: a field without a value, a bracket that is not closed yet. It takes one step for
@@ -7,11 +7,14 @@ each word, and blocks in blocks take no stack.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from triton_model_check.model_config.locations import TOKEN, Span
+from triton_model_check.model_config.text import MAX_PIECES
 from triton_model_check.untrusted.limits import MAX_TEXT_BYTES
 
 _OPENING = ("{", "<")
@@ -97,7 +100,7 @@ class Outline:
         if len(text) > MAX_TEXT_BYTES:
             return
         reader = _Reader(self.root)
-        for match in TOKEN.finditer(text):
+        for match in _tokens(text):
             reader.take(match.group(), match.span())
 
     def fields(self) -> Iterator[Field]:
@@ -116,7 +119,7 @@ def cursor_at(text: str, offset: int) -> Cursor | None:
         return None
 
     reader = _Reader(Block(0))
-    for match in TOKEN.finditer(text):
+    for match in _tokens(text):
         start, end = match.span()
         token = match.group()
         if start >= offset:
@@ -125,6 +128,11 @@ def cursor_at(text: str, offset: int) -> Cursor | None:
             return reader.cursor_in(token, start, end, offset)
         reader.take(token, (start, end))
     return Cursor(reader.block, reader.awaited, "", (offset, offset))
+
+
+def _tokens(text: str) -> Iterator[re.Match[str]]:
+    """Yield the tokens of a text, up to the bound of a configuration that is parsed."""
+    return islice(TOKEN.finditer(text), MAX_PIECES)
 
 
 def _may_continue(token: str) -> bool:

@@ -1,7 +1,6 @@
 """Texts of an editor that are not saved: a check reads them in place of the files on disk.
 
-They count for one thread, inside a ``with`` block, so that nothing is written to a repository whose
-files somebody types in.
+They count for one thread, inside a ``with`` block, so that nothing is written to a repository.
 """
 
 from __future__ import annotations

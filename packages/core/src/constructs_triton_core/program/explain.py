@@ -19,6 +19,8 @@ from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
 from constructs_triton_core.spelling import closest
 from constructs_triton_core.untrusted.terminal import Line, print_json, print_lines, print_table
 
+__all__ = ["explanation"]
+
 Entry = Mapping[str, str]
 """What is known about a code, by the words that are printed before it; ``title`` comes first."""
 
