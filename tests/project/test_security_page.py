@@ -39,6 +39,13 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         ),
         "test_described_models.py": "test_malformed_file_is_an_error_with_its_line",
     },
+    "Texts that an editor sends to `triton-model-check lsp`": {
+        "test_protocol.py": (
+            "test_hostile_text_does_not_end_the_server "
+            "test_unsaved_text_is_checked_until_it_is_closed"
+        ),
+        "test_outline.py": "test_text_that_is_too_large_has_no_fields",
+    },
     "Comments that ignore findings": {
         "test_comments.py": "test_a_file_full_of_comments_is_reported_a_few_times",
     },

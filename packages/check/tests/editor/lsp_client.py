@@ -20,9 +20,7 @@ SECONDS = 60
 
 def address(path: Path) -> str:
     """Return the address of a file."""
-    uri = from_fs_path(str(path))
-    assert uri is not None
-    return uri
+    return str(from_fs_path(str(path)))
 
 
 class EditorClient:
@@ -47,19 +45,18 @@ class EditorClient:
         self.initialized = self._run(self._begin(capabilities, options))
 
     def _receive(self) -> None:
-        @self._client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         async def published(params: types.PublishDiagnosticsParams) -> None:
             async with self._news:
                 self._published[params.uri] = params
                 self._news.notify_all()
 
-        @self._client.feature(types.WINDOW_SHOW_MESSAGE)
-        def shown(params: types.ShowMessageParams) -> None:
+        def said(params: types.ShowMessageParams | types.LogMessageParams) -> None:
             self.messages.append(params.message)
 
-        @self._client.feature(types.WINDOW_LOG_MESSAGE)
-        def logged(params: types.LogMessageParams) -> None:
-            self.messages.append(params.message)
+        feature: Any = self._client.feature  # it has no types
+        feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(published)
+        feature(types.WINDOW_SHOW_MESSAGE)(said)
+        feature(types.WINDOW_LOG_MESSAGE)(said)
 
     async def _begin(
         self, capabilities: types.ClientCapabilities | None, options: Any
@@ -188,22 +185,24 @@ class EditorClient:
                 )
             )
         )
-        return [each for each in found or () if isinstance(each, types.Location)]
+        assert isinstance(found, list | tuple)
+        return [each for each in found if isinstance(each, types.Location)]
 
     def end(self) -> int | None:
         """End the connection as an editor that closes; return the exit code of the server."""
 
-        async def stop() -> int | None:
+        async def leave() -> int | None:
             await self._client.shutdown_async(None)
             self._client.exit(None)
             process = self._client._server
             assert process is not None
             await process.wait()
             code = process.returncode
-            await self._client.stop()
+            stop: Any = self._client.stop  # it has no types
+            await stop()
             return code
 
-        code = self._run(stop())
+        code = self._run(leave())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(SECONDS)
         self._loop.close()

@@ -201,6 +201,17 @@ def test_model_that_is_not_saved(editor: EditorClient, tmp_path: Path) -> None:
     editor.close(uri)
 
 
+@pytest.mark.parametrize("folder", ["a+b", "a b", "Größe 🎉", "100%", "a%20b", "#1?x=1", "a;b"])
+def test_any_name_of_a_folder(editor: EditorClient, tmp_path: Path, folder: str) -> None:
+    """An address is answered as the editor writes it, whatever it has to escape."""
+    root = write(one(HEAD), tmp_path / folder / "models")
+    uri = address(root / "m" / "config.pbtxt")
+    (found,) = editor.open(uri, BROKEN)
+    (action,) = editor.actions(uri, found.range)
+    assert _applied(BROKEN, action, uri) == HEAD
+    editor.close(uri)
+
+
 @pytest.mark.parametrize("uri", ["untitled:config.pbtxt", "file:///config.pbtxt"])
 def test_file_outside_of_any_repository(editor: EditorClient, uri: str) -> None:
     """A text without a repository is parsed, and the fields are known."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +106,22 @@ def test_result_of_an_older_text_is_not_sent(
     assert published == []
 
 
+def test_options_of_the_editor_are_used(
+    server: EditorServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong option is shown, and the others stay as they were; a right one counts at once."""
+    config = write(one(HEAD), tmp_path / "models") / "m" / "config.pbtxt"
+    published = _sent(server, monkeypatch, "text_document_publish_diagnostics")
+    shown = _sent(server, monkeypatch, "window_show_message")
+    server.use_options({"taget": "server"})
+    (message,) = shown
+    assert "there is no such option, got '--taget=server'" in message.message
+
+    server.use_options({"select": "layout"})
+    _type(server, config, "max_batchsize: 8")
+    assert "text-unknown-field" not in {found.code for found in published[-1].diagnostics}
+
+
 def test_missing_pygls_names_the_extra(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,3 +130,18 @@ def test_missing_pygls_names_the_extra(
     assert main(["lsp"]) == 2
     error = "pygls is not installed; run `pip install 'triton-model-check[lsp]'`\n"
     assert capsys.readouterr().err.endswith(error)
+
+
+def test_other_commands_do_not_load_the_server() -> None:
+    """A check in a commit hook starts as fast as without an editor; so does the help of ``lsp``."""
+    code = (
+        "import sys\n"
+        "from triton_model_check.cli import main\n"
+        "for words in (['explain', 'text-enum'], ['lsp', '--help']):\n"
+        "    try:\n"
+        "        main(words)\n"
+        "    except SystemExit:\n"
+        "        pass\n"
+        "assert not {'pygls', 'lsprotocol', 'asyncio'} & sys.modules.keys()\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

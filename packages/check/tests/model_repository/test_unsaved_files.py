@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from check_examples import EXAMPLES, Files, write
 from check_examples.repositories import CLASS, HEAD, one
 
+from constructs_triton_core.findings import Finding
 from triton_model_check.checks.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository
@@ -27,6 +29,11 @@ KEYS = sorted(
 
 def _check(root: Path, target: Target | None) -> Report:
     return ModelRepository.from_directory(root).check(target, is_packed=False)
+
+
+def _of(model: str, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings in the folder of a model."""
+    return [finding for finding in findings if finding.path.startswith(f"{model}/")]
 
 
 def _edited(files: Files) -> dict[str, str]:
@@ -52,6 +59,17 @@ def test_unsaved_texts_have_the_findings_of_saved_ones(key: str, tmp_path: Path)
 
     assert found.findings == _check(saved, example.target).findings
     assert all((unsaved / name).read_text() == "# not saved yet\n" for name in texts)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_only_the_named_models_are_checked(key: str, tmp_path: Path) -> None:
+    """The findings of a model are the same whether the other ones are checked too."""
+    example = EXAMPLES[key]
+    repository = ModelRepository.from_directory(write(example.failing, tmp_path / "models"))
+    found = repository.check(example.target, is_packed=False).findings
+    for name in repository.models:
+        alone = repository.check(example.target, is_packed=False, only=[name]).findings
+        assert _of(name, alone) == _of(name, found)
 
 
 def test_folders_need_not_exist(tmp_path: Path) -> None:

@@ -37,16 +37,22 @@ _MORE = Problem(
 _LONGEST_MESSAGE = 1000
 
 
-def run_checks(context: RepositoryContext, repository: str) -> Report:
+def run_checks(context: RepositoryContext, repository: str, only: Collection[str] = ()) -> Report:
     """Return all findings of a repository, sorted by place.
 
     An error in a model that the endpoint does not load becomes a warning: the endpoint starts
     without it.
+
+    Args:
+        context: The repository and its target.
+        repository: Path of the repository.
+        only: Names of the models to check. Default: all.
     """
     findings = list(_repository_findings(context))
     comments: list[IgnoreComment] = []
     asked: list[Asked] = []
-    for model in context.models.values():
+    models = [model for model in context.models.values() if not only or model.name in only]
+    for model in models:
         is_loaded = model.name in context.loaded
         found = _limited_model_findings(model, comments, asked)
         if not is_loaded:
@@ -55,7 +61,7 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
     findings += _syntax_findings(context, asked)
 
     pointers: set[str] = set()
-    for model in context.models.values():
+    for model in models:
         pointers.update(pointers_of(model))
     if pointers:
         findings = _with_one_of_each(pointers, findings)

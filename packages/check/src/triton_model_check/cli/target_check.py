@@ -103,8 +103,9 @@ def check_for_target(
         settings: What the project has decided.
         models: The models that the user named. Default: the repository as a whole.
         answers: What a real server says of the models. Default: none was asked.
-        is_saved: Whether the files are those on disk. Otherwise, an editor has newer ones: what is
-            found is not kept, and no environment is placed beside them.
+        is_saved: Whether the files are those on disk. Otherwise, an editor has newer ones of the
+            named models: only these are checked, what is found is not kept, and no environment is
+            placed beside them.
     """
     calls = called_models(arguments)
     repository: ModelRepository
@@ -115,7 +116,8 @@ def check_for_target(
         repository = ModelRepository.from_directory(path, calls=calls)
         placed = repository
         problem = "the files are not saved"
-    checked = _check_repository(placed, arguments, settings, models, answers)
+    only = () if is_saved else models
+    checked = _check_repository(placed, arguments, settings, models, answers, only=only)
     report = without_imports(checked.report, repository, problem)
     return checked._replace(report=report, models=tuple(sorted(models)))
 
@@ -162,12 +164,16 @@ def _check_repository(
     settings: Settings,
     models: Collection[str],
     answers: Sequence[ServerAnswer],
+    *,
+    only: Collection[str] = (),
 ) -> Checked:
     """Check a repository for the target of the arguments, or the one that it fits."""
     target, is_derived = target_of(arguments, settings)
     if answers:
         target = replace(target, answers=tuple(answers))
     check = partial(repository.check, is_packed=False, is_archive=arguments.archive)
+    if only:
+        check = partial(check, only=only)
     if is_derived and models:
         return _check_named(repository, check, target, models)
     if is_derived:

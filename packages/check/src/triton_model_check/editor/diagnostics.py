@@ -18,6 +18,7 @@ from lsprotocol.types import (
 from constructs_triton_core.findings import Edit, Finding, Severity
 from constructs_triton_core.visible_text import visible_lines
 from triton_model_check.editor.lines import Lines
+from triton_model_check.editor.pages import page_of, site
 
 PROGRAM = "triton-model-check"
 FIX_ALL = f"{CodeActionKind.SourceFixAll.value}.{PROGRAM}"
@@ -29,14 +30,14 @@ _SEVERITIES = {
 }
 
 
-def diagnostic(finding: Finding, lines: Lines, page: str | None = None) -> Diagnostic:
+def diagnostic(finding: Finding, lines: Lines) -> Diagnostic:
     """Return a finding with its place in a text.
 
     Args:
         finding: The finding.
         lines: The lines of the text in which it is shown.
-        page: Address of the page that explains it. Default: there is none.
     """
+    page = page_of(finding.code, site())
     message = finding.message
     # What is wrong with a file that no person reads is shown in the configuration.
     if finding.place and finding.place.file != finding.path:

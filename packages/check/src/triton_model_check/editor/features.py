@@ -41,6 +41,7 @@ def _receive_changes(server: EditorServer) -> None:
     @server.feature(types.INITIALIZED)
     def initialized(_: types.InitializedParams) -> None:
         _watch_files(server)
+        server.load_rules()
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -79,7 +80,7 @@ class EditorServer(LanguageServer):
         self._changes: Counter[str] = Counter()
         self._to_check: set[str] = set()
         self._last_problem: dict[str, str] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
         # The checks note some things once for the process.
         self._one_check = asyncio.Lock()
 
@@ -96,11 +97,16 @@ class EditorServer(LanguageServer):
 
     def documents(self) -> list[Document]:
         """Return the documents that are open."""
-        return [self.document(uri) for uri in self.workspace.text_documents]
+        return [self.document(uri) for uri in self._addresses()]
+
+    def _addresses(self) -> list[str]:
+        """Return the addresses of the open documents, as the editor writes them."""
+        # The keys of the dictionary are decoded: another address if a path has "+" or a blank.
+        return [opened.uri for opened in self.workspace.text_documents.values()]
 
     def _is_file(self, path: Path) -> bool:
         """Whether a file exists, on disk or in the editor."""
-        opened = (_path_of(uri) for uri in self.workspace.text_documents)
+        opened = map(_path_of, self._addresses())
         return path in opened or path.is_file()
 
     def texts_of(self, repository: Path) -> dict[ModelFile, str]:
@@ -124,6 +130,10 @@ class EditorServer(LanguageServer):
             self._checker = self._checker.with_options(options)
         except ConstructsTritonError as error:
             self.show("initializationOptions", str(error))
+
+    def load_rules(self) -> None:
+        """Load the rules before a document is opened, so that its findings come sooner."""
+        self._start(in_thread(partial(import_module, "triton_model_check.checks.check_run")))
 
     def schedule(self, uri: str, seconds: float = 0) -> None:
         """Check a document and those of its repository after a time, unless one changes again."""
@@ -152,7 +162,7 @@ class EditorServer(LanguageServer):
         self._changes[repository] += 1
         self._start(self._check_later(repository, self._changes[repository], seconds))
 
-    def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def _start(self, coroutine: Coroutine[Any, Any, object]) -> None:
         """Start a task, and keep it: the event loop does not."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)

@@ -256,7 +256,12 @@ class ModelRepository:
 
     @rare_collections()
     def check(
-        self, target: Target | None = None, *, is_packed: bool = True, is_archive: bool = False
+        self,
+        target: Target | None = None,
+        *,
+        is_packed: bool = True,
+        is_archive: bool = False,
+        only: Collection[str] = (),
     ) -> Report:
         """Return every finding for the place that ``target`` describes. No model code runs.
 
@@ -265,6 +270,8 @@ class ModelRepository:
             it is, as the content of one archive if it contains one served model. Default: ``True``.
         ``is_archive``
             Whether the folder is the content of one archive. Default: ``False``.
+        ``only``
+            Names of the models whose own findings are wanted. Default: all.
         ``target``
             Where the models run. Default: a server whose image is not known.
         """
@@ -272,7 +279,7 @@ class ModelRepository:
 
         is_packed = is_packed and not is_archive
         context = self._context(target or Target("server"), is_packed, is_archive)
-        report = run_checks(context, str(self.path))
+        report = run_checks(context, str(self.path), only)
         return _with_places(report) if report.findings else report
 
     def memory(self, target: Target, *, is_archive: bool = False) -> tuple[MemoryEstimate, ...]:
