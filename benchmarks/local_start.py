@@ -103,7 +103,7 @@ def bare(backends: Path) -> tuple[float, float]:
     installation, python = find_installation(), inspect_python()
     port = free_port()
     command = [
-        *(installation.executable, "--allow-sagemaker=true", "--allow-http=false"),
+        *(str(installation.executable), "--allow-sagemaker=true", "--allow-http=false"),
         *("--allow-grpc=false", "--allow-metrics=false", f"--sagemaker-port={port}"),
         *("--model-control-mode=explicit", "--load-model=digits"),
         *(f"--model-repository={DIGITS}", f"--backend-directory={backends}"),

@@ -324,7 +324,7 @@ def test_every_public_class_with_methods_is_asked() -> None:
     """A class of the library with a public method is here, or its methods are those of a class that
     is here.
     """
-    asked = set()
+    asked: set[Any] = set()
     for owner in OBJECTS:
         asked.update(function for _, function in methods(owner))
     public = [getattr(library, name) for name in library.__all__]
