@@ -33,7 +33,8 @@ EVENT = b'data: {"text_output":"a","num_output_tokens":2,"model_name":"m"}\n\n'
 def server() -> Iterator[NullServer]:
     """A server that sends two events of two tokens each."""
     with run_null_server() as server:
-        server.content_type, server.answer = "text/event-stream", EVENT * 2
+        server.content_type = "text/event-stream"
+        server.answer = EVENT * 2
         yield server
 
 
@@ -51,25 +52,28 @@ def test_table_file_and_figure(
     server: NullServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A row for each number of open streams, a CSV file that plan reads, and a figure."""
-    server.content_type, server.answer = (
-        "application/vnd.amazon.eventstream",
-        payload_part(EVENT) * 2,
-    )
+    server.content_type = "application/vnd.amazon.eventstream"
+    server.answer = payload_part(EVENT) * 2
     files = ("-o", str(tmp_path / "b.csv"), "--plot", str(tmp_path / "b.svg"))
     bounds = ("--concurrency", "1", "2", "--step-requests", "5")
+
     assert run("story", "--endpoint-url", server.url, *INPUTS, *SHORT, *bounds, *files) == 0
+
     out = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in out[2:4]] == [["1", "open"], ["2", "open"]]
     assert all(line.endswith("  tokens  held") for line in out[2:4])
     assert out[4].startswith("highest concurrency held: at least 2 open streams, ")
     assert out[4].endswith("no higher load was tried; add a higher number to --concurrency")
     assert out[5] == "tokens are those that the responses report, as num_output_tokens or usage"
+
     path, _, body = server.received[-1]
     assert path == "/endpoints/story/invocations-response-stream"
     assert json.loads(body) == {"text_input": ["hi"], "max_tokens": [2]}
     assert "story holds at least 2 open streams" in (tmp_path / "b.svg").read_text()
     first, second = read_measurements(tmp_path / "b.csv")
-    assert (first.concurrency, second.concurrency, second.token_unit) == (1, 2, "tokens")
+    assert first.concurrency == 1
+    assert second.concurrency == 2
+    assert second.token_unit == "tokens"
     assert second.first_token_ms is not None
 
 
@@ -98,22 +102,12 @@ def test_rates_are_measured_and_searched(
     (step,) = json.loads(capsys.readouterr().out)["steps"]
     assert (step["rate"], step["unit"], step["errors"]) == (80, "tokens", 0)
     assert "concurrency" in step
-    run(
-        server.url,
-        *INPUTS,
-        *SHORT,
-        "--concurrency",
-        "--to",
-        "2.5",
-        "--step-requests",
-        "4",
-        "--json",
-    )
-    assert [each["concurrency"] for each in json.loads(capsys.readouterr().out)["steps"]] == [
-        1,
-        2,
-        2,
-    ]
+
+    searched = ("--concurrency", "--to", "2.5", "--step-requests", "4", "--json")
+    run(server.url, *INPUTS, *SHORT, *searched)
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assert [step["concurrency"] for step in steps] == [1, 2, 2]
+
     assert run(server.url, *INPUTS, *SHORT, "--rates", "80") == 0
     assert "highest rate held: at least " in capsys.readouterr().out
 
@@ -285,7 +279,8 @@ def test_json_lines_of_lmi_are_measured(
     expected: int,
 ) -> None:
     """Each event of LMI's own form is a token; an error in the middle has status 200."""
-    server.content_type, server.answer = "application/jsonlines", answer
+    server.content_type = "application/jsonlines"
+    server.answer = answer
     (tmp_path / "chats.jsonl").write_text(json.dumps({"body": CHAT}))
     words = (
         "--requests",

@@ -65,11 +65,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the facts; return 1 if the image and the instance type are not compatible."""
     if arguments.topic == "environment":
         return _run_environment(arguments)
-    answer, findings = _image(arguments) if arguments.topic == "image" else _instance(arguments)
+    if arguments.topic == "image":
+        answer, findings = _image(arguments)
+    else:
+        answer, findings = _instance(arguments)
+
     if arguments.json:
         print_json({**answer, "findings": [finding.to_dict() for finding in findings]})
     else:
-        print_table(("fact", "value"), ((name, _shown(value)) for name, value in answer.items()))
+        rows = [(name, _shown(value)) for name, value in answer.items()]
+        print_table(("fact", "value"), rows)
         if findings:
             print_note(*format_findings(findings).split("\n"))
     has_errors = any(finding.severity is Severity.ERROR for finding in findings)
@@ -77,36 +82,34 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _image(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Finding]]:
+    """Return what is published about an image, and what contradicts the instance type."""
     version = arguments.version
-    held = asdict(images.image_version(version))
+    published = images.image_version(version)
+    backends = published.backends
     answer: dict[str, Any] = {
-        key: held[key]
-        for key in (
-            "version",
-            "python",
-            "cuda",
-            "tensorrt",
-            "released_on",
-            "min_compute_capability",
-        )
+        "version": published.version,
+        "python": published.python,
+        "cuda": published.cuda,
+        "tensorrt": published.tensorrt,
+        "released_on": published.released_on,
+        "min_compute_capability": published.min_compute_capability,
+        "backends": None if backends is None else sorted(backends),
+        "removed_backends": sorted(published.removed_backends),
+        "newest_version_in_region": images.newest_version(arguments.region),
     }
-    backends = held["backends"]
-    answer["backends"] = None if backends is None else sorted(backends)
-    answer["removed_backends"] = sorted(held["removed_backends"])
-    answer["newest_version_in_region"] = images.newest_version(arguments.region)
-    uris = {
-        f"{kind}_uri": images.image_uri(arguments.region, version, cpu=kind == "cpu")
-        for kind in ("gpu", "cpu")
-    }
+    gpu_uri = images.image_uri(arguments.region, version, cpu=False)
+    cpu_uri = images.image_uri(arguments.region, version, cpu=True)
     if arguments.instance_type is None:
-        return {**uris, **answer}, []
+        return {"gpu_uri": gpu_uri, "cpu_uri": cpu_uri, **answer}, []
+
     instance = InstanceType.of(arguments.instance_type)
     choice = default_inference_ami(version, instance)
     answer["inference_ami"] = choice.ami.version if choice.ami else None
     answer["inference_ami_certainty"] = choice.certainty
     findings = check_compatibility(VariantFacts(instance_type=instance, image_version=version))
-    findings += [choice.finding] if choice.finding else []
-    return {"uri": uris["gpu_uri" if instance.has_gpu else "cpu_uri"], **answer}, findings
+    if choice.finding:
+        findings.append(choice.finding)
+    return {"uri": gpu_uri if instance.has_gpu else cpu_uri, **answer}, findings
 
 
 def _instance(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Finding]]:
@@ -116,26 +119,33 @@ def _instance(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Findi
 
 
 def _run_environment(arguments: argparse.Namespace) -> int:
+    """Print the variables that the container reads, of one version or of any."""
     if arguments.version is not None:
         parse_version(arguments.version, "--version")
-    rows = [asdict(row) for row in variables().values() if _reads(asdict(row), arguments.version)]
+    known = [asdict(variable) for variable in variables().values()]
+    rows = [row for row in known if _is_read_by(arguments.version, row)]
     if arguments.json:
         print_json(rows)
         return 0
+
     columns = ("keyword", "name", "since", "default", "meaning")
-    print_table(columns, ([_shown(row[column]) for column in columns] for row in rows))
+    table = []
+    for row in rows:
+        table.append([_shown(row[column]) for column in columns])
+    print_table(columns, table)
     return 0
 
 
-def _reads(row: Mapping[str, Any], version: str | None) -> bool:
+def _is_read_by(version: str | None, row: Mapping[str, Any]) -> bool:
+    """Return whether a version of the image reads a variable; ``None`` is any version."""
     if version is None:
         return True
-    return is_at_least(version, row["since"]) and not (
-        row["until"] and is_at_least(version, row["until"])
-    )
+    is_removed = row["until"] and is_at_least(version, row["until"])
+    return is_at_least(version, row["since"]) and not is_removed
 
 
 def _shown(value: Any) -> str:
+    """Return a fact as a cell of a table."""
     if value is None:
         return "-"
     if isinstance(value, bool):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -153,21 +154,23 @@ def run(arguments: argparse.Namespace) -> int:
         return _stream(arguments)
     if arguments.body:
         return _send_body(arguments)
+    _send_tensors(arguments)
+    return 0
+
+
+def _send_tensors(arguments: argparse.Namespace) -> None:
+    """Send a request of tensors, record it if asked, and print the response.
+
+    Raises:
+        FoundWrongError: the model does not take these inputs, or does not have these outputs.
+        InvocationError: the endpoint or the model returned another error.
+    """
     inputs = _inputs(arguments)
-    datatypes = {name: "BF16" for name, (_, datatype) in inputs.items() if datatype == "BF16"}
     arrays = {name: array for name, (array, _) in inputs.items()}
-    try:
-        result = connect(arguments).infer(
-            arrays, arguments.outputs, datatypes=datatypes, **_invoke_options(arguments)
-        )
-    except InvocationError as error:
-        if (refused := _WRONG_NAMES.search(str(error))) is not None:
-            _raise_unknown_tensor(arguments, refused[1], list(arrays))
-        if arguments.batch or not _lacks_batch_axis(str(error), arrays.values()):
-            raise
-        raise FoundWrongError(
-            "--input: this model has a batch axis, and the inputs do not; add --batch"
-        ) from None
+    # NumPy has no type for BF16, so the arrays do not show which inputs have it.
+    datatypes = {name: "BF16" for name, (_, datatype) in inputs.items() if datatype == "BF16"}
+    result = _infer(arguments, arrays, datatypes)
+
     if arguments.record is not None:
         _record(arguments, arrays, datatypes, result)
     missing = [name for name in arguments.outputs or () if name not in result]
@@ -176,13 +179,35 @@ def run(arguments: argparse.Namespace) -> int:
             f"--output: the response has no output {quoted(missing)}, got "
             f"{quoted(result)}; change --output"
         )
-    print_json(describe(result)) if arguments.json else _print_result(result)
-    if not arguments.json and not arguments.inputs:
+
+    if arguments.json:
+        print_json(describe(result))
+        return
+    _print_result(result)
+    if not arguments.inputs:
         _print_python_call(arguments, inputs)
-    if arguments.record is not None and not arguments.json:
+    if arguments.record is not None:
         where = f" --endpoint-url {arguments.endpoint_url}" if arguments.endpoint_url else ""
         recommend(f"verify {arguments.endpoint} {arguments.record}{where}")
-    return 0
+
+
+def _infer(
+    arguments: argparse.Namespace, arrays: dict[str, NDArray[Any]], datatypes: dict[str, str]
+) -> InferenceResult:
+    """Return the response; an error of Triton that has a fix on the command line names it."""
+    try:
+        return connect(arguments).infer(
+            arrays, arguments.outputs, datatypes=datatypes, **_invoke_options(arguments)
+        )
+    except InvocationError as error:
+        refused = _WRONG_NAMES.search(str(error))
+        if refused is not None:
+            _raise_unknown_tensor(arguments, refused[1], list(arrays))
+        if arguments.batch or not _lacks_batch_axis(str(error), arrays.values()):
+            raise
+        raise FoundWrongError(
+            "--input: this model has a batch axis, and the inputs do not; add --batch"
+        ) from None
 
 
 def _raise_unknown_tensor(arguments: argparse.Namespace, model: str, inputs: list[str]) -> None:
@@ -197,6 +222,7 @@ def _raise_unknown_tensor(arguments: argparse.Namespace, model: str, inputs: lis
 
 
 def _stream(arguments: argparse.Namespace) -> int:
+    """Send a request to a model that generates, and print what arrives."""
     unfit = {
         "--batch": (arguments.batch, "the generate extension derives shapes itself; remove it"),
         "--output": (arguments.outputs, "a stream has all outputs; remove it"),
@@ -217,6 +243,7 @@ def _stream(arguments: argparse.Namespace) -> int:
 
 
 def _send_body(arguments: argparse.Namespace) -> int:
+    """Send a whole request, and print the response as it is."""
     unfit = {
         "--batch": (arguments.batch, "the body is sent as it is; remove it"),
         "--output": (arguments.outputs, "the body is sent as it is; remove it"),
@@ -228,6 +255,7 @@ def _send_body(arguments: argparse.Namespace) -> int:
 
 
 def _inputs(arguments: argparse.Namespace) -> dict[str, tuple[NDArray[Any], str | None]]:
+    """Return each input with its datatype, as given or with the shapes of a repository."""
     if arguments.inputs:
         from constructs_triton_tools.cli.input_values import read_input
 
@@ -235,11 +263,14 @@ def _inputs(arguments: argparse.Namespace) -> dict[str, tuple[NDArray[Any], str 
     from constructs_triton_tools.measuring.sample_inputs import sample_inputs
 
     likely = [*_names_of_archive(arguments.target_model or ""), arguments.endpoint]
-    shapes = read_shapes(arguments.shapes)
-    is_random = arguments.random
-    return {
-        **sample_inputs(arguments.repository, arguments.model, likely, shapes, is_random=is_random)
-    }
+    samples = sample_inputs(
+        arguments.repository,
+        arguments.model,
+        likely,
+        read_shapes(arguments.shapes),
+        is_random=arguments.random,
+    )
+    return dict(samples)
 
 
 def _names_of_archive(target_model: str) -> list[str]:
@@ -251,6 +282,7 @@ def _names_of_archive(target_model: str) -> list[str]:
 
 
 def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:
+    """Print the request as a user's own code would send it."""
     from constructs_triton_tools.measuring.sample_inputs import python_call
 
     print_lines("A request of this form in Python, with zeros:", "")
@@ -270,8 +302,8 @@ def _lacks_batch_axis(message: str, arrays: Iterable[NDArray[Any]]) -> bool:
     shapes = _EXPECTED_SHAPE.search(message)
     if shapes is None or _MISSING_BATCH_AXIS not in message:
         return False
-    expected, got = (len(shape.split(",")) for shape in shapes.groups())
-    return got == expected - 1
+    expected, got = shapes.groups()
+    return len(got.split(",")) == len(expected.split(",")) - 1
 
 
 def _record(
@@ -341,17 +373,20 @@ def describe(result: InferenceResult) -> dict[str, Any]:
 
 
 def _to_values(array: NDArray[Any]) -> Any:
+    """Return an array as nested lists that JSON can have."""
     if array.dtype.kind == "O":
         texts = [value.decode("utf-8", errors="backslashreplace") for value in array.ravel()]
         return _nest(texts, array.shape)
     if array.dtype.kind in "fV":
         # JSON has no NaN and no infinity, so their names are printed.
         numbers = array.ravel().astype("f8").tolist()
-        return _nest([x if abs(x) < float("inf") else str(x) for x in numbers], array.shape)
+        shown = [number if math.isfinite(number) else str(number) for number in numbers]
+        return _nest(shown, array.shape)
     return array.tolist()
 
 
 def _nest(values: list[Any], shape: tuple[int, ...]) -> Any:
+    """Return values as nested lists of a shape."""
     import numpy as np
 
     array = np.empty(len(values), dtype=object)
@@ -360,27 +395,27 @@ def _nest(values: list[Any], shape: tuple[int, ...]) -> Any:
 
 
 def _print_result(result: InferenceResult) -> None:
-    milliseconds = (
-        f", {result.latency_seconds * 1e3:.1f} ms" if result.latency_seconds is not None else ""
-    )
-    rows = (
-        (entry["name"], entry["datatype"], entry["shape"], _shorten(result[entry["name"]]))
-        for entry in describe(result)["outputs"]
-    )
+    """Print a row for each output."""
+    title = f"{result.model_name} version {result.model_version}"
+    if result.latency_seconds is not None:
+        title += f", {result.latency_seconds * 1e3:.1f} ms"
     if not result:
-        print_lines(
-            f"{result.model_name} version {result.model_version}{milliseconds}: "
-            "the response has no outputs"
-        )
+        print_lines(f"{title}: the response has no outputs")
         return
-    title = f"{result.model_name} version {result.model_version}{milliseconds}"
+
+    rows = [
+        (name, result.datatypes[name], list(array.shape), _shorten(array))
+        for name, array in result.items()
+    ]
     columns = ("output", "datatype", "shape", "values")
     print_table(columns, rows, title=title, box="HEAVY_HEAD", width=get_terminal_size().columns)
 
 
 def _shorten(array: NDArray[Any]) -> str:
-    flat = array.ravel()[:_SHOWN_ELEMENTS]
-    values = ", ".join(
-        f"{value:.6g}" if isinstance(value, float) else str(value) for value in _to_values(flat)
-    )
-    return f"{values}, ... ({array.size} in all)" if array.size > _SHOWN_ELEMENTS else values
+    """Return the first values of an array, and their number if there are more."""
+    first = _to_values(array.ravel()[:_SHOWN_ELEMENTS])
+    shown = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in first]
+    values = ", ".join(shown)
+    if array.size > _SHOWN_ELEMENTS:
+        return f"{values}, ... ({array.size} in all)"
+    return values

@@ -56,6 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _folder(arguments: argparse.Namespace, compilation: Compilation, request: JobRequest) -> Path:
+    """Return the folder that a plan is written to."""
     output: Path = arguments.output
     return output / request.build.gpu_folder / compilation.name
 
@@ -82,25 +83,28 @@ def _print_dry_run(arguments: argparse.Namespace, compilation: Compilation) -> N
 
 def _dry_run_document(arguments: argparse.Namespace, compilation: Compilation) -> dict[str, Any]:
     cache = PlanCache()
-    return {
-        "model": compilation.name,
-        "config_pbtxt": compilation.config_text,
-        "not_settled": list(not_settled()),
-        "jobs": [
+    jobs = []
+    for request in compilation.requests:
+        build = request.build
+        jobs.append(
             {
-                "gpu_model": request.build.gpu.gpu_model,
-                "instance_types": list(request.build.instance_types),
-                "key": request.build.key,
-                "is_kept_on_this_machine": cache.find(request.build.key) is not None,
-                "tensorrt": request.build.image.tensorrt,
-                "trtexec_arguments": list(request.build.arguments),
+                "gpu_model": build.gpu.gpu_model,
+                "instance_types": list(build.instance_types),
+                "key": build.key,
+                "is_kept_on_this_machine": cache.find(build.key) is not None,
+                "tensorrt": build.image.tensorrt,
+                "trtexec_arguments": list(build.arguments),
                 "uploads": _uploads(request),
                 "folder": str(_folder(arguments, compilation, request)),
                 "operation": request.operation,
                 "request": request.request,
             }
-            for request in compilation.requests
-        ],
+        )
+    return {
+        "model": compilation.name,
+        "config_pbtxt": compilation.config_text,
+        "not_settled": list(not_settled()),
+        "jobs": jobs,
     }
 
 
@@ -109,14 +113,12 @@ def _uploads(request: JobRequest) -> dict[str, dict[str, str]]:
     or with a path.
     """
     url = request.settings.url
-    texts = {
-        url(request.job_prefix + name): {"text": content.decode()}
-        for name, content in request.job_files.items()
-    }
-    files = request.build.model.files
-    return texts | {
-        url(request.model_prefix + name): {"path": str(path)} for name, path in files.items()
-    }
+    uploads = {}
+    for name, content in request.job_files.items():
+        uploads[url(request.job_prefix + name)] = {"text": content.decode()}
+    for name, path in request.build.model.files.items():
+        uploads[url(request.model_prefix + name)] = {"path": str(path)}
+    return uploads
 
 
 # --- with jobs ------------------------------------------------------------------------------------
@@ -125,19 +127,24 @@ def _uploads(request: JobRequest) -> dict[str, dict[str, str]]:
 def _compile(
     arguments: argparse.Namespace, session: boto3.Session, compilation: Compilation
 ) -> None:
+    """Write each plan to its folder; build those that were not built before in jobs.
+
+    Raises:
+        InvalidValueError: the user does not confirm the jobs.
+    """
     compiler = PlanCompiler(session, PlanCache(), print_note)
-    found = {request: compiler.find(request) for request in compilation.requests}
-    missing = [request for request, plan in found.items() if plan is None]
+    known = {request: compiler.find(request) for request in compilation.requests}
+    missing = [request for request, plan in known.items() if plan is None]
     prices = {request: _price(session, request) for request in missing}
     if missing:
         _announce(prices)
         confirm(arguments, lambda: _question(prices))
+
     results = []
-    for request, plan in found.items():
+    for request, plan in known.items():
         compiled = plan or compiler.build(request)
-        manifest = with_tensors(
-            compiled.built.manifest, request.build
-        )  # plans that were kept may have none
+        # A plan that was kept may have a manifest without tensors.
+        manifest = with_tensors(compiled.built.manifest, request.build)
         compiled = replace(compiled, built=replace(compiled.built, manifest=manifest))
         folder = write_compiled(
             arguments.output,
@@ -146,9 +153,11 @@ def _compile(
             compilation.name,
             compiled.built,
         )
-        results.append(_result(request, compiled, folder, prices.get(request)))
+        result = _result(request, compiled, folder, prices.get(request))
+        results.append(result)
         if not arguments.json:
-            print_lines(*_result_lines(request, results[-1]))
+            print_lines(*_result_lines(request, result))
+
     if arguments.json:
         print_json({"model": compilation.name, "plans": results})
     else:
@@ -168,6 +177,7 @@ def _price(session: boto3.Session, request: JobRequest) -> Decimal | None:
 
 
 def _announce(prices: Prices) -> None:
+    """Print what each job is and costs, before the user is asked."""
     for request, price in prices.items():
         shown = "unknown" if price is None else f"{price:f} USD per hour"
         most = "" if price is None else f", so at most {_most(request, price):.2f} USD"
@@ -176,6 +186,7 @@ def _announce(prices: Prices) -> None:
 
 
 def _description(request: JobRequest, price: str, most: str = "") -> Iterator[str]:
+    """Yield the lines about a job; ``most`` is what it can cost, after the time limit."""
     build = request.build
     settings = request.settings
     tensorrt = build.image.tensorrt or "version not published"
@@ -195,6 +206,7 @@ def _not_settled() -> Iterator[str]:
 
 
 def _question(prices: Prices) -> str:
+    """Return the question with the highest cost of all jobs."""
     jobs = "this job" if len(prices) == 1 else f"these {len(prices)} jobs"
     if None in prices.values():
         return f"Start {jobs}, for an unknown price?"
@@ -203,12 +215,14 @@ def _question(prices: Prices) -> str:
 
 
 def _most(request: JobRequest, price: Decimal) -> Decimal:
+    """Return what a job costs that runs until its time limit."""
     return price * request.settings.max_seconds / 3600
 
 
 def _result(
     request: JobRequest, compiled: CompiledPlan, folder: Path, price: Decimal | None
 ) -> dict[str, Any]:
+    """Return what ``--json`` prints of a plan."""
     cost = None
     if price is not None and compiled.seconds is not None:
         cost = price * Decimal(compiled.seconds) / 3600
@@ -223,32 +237,28 @@ def _result(
 
 
 def _result_lines(request: JobRequest, result: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines about a plan that was written."""
     manifest = result["manifest"]
-    yield (
-        f"wrote {result['folder']} for {', '.join(result['instance_types'])} "
-        f"({manifest['gpu_model']})"
-    )
-    size = manifest["plan_bytes"]
+    types = ", ".join(result["instance_types"])
+    yield f"wrote {result['folder']} for {types} ({manifest['gpu_model']})"
+
+    version = manifest["tensorrt"]
     origin = result["origin"]
-    yield f"  TensorRT {manifest['tensorrt'] or 'not known'}, {size} bytes, from {origin}"
-    if result["origin"] == "a job":
+    yield f"  TensorRT {version or 'not known'}, {manifest['plan_bytes']} bytes, from {origin}"
+    if origin == "a job":
         seconds = result["instance_seconds"]
-        ran = "not known" if seconds is None else f"{seconds:.0f} s"
-        cost = result["cost_usd"]
-        yield f"  duration {ran}, cost {'unknown' if cost is None else f'about {cost} USD'}"
-    expected = request.build.image.tensorrt
-    if (
-        expected
-        and manifest["tensorrt"]
-        and not f"{manifest['tensorrt']}.".startswith(f"{expected}.")
-    ):
-        yield (
-            f"  warning: the image has TensorRT {manifest['tensorrt']}, "
-            f"and not {expected} as published"
-        )
+        duration = "not known" if seconds is None else f"{seconds:.0f} s"
+        cost = "unknown" if result["cost_usd"] is None else f"about {result['cost_usd']} USD"
+        yield f"  duration {duration}, cost {cost}"
+
+    # What is published is the beginning of a version, such as 10.0.
+    published = request.build.image.tensorrt
+    if published and version and not f"{version}.".startswith(f"{published}."):
+        yield f"  warning: the image has TensorRT {version}, and not {published} as published"
 
 
 def _next_commands(arguments: argparse.Namespace, compilation: Compilation) -> Iterator[str]:
+    """Yield how to check the plans, and how to use them in a stack."""
     release = f" --image-version {compilation.image_version}" if compilation.image_version else ""
     for request in compilation.requests:
         repository = shlex.quote(str(arguments.output / request.build.gpu_folder))
@@ -257,10 +267,12 @@ def _next_commands(arguments: argparse.Namespace, compilation: Compilation) -> I
             f"Check it:  constructs-triton check {repository} "
             f"--instance-type {instance_type}{release}"
         )
+
     first = compilation.requests[0].build.instance_types[0]
-    of = f'InstanceType.of("{first}")'
-    yield f'Use it:    ModelSource.from_compiled("{arguments.output}", instance_type={of})'
-    if len({job.build.gpu.compute_capability for job in compilation.requests}) > 1:
+    used_on = f'instance_type=InstanceType.of("{first}")'
+    yield f'Use it:    ModelSource.from_compiled("{arguments.output}", {used_on})'
+    gpus = {request.build.gpu.compute_capability for request in compilation.requests}
+    if len(gpus) > 1:
         yield (
             "           Give instance_type a list of types "
             "for one archive with the plans of several GPUs"

@@ -63,13 +63,17 @@ def read_inputs(
 
 
 def _encode(inputs: Mapping[str, Any], options: Mapping[str, Any], form: BodyForm) -> Invocation:
+    """Return a request with these inputs, each an array with its datatype."""
+    arrays = {name: array for name, (array, _) in inputs.items()}
     if form is BodyForm.GENERATE:
         # Triton derives the shape from the model's, and counts only the outer length of nested
         # lists.
-        body = encode_generation({name: array.ravel() for name, (array, _) in inputs.items()}).body
+        fields = {name: array.ravel() for name, array in arrays.items()}
+        body = encode_generation(fields).body
         return Invocation(body, "application/json", dict(options))
+
+    # NumPy has no type for BF16, so the arrays do not show which inputs have it.
     datatypes = {name: "BF16" for name, (_, datatype) in inputs.items() if datatype == "BF16"}
-    arrays = {name: array for name, (array, _) in inputs.items()}
     encoded = encode_request(arrays, binary=form is BodyForm.BINARY, datatypes=datatypes)
     return Invocation(encoded.body, encoded.content_type, dict(options))
 
@@ -99,11 +103,13 @@ def with_archives(
                 "--index: applies to an endpoint, and this is a container; remove it"
             )
         given = transport.read_index(index)
+
     names = ModelNames(transport, given)
-    return [
-        (weight, replace(invocation, options=names.resolved(invocation.options)))
-        for weight, invocation in invocations
-    ]
+    found: list[Weighted] = []
+    for weight, invocation in invocations:
+        options = names.resolved(invocation.options)
+        found.append((weight, replace(invocation, options=options)))
+    return found
 
 
 def begin_stream(transport: Transport, invocation: Invocation) -> None:
@@ -147,8 +153,9 @@ def sample_invocations(
         InvalidValueError: the repository cannot be read, or the model or its inputs are unknown.
     """
     shapes = read_shapes(arguments.shapes)
-    samples = (
-        sample_inputs(
+    found: list[Weighted] = []
+    for number in range(RANDOM_REQUESTS):
+        inputs = sample_inputs(
             arguments.repository,
             arguments.model,
             [arguments.endpoint],
@@ -156,12 +163,12 @@ def sample_invocations(
             is_random=True,
             seed=arguments.seed + number,
         )
-        for number in range(RANDOM_REQUESTS)
-    )
-    return [(1.0, _encode(sample, options, form)) for sample in samples]
+        found.append((1.0, _encode(inputs, options, form)))
+    return found
 
 
 def _draw(text: str, rng: Any) -> tuple[str, tuple[Any, str]]:
+    """Return the name of an input with random values, and their datatype."""
     match = _RANDOM.fullmatch(text)
     datatype = by_datatype(match["type"].upper()) if match else None
     if match is None or datatype is None:
@@ -172,14 +179,15 @@ def _draw(text: str, rng: Any) -> tuple[str, tuple[Any, str]]:
     shape = [int(size) for size in match["shape"].replace(" ", "").split(",") if size]
     low = int(match["low"] or 0)
     high = int(match["high"] or _HIGHEST)
-    return match["name"], (_values(datatype.datatype, shape, low, high, rng), datatype.datatype)
+    values = _values(datatype.datatype, shape, low, high, rng)
+    return match["name"], (values, datatype.datatype)
 
 
 def _values(datatype: str, shape: list[int], low: int, high: int, rng: Any) -> Any:
+    """Return random values: words, numbers from 0 to 1, or whole numbers within the bounds."""
     if datatype == "BYTES":
-        words = [
-            bytes(rng.integers(97, 123, 16, dtype=np.uint8)) for _ in range(int(np.prod(shape)))
-        ]
+        count = int(np.prod(shape))
+        words = [bytes(rng.integers(97, 123, 16, dtype=np.uint8)) for _ in range(count)]
         array = np.empty(len(words), dtype=object)
         array[:] = words
         return array.reshape(shape)
@@ -215,12 +223,16 @@ def read_lines(
         raise InvalidValueError(
             f"--requests: {path} cannot be read ({error}); give a readable file"
         ) from None
-    found = list[Weighted]()
+    found: list[Weighted] = []
     left = _MOST_BYTES
     for number, line in enumerate(lines, 1):
-        if line.strip():
-            found.append(_read_line(path, number, line, options, with_batch=with_batch, form=form))
-            left = _remaining(left, len(found[-1][1].body), f"{path}: line {number}")
+        if not line.strip():
+            continue
+        weight, invocation = _read_line(
+            path, number, line, options, with_batch=with_batch, form=form
+        )
+        left = _remaining(left, len(invocation.body), f"{path}: line {number}")
+        found.append((weight, invocation))
     if not found:
         raise InvalidValueError(f"--requests: {path} has no lines; write one JSON object per line")
     return found
@@ -239,7 +251,12 @@ def _remaining(left: int, size: int, place: str) -> int:
 
 
 def _read_arrays(place: str, texts: Iterable[str], *, with_batch: bool) -> dict[str, Any]:
-    inputs = dict[str, Any]()
+    """Return each input of a line with its datatype.
+
+    Raises:
+        InvalidValueError: an input cannot be read, or all together are too large.
+    """
+    inputs: dict[str, Any] = {}
     left = _MOST_BYTES
     for text in texts:
         name, (array, datatype) = read_input(text, with_batch=with_batch)
@@ -261,21 +278,21 @@ def _read_line(
     with_batch: bool,
     form: BodyForm,
 ) -> Weighted:
+    """Return the request of a line, and how often it is sent."""
     place = f"{path}: line {number}"
     entry = _parse(place, line)
-    chosen = {
-        "TargetModel": entry.get("target_model"),
-        "InferenceComponentName": entry.get("inference_component"),
-    }
-    options = {
-        **options,
-        **{name: str(value) for name, value in chosen.items() if value is not None},
-    }
+    options = dict(options)
+    if entry.get("target_model") is not None:
+        options["TargetModel"] = str(entry["target_model"])
+    if entry.get("inference_component") is not None:
+        options["InferenceComponentName"] = str(entry["inference_component"])
+
     weight = entry.get("weight", 1)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
         raise InvalidValueError(
             f"{place}: weight must be a number above 0, got {weight!r}; raise it"
         )
+
     if "body" in entry:
         return weight, whole_request(entry["body"], options)
     if "body_base64" in entry:
@@ -286,6 +303,7 @@ def _read_line(
 
 
 def _exact(place: str, entry: Mapping[str, Any], options: Mapping[str, Any]) -> Invocation:
+    """Return a request with the bytes of a captured one."""
     content_type = entry.get("content_type")
     try:
         body = base64.b64decode(entry["body_base64"], validate=True)
@@ -300,6 +318,7 @@ def _exact(place: str, entry: Mapping[str, Any], options: Mapping[str, Any]) -> 
 
 
 def _parse(place: str, line: str) -> dict[str, Any]:
+    """Return the object of a line, which has one of the forms of a request."""
     try:
         entry = parse_bounded_json(line)
     except ValueError as error:
@@ -315,6 +334,7 @@ def _parse(place: str, line: str) -> dict[str, Any]:
 
 
 def _input_texts(place: str, folder: Path, entry: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the inputs of a line as ``invoke`` takes them; files are relative to ``folder``."""
     if not isinstance(entry["input"], dict):
         raise InvalidValueError(
             f'{place}: "input" must map names to strings; write {{"image": "@cat.png"}}'
