@@ -241,6 +241,8 @@ def _variants(reader: NotingReader, endpoint: str) -> list[_Variant]:
         variant["VariantName"]: _instances(variant, types.get(variant["VariantName"]))
         for variant in _all_variants(described)
     }
+    with_instances = {name for name, counts in instances.items() if counts}
+    is_asynchronous = "AsyncInferenceConfig" in described or "AsyncInferenceConfig" in config
 
     components = _components(reader, endpoint)
     return [
@@ -249,8 +251,8 @@ def _variants(reader: NotingReader, endpoint: str) -> list[_Variant]:
             arn=described["EndpointArn"],
             name=name,
             instances=counts,
-            is_asynchronous="AsyncInferenceConfig" in described or "AsyncInferenceConfig" in config,
-            is_only=not any(others for other, others in instances.items() if other != name),
+            is_asynchronous=is_asynchronous,
+            is_only=with_instances <= {name},
             components=components.get(name, []),
         )
         for name, counts in instances.items()

@@ -251,15 +251,19 @@ def simulate_cache(
                 f'model "{model.name}": must fit into {memory_mib:,.0f} MiB of memory, '
                 f"got {model.memory_mib:,.0f} MiB; use a larger instance type"
             )
+
+    # Poisson arrivals: the times between requests are exponential.
     count = max(_FEWEST_REQUESTS, _REQUESTS_FOR_EACH * len(models))
     random = np.random.default_rng(seed)
     weights = np.array([model.weight for model in models])
     chosen = random.choice(len(models), count, p=weights / weights.sum())
     times = np.cumsum(random.exponential(1 / requests_per_second, count))
+
     fleet = _Fleet(models, memory_mib, instances)
-    calls = np.array(
-        [fleet.call(*each) for each in zip(chosen.tolist(), times.tolist(), strict=True)]
-    )
+    requests = zip(chosen.tolist(), times.tolist(), strict=True)
+    calls = np.array([fleet.call(model, time) for model, time in requests])
+
+    # The first requests find empty caches, which a running endpoint does not have.
     first = int(count * _WARM_UP)
     own_latency = np.array([model.latency_ms for model in models])[chosen]
     return _result(instances, calls[first:], own_latency[first:], times[first:])

@@ -18,15 +18,15 @@ TIME = "2026-01-05T00:00:00"
 
 @pytest.fixture
 def stubs() -> tuple[SageMakerTransport, Stubber, Stubber]:
+    """A transport, and what SageMaker and Application Auto Scaling answer it."""
     transport = SageMakerTransport("pets", session=boto3.Session("a", "b", region_name="eu-west-1"))
-    return (
-        transport,
-        Stubber(transport.client("sagemaker")),
-        Stubber(transport.client("application-autoscaling")),
-    )
+    sagemaker = Stubber(transport.client("sagemaker"))
+    scaling = Stubber(transport.client("application-autoscaling"))
+    return transport, sagemaker, scaling
 
 
 def endpoint(status: str = "InService", **variants: int) -> dict[str, Any]:
+    """The answer of DescribeEndpoint, with the instances of each variant."""
     counts = variants or {"A": 2}
     return {
         "EndpointName": "pets",
@@ -42,10 +42,10 @@ def endpoint(status: str = "InService", **variants: int) -> dict[str, Any]:
 
 
 def config(**types: str) -> dict[str, Any]:
-    names = types or {"A": "ml.g5.xlarge"}
+    """The answer of DescribeEndpointConfig, with the instance type of each variant."""
     variants = [
-        {"VariantName": name, "ModelName": "m", "InstanceType": type_}
-        for name, type_ in names.items()
+        {"VariantName": name, "ModelName": "m", "InstanceType": instance_type}
+        for name, instance_type in (types or {"A": "ml.g5.xlarge"}).items()
     ]
     return {
         "EndpointConfigName": "config",
@@ -56,6 +56,7 @@ def config(**types: str) -> dict[str, Any]:
 
 
 def scalable(**suspended: bool) -> dict[str, Any]:
+    """The answer of DescribeScalableTargets, with what is suspended."""
     target = {
         "ServiceNamespace": "sagemaker",
         "ResourceId": "endpoint/pets/variant/A",
@@ -78,8 +79,10 @@ def test_instances_and_scaling_are_described(stubs: Any) -> None:
     scaling.add_response("describe_scalable_targets", scalable(), expected)
     with sagemaker, scaling:
         target = describe_target(transport)
-    assert (target.instance_type, target.instance_count) == ("ml.g5.xlarge", 2)
-    assert (target.is_scaled, target.notes) == (True, ())
+    assert target.instance_type == "ml.g5.xlarge"
+    assert target.instance_count == 2
+    assert target.is_scaled
+    assert target.notes == ()
 
 
 def test_suspended_scaling_is_safe_and_mixed_types_are_unknown(stubs: Any) -> None:
@@ -93,7 +96,9 @@ def test_suspended_scaling_is_safe_and_mixed_types_are_unknown(stubs: Any) -> No
     scaling.add_response("describe_scalable_targets", suspended)
     with sagemaker, scaling:
         target = describe_target(transport)
-    assert (target.instance_type, target.instance_count, target.is_scaled) == (None, 4, False)
+    assert target.instance_type is None
+    assert target.instance_count == 4
+    assert not target.is_scaled
 
 
 def test_one_variant_is_described_alone(stubs: Any) -> None:
@@ -126,11 +131,11 @@ def test_type_of_an_endpoint_with_pools_is_the_one_that_runs(
 ) -> None:
     """A mixed fleet has no single type, so what was measured is not attributed to one."""
     transport, sagemaker, scaling = stubs
-    described, configured = endpoint(), config()
-    pools = [
+    described = endpoint()
+    described["ProductionVariants"][0]["InstancePools"] = [
         {"InstanceType": name, "CurrentInstanceCount": count} for name, count in counts.items()
     ]
-    described["ProductionVariants"][0]["InstancePools"] = pools
+    configured = config()
     del configured["ProductionVariants"][0]["InstanceType"]
     sagemaker.add_response("describe_endpoint", described)
     sagemaker.add_response("describe_endpoint_config", configured)
@@ -160,8 +165,10 @@ def test_denied_calls_become_notes(stubs: Any) -> None:
     sagemaker.add_response("describe_endpoint_config", config())
     scaling.add_client_error("describe_scalable_targets", "AccessDeniedException", "no")
     with sagemaker, scaling:
-        unknown, unscaled = describe_target(transport), describe_target(transport)
-    assert (unknown.instance_type, unknown.is_scaled) == (None, False)
+        unknown = describe_target(transport)
+        unscaled = describe_target(transport)
+    assert unknown.instance_type is None
+    assert not unknown.is_scaled
     assert "The instances of pets are unknown" in unknown.notes[0]
     assert unscaled.instance_count == 2
     assert "Make sure that pets does not scale during the test" in unscaled.notes[0]

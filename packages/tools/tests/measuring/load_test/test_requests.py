@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -47,6 +47,8 @@ def session() -> boto3.Session:
 
 
 def send(request: PreparedRequest) -> tuple[int, str]:
+    """The status and the error of one request."""
+
     async def once() -> tuple[int, str]:
         async with HttpSender(None, is_local=True) as sender:
             return await sender.send(request)
@@ -55,6 +57,8 @@ def send(request: PreparedRequest) -> tuple[int, str]:
 
 
 def stream(request: PreparedRequest, note: NoteEvent = lambda *_: None) -> tuple[int, str]:
+    """The status and the error of one request whose response is a stream."""
+
     async def once() -> tuple[int, str]:
         async with HttpSender(None, is_local=True) as sender:
             return await sender.stream(request, note)
@@ -83,18 +87,16 @@ def test_signature_is_that_of_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
     transport.client("sagemaker-runtime").meta.events.register_first(
         "before-send.sagemaker-runtime.InvokeEndpoint", capture
     )
+
     request = prepare(transport, INVOCATION)
-    assert (
-        request.url
-        == "https://runtime.sagemaker.eu-west-1.amazonaws.com/endpoints/pets/invocations"
-    )
+    runtime = "https://runtime.sagemaker.eu-west-1.amazonaws.com"
+    assert request.url == f"{runtime}/endpoints/pets/invocations"
     assert request.scope == SigningScope("eu-west-1", "sagemaker")
+
     signed = Signer(Credentials(*CREDENTIALS)).sign(request)
-    assert signed["Authorization"] == sent[0]["Authorization"].decode()
-    assert (
-        "x-amzn-sagemaker-inference-component;x-amzn-sagemaker-target-model"
-        in signed["Authorization"]
-    )
+    authorization = signed["Authorization"]
+    assert authorization == sent[0]["Authorization"].decode()
+    assert "x-amzn-sagemaker-inference-component;x-amzn-sagemaker-target-model" in authorization
     assert signed["X-Amz-Security-Token"] == "token"
 
 
@@ -106,7 +108,15 @@ def test_request_arrives_as_that_of_boto3(server: NullServer) -> None:
     assert len(server.received) == 1
     assert request.scope is None
     assert send(request) == (200, "")
-    first, second = server.received
+
+    (path, headers, body), (own_path, own_headers, own_body) = server.received
+    assert own_path == path
+    assert own_body == body
+    assert compared(own_headers) == compared(headers)
+
+
+def compared(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers without those about attempts and the program."""
     ignored = {
         "user-agent",
         "accept-encoding",
@@ -115,12 +125,8 @@ def test_request_arrives_as_that_of_boto3(server: NullServer) -> None:
         "amz-sdk-invocation-id",
         "amz-sdk-request",
     }
-    headers = [
-        {name.lower(): value for name, value in each[1].items() if name.lower() not in ignored}
-        for each in (first, second)
-    ]
-    assert headers[0] == headers[1]
-    assert (first[0], first[2]) == (second[0], second[2])
+    lower = {name.lower(): value for name, value in headers.items()}
+    return {name: value for name, value in lower.items() if name not in ignored}
 
 
 def test_stream_arrives_as_that_of_boto3(server: NullServer) -> None:
@@ -134,11 +140,14 @@ def test_stream_arrives_as_that_of_boto3(server: NullServer) -> None:
     noted: list[tuple[int | None, int | None]] = []
     assert stream(request, lambda _, *numbers: noted.append(numbers)) == (200, "")
     assert noted == [(None, None)]
-    (path, expected, body), second = server.received
+
+    (path, headers, body), (own_path, own_headers, own_body) = server.received
     assert path == "/endpoints/story/invocations-response-stream"
-    assert (second[0], second[2]) == (path, body)
+    assert own_path == path
+    assert own_body == body
     for name in ("X-Amzn-SageMaker-Inference-Component", "Content-Type"):
-        assert second[1][name] == expected[name]
+        assert own_headers[name] == headers[name]
+
     aws = prepare(SageMakerTransport("story", session=session()), invocation, is_stream=True)
     assert aws.url == f"https://runtime.sagemaker.eu-west-1.amazonaws.com{path}"
     assert aws.scope == SigningScope("eu-west-1", "sagemaker")

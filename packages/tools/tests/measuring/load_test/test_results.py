@@ -31,6 +31,7 @@ LIMITS = Limits(latency_ms=100)
 def step(
     rate: float = 10, latency: float = 0.02, late: float = 0.0, count: int = 100, **recording: Any
 ) -> StepResult:
+    """A step whose requests all have the same latency and lateness, in seconds."""
     samples = [Sample(late, latency, 200)] * count
     settings = StepSettings(seconds=recording.pop("seconds", 10))
     return evaluate(rate, settings, LIMITS, [Recording(samples, **recording)])
@@ -59,7 +60,9 @@ def test_a_step_keeps_its_latencies_and_how_sure_it_is() -> None:
     """Failed and unsent requests are over the limit; only good ones have a latency."""
     samples = [*([Sample(0, 0.02, 200)] * 190), Sample(0, 0.3, 200), Sample(0, 0.01, 500)]
     found = evaluate(10, StepSettings(seconds=10), LIMITS, [Recording(samples, shed=1)])
-    assert (found.over, found.requests, len(found.latencies_ms)) == (3, 193, 191)
+    assert found.requests == 193
+    assert found.over == 3
+    assert len(found.latencies_ms) == 191
     assert list(found.latencies_ms[-2:]) == pytest.approx([20, 300])
     assert found.confidence is None  # an error is a miss, whatever the percentile is
     assert "latencies_ms" not in found.to_dict()
@@ -94,9 +97,12 @@ def test_rows_are_what_plan_reads(tmp_path: Path) -> None:
         configuration="fp16", instance_type="ml.g5.xlarge", instance_count=3
     )
     steps = [step(20, count=200), step(10), step(40, latency=0.5), step(20, count=601, seconds=30)]
+
     assert write_results(path, metadata, steps, started=STARTED) == 2
+
     first, second = read_measurements(path)
-    assert (str(first), str(second.invocations_per_minute)) == ("fp16 on ml.g5.xlarge", "400.6")
+    assert str(first) == "fp16 on ml.g5.xlarge"
+    assert str(second.invocations_per_minute) == "400.6"
     assert second.latency_ms == 20
     assert "2026-01-05T08:00:00+00:00" in path.read_text()
 
@@ -105,8 +111,11 @@ def test_rates_above_one_that_was_not_confirmed_are_left_out(tmp_path: Path) -> 
     """A rate that a longer step did not hold is not written, and no higher one."""
     path = tmp_path / "benchmark.csv"
     steps = [step(10), step(20), step(40), step(80, latency=0.5), step(40, latency=0.5), step(20)]
+
     assert write_results(path, BenchmarkMetadata(configuration="a"), steps) == 2
-    assert [float(each.invocations_per_minute) for each in read_measurements(path)] == [600, 600]
+
+    rates = [float(row.invocations_per_minute) for row in read_measurements(path)]
+    assert rates == [600, 600]
 
 
 def test_rows_are_appended_to_a_file_of_a_load_test(tmp_path: Path) -> None:
@@ -114,7 +123,8 @@ def test_rows_are_appended_to_a_file_of_a_load_test(tmp_path: Path) -> None:
     path = tmp_path / "benchmark.csv"
     for name in ("a", "b"):
         write_results(path, BenchmarkMetadata(configuration=name), [step()], append=True)
-    assert [each.configuration for each in read_measurements(path)] == ["a", "b"]
+    assert [row.configuration for row in read_measurements(path)] == ["a", "b"]
+
     path.write_text("something,else\n")
     with pytest.raises(InvalidValueError, match=r"has other columns than this load test writes"):
         write_results(path, BenchmarkMetadata(configuration="c"), [step()], append=True)
@@ -139,16 +149,17 @@ def test_locustfile_compiles_and_has_the_requests() -> None:
 
 def test_one_unlucky_step_of_several_rounds_removes_no_row(tmp_path: Path) -> None:
     """A plan is sized by the highest rate of the rounds, not by the one below a busy moment."""
-    low, high = step(rate=30, count=300), step(rate=36, count=360)
-    steps = [
-        low,
-        high,
-        step(rate=30, latency=0.3, count=300),
-        low,
-        high,
-        step(rate=40, latency=0.2),
-    ]
+    low = step(rate=30, count=300)
+    high = step(rate=36, count=360)
+    unlucky = step(rate=30, latency=0.3, count=300)
+    too_high = step(rate=40, latency=0.2)
     path = tmp_path / "b.csv"
-    assert write_results(path, BenchmarkMetadata(configuration="c"), steps) == 2
-    assert [each.invocations_per_minute for each in read_measurements(path)] == [1800, 2160]
-    assert [each.is_lower_bound for each in read_measurements(path)] == [False, False]
+
+    written = write_results(
+        path, BenchmarkMetadata(configuration="c"), [low, high, unlucky, low, high, too_high]
+    )
+
+    assert written == 2
+    rows = read_measurements(path)
+    assert [row.invocations_per_minute for row in rows] == [1800, 2160]
+    assert not any(row.is_lower_bound for row in rows)

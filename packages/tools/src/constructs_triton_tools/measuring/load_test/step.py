@@ -220,27 +220,32 @@ def evaluate(
     good = [sample for sample in samples if sample.is_good]
     failed = [sample for sample in samples if not sample.is_good and not sample.is_closed]
     latencies = sorted(sample.latency for sample in good)
+    services = sorted(sample.latency - sample.late for sample in good)
+    lateness = sorted(sample.late for sample in samples)
     seconds = max((recording.seconds for recording in recordings), default=0.0) or settings.seconds
+    shed = sum(recording.shed for recording in recordings)
+    cpu = max((recording.cpu for recording in recordings), default=0.0)
+
+    # What decides the verdict.
     values: dict[str, Any] = {
         "errors": len(failed),
-        "shed": sum(recording.shed for recording in recordings),
+        "shed": shed,
         "latency_ms": percentile_ms(latencies, limits.percentile),
-        "service_ms": percentile_ms(
-            sorted(sample.latency - sample.late for sample in good), limits.percentile
-        ),
-        "late_p99_ms": percentile_ms(sorted(sample.late for sample in samples), 99),
-        "cpu": round(max((recording.cpu for recording in recordings), default=0.0), 3),
+        "service_ms": percentile_ms(services, limits.percentile),
+        "late_p99_ms": percentile_ms(lateness, 99),
+        "cpu": round(cpu, 3),
         "stream": _figures(rate, settings, limits, recordings, seconds),
     }
-    requests = len(samples) + values["shed"]
+    requests = len(samples) + shed
     verdict, reason = _decide(limits, **values) if requests else (Verdict.VOID, _EMPTY)
 
     # A failed request and one that was not sent are over every limit.
-    failures = values["errors"] + values["shed"]
+    failures = len(failed) + shed
     over = failures + sum(1000 * latency > limits.latency_ms for latency in latencies)
     confidence = None
     if not limits.stream and not failures:
         confidence = _confidence(verdict, over, requests, limits.percentile)
+
     return StepResult(
         rate=rate,
         seconds=seconds,
@@ -249,9 +254,7 @@ def evaluate(
         p50_ms=percentile_ms(latencies, 50),
         p99_ms=percentile_ms(latencies, 99) if len(latencies) >= REQUESTS_FOR_P99 else None,
         statuses=dict(Counter(sample.status for sample in failed)),
-        first_error=next(
-            (recording.first_error for recording in recordings if recording.first_error), ""
-        ),
+        first_error=_first_error(recordings),
         verdict=verdict,
         reason=reason,
         by_concurrency=settings.by_concurrency,
@@ -262,7 +265,16 @@ def evaluate(
     )
 
 
+def _first_error(recordings: Sequence[Recording]) -> str:
+    """Return the first error of the first process that has one."""
+    for recording in recordings:
+        if recording.first_error:
+            return recording.first_error
+    return ""
+
+
 def _confidence(verdict: Verdict, over: int, requests: int, percentile: float) -> float | None:
+    """Return how certain a verdict is, by the number of requests over the limit."""
     match verdict:
         case Verdict.HELD:
             return round(held_confidence(over, requests, percentile), 4)
@@ -278,6 +290,7 @@ def _figures(
     recordings: Sequence[Recording],
     seconds: float,
 ) -> StreamFigures | None:
+    """Return the times between the events of streams; ``None`` without limits for them."""
     if limits.stream is None:
         return None
     concurrency = rate if settings.by_concurrency else None
@@ -295,6 +308,7 @@ def _decide(
     cpu: float,
     stream: StreamFigures | None,
 ) -> tuple[Verdict, str]:
+    """Return the verdict and its reason: a miss that the generator may have caused is void."""
     missed = list(_misses(limits, errors, shed, latency_ms, stream))
     if not missed:
         return Verdict.HELD, ""
@@ -303,6 +317,7 @@ def _decide(
             Verdict.VOID,
             f"the generator used {cpu:.0%} of a CPU; use --processes, or another machine",
         )
+
     limit = limits.latency_ms
     service = service_ms
     if stream and limits.stream and stream.first_token_ms > limits.stream.first_token_ms:
@@ -318,6 +333,7 @@ def _decide(
 def _misses(
     limits: Limits, errors: int, shed: int, latency_ms: float, stream: StreamFigures | None
 ) -> Iterable[str]:
+    """Yield each limit that was not held, with what was measured."""
     if errors:
         yield f"{errors} errors"
     if shed:

@@ -262,18 +262,20 @@ def plot_measurements(
         raise InvalidValueError(
             "measurements: must contain at least one row, got none; run a load test"
         )
+
     limits = {
         "latency_ms": latency_ms,
         "first_token_ms": first_token_ms,
         "between_tokens_ms": between_tokens_ms,
     }
-    figure, limit = next(
-        ((name, value) for name, value in limits.items() if value), ("latency_ms", None)
-    )
-    load = "invocations_per_minute" if figure == "latency_ms" else "concurrency"
-    title = (
-        "Latency against throughput" if figure == "latency_ms" else "Tokens against open streams"
-    )
+    figure, limit = _first_limit(limits)
+    if figure == "latency_ms":
+        load = "invocations_per_minute"
+        title = "Latency against throughput"
+    else:
+        load = "concurrency"
+        title = "Tokens against open streams"
+
     with draw(path, title, _SUBTITLE) as axes:
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -286,6 +288,14 @@ def plot_measurements(
         axes.set_xlabel(f"{_LABELS[load]}, logarithmic")
         axes.set_ylabel(f"{_LABELS[figure]}, logarithmic")
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
+
+
+def _first_limit(limits: Mapping[str, float | None]) -> tuple[str, float | None]:
+    """Return the figure to draw and its limit: the first that is given, else the latency."""
+    for figure, limit in limits.items():
+        if limit:
+            return figure, limit
+    return "latency_ms", None
 
 
 def _colors(series: Mapping[str, Sequence[Measurement]]) -> Iterator[tuple[str, str]]:
