@@ -55,7 +55,7 @@ HARMLESS = {
     "delete the archive too": "an option of models remove, with a question",
     "delete the archive of {name}": "the question itself",
     "delete from digests": "a statement for the cache of digests",
-    "delete {len(lost)} of {len(old)} resources": "what a test helper found",
+    "delete {len(lines)} of {len(old)} resources": "what a test helper found",
     "delete archives": "an option of models prune, with a question",
     "delete a real-time endpoint": "what the command stop does, with a question",
     "delete endpoint {saved": "the question of the command stop",
