@@ -93,8 +93,8 @@ def test_options_of_the_editor_are_those_of_the_command_line(
     [
         ({"target": "moon"}, "initializationOptions: argument --target"),
         (
-            {"taget": "server"},
-            "initializationOptions: there is no such option, got '--taget=server'",
+            {"plaze": "server"},
+            "initializationOptions: there is no such option, got '--plaze=server'",
         ),
     ],
 )

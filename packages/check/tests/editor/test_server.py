@@ -113,9 +113,9 @@ def test_options_of_the_editor_are_used(
     config = write(one(HEAD), tmp_path / "models") / "m" / "config.pbtxt"
     published = _sent(server, monkeypatch, "text_document_publish_diagnostics")
     shown = _sent(server, monkeypatch, "window_show_message")
-    server.use_options({"taget": "server"})
+    server.use_options({"plaze": "server"})
     (message,) = shown
-    assert "there is no such option, got '--taget=server'" in message.message
+    assert "there is no such option, got '--plaze=server'" in message.message
 
     text = HEAD + "instance_group [ { count: -1 } ]\n"
     _type(server, config, text)
