@@ -15,7 +15,8 @@ from constructs_triton_tools.measuring.tuning.rounds import (
     measure_rounds,
 )
 
-PRESENT, BATCHED = Candidate.of(m=ModelSettings()), Candidate.of(m=ModelSettings(1, 32))
+PRESENT = Candidate.of(m=ModelSettings())
+BATCHED = Candidate.of(m=ModelSettings(1, 32))
 
 
 def test_crossing_is_interpolated() -> None:
@@ -42,21 +43,26 @@ def test_rounds_give_the_ratio_of_the_true_rates(seed: int) -> None:
     ratio of the true rates.
     """
     models = SimulatedModels({"m": fixed_per_batch}, seed)
-    truth = {each: models.capacity(each) for each in (PRESENT, BATCHED)}
+    truth = {candidate: models.capacity(candidate) for candidate in (PRESENT, BATCHED)}
+
     rounds = list(
         measure_rounds(
             models.measure, truth, latency_ms=LATENCY_MS, seconds=20, rounds=5, seed=seed
         )
     )
-    mean = sum(log(found[BATCHED] / found[PRESENT]) for found in rounds) / 5
+
+    mean = sum(log(rates[BATCHED] / rates[PRESENT]) for rates in rounds) / 5
     assert mean == pytest.approx(log(truth[BATCHED] / truth[PRESENT]), abs=0.12)
 
 
 def test_finalists_are_the_present_the_best_and_the_simplest_near_it() -> None:
     """A simpler candidate within 20 percent of the best is a finalist, a slower one is not."""
     race = Race(SimulatedModels({"m": per_item}).measure, PRESENT)
-    race.best, race.rate = Candidate.of(m=ModelSettings(2, 64)), 100.0
-    for settings, rate in ((ModelSettings(1, 16), 90.0), (ModelSettings(1, 8), 70.0)):
-        candidate = Candidate.of(m=settings)
-        race.trials[candidate] = Trial(candidate, Outcome.BEST, rate)
-    assert choose_finalists(race) == [PRESENT, race.best, Candidate.of(m=ModelSettings(1, 16))]
+    race.best = Candidate.of(m=ModelSettings(2, 64))
+    race.rate = 100.0
+    simpler = Candidate.of(m=ModelSettings(1, 16))
+    slower = Candidate.of(m=ModelSettings(1, 8))
+    race.trials[simpler] = Trial(simpler, Outcome.BEST, 90.0)
+    race.trials[slower] = Trial(slower, Outcome.BEST, 70.0)
+
+    assert choose_finalists(race) == [PRESENT, race.best, simpler]

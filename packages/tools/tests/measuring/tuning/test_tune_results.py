@@ -53,6 +53,7 @@ class Recorder:
         self.steps: list[BenchStep] = []
 
     def measure(self, candidate: Candidate, rate: float, seconds: float) -> MeasuredStep:
+        """Measure a step, and keep it with the figures of a load test."""
         step = self.models.measure(candidate, rate, seconds)
         count = int(rate * seconds)
         result = StepResult(
@@ -80,7 +81,7 @@ class Recorder:
 
 def run(models: SimulatedModels, folder: Path, **changes: Any) -> TuneResult:
     """Search and compare; a model without refusals is searched once for all tests."""
-    result = search_once(models.costs["m"]) if not models.refusals else search_and_compare(models)
+    result = search_and_compare(models) if models.refusals else search_once(models.costs["m"])
     return replace(result, folder=folder, **changes)
 
 
@@ -90,19 +91,15 @@ def search_once(cost: Cost) -> TuneResult:
 
 
 def search_and_compare(models: SimulatedModels) -> TuneResult:
+    """Search the settings of a model, then compare the finalists in rounds."""
     recorder = Recorder(models)
     race = Race(recorder.measure, PRESENT)
     race.begin(6.0)
     search(race, {"m": SearchSpace(2, 64, delays_microseconds=(7500,))})
-    finalists = choose_finalists(race)
+
+    rates = {candidate: race.trials[candidate].rate for candidate in choose_finalists(race)}
     rounds = list(
-        measure_rounds(
-            recorder.measure,
-            {each: race.trials[each].rate for each in finalists},
-            latency_ms=LATENCY_MS,
-            seconds=20,
-            rounds=5,
-        )
+        measure_rounds(recorder.measure, rates, latency_ms=LATENCY_MS, seconds=20, rounds=5)
     )
     comparisons = compare_finalists(PRESENT, rounds)
     return TuneResult(
@@ -120,6 +117,7 @@ def search_and_compare(models: SimulatedModels) -> TuneResult:
 
 
 def write(result: TuneResult, tmp_path: Path) -> None:
+    """Write the files of a result, for a repository with the present configuration."""
     model = tmp_path / "models" / "m"
     (model / "1").mkdir(parents=True, exist_ok=True)
     (model / "1" / "model.py").write_text("")
@@ -155,16 +153,17 @@ def test_benchmark_has_the_rates_that_were_compared(tmp_path: Path) -> None:
     """
     result = run(SimulatedModels({"m": fixed_per_batch}), tmp_path / "tuned")
     first, *others = result.steps
-    result = replace(
-        result, steps=[replace(first, result=replace(first.result, seconds=60)), *others]
-    )
+    longer = replace(first, result=replace(first.result, seconds=60))
+    result = replace(result, steps=[longer, *others])
+
     write(result, tmp_path)
+
     path = tmp_path / "tuned" / "benchmark.csv"
     rows = {row["configuration"]: row for row in csv.DictReader(path.read_text().splitlines())}
     for name, candidate in (("m present", PRESENT), ("m tuned", result.best)):
         rate = float(rows[name]["invocations_per_minute"]) / 60
         assert 0.8 * result.rate(candidate) < rate <= result.rate(candidate)
-    assert [each.configuration for each in read_measurements(path)] == ["m present", "m tuned"]
+    assert [row.configuration for row in read_measurements(path)] == ["m present", "m tuned"]
 
 
 def test_a_difference_that_may_be_chance_keeps_the_present(tmp_path: Path) -> None:
@@ -202,7 +201,8 @@ def test_simplest_of_equals_is_chosen() -> None:
     """Of two configurations within 3 percent of each other,
     the one with fewer instances is chosen.
     """
-    one, two = Candidate.of(m=ModelSettings(1, 8)), Candidate.of(m=ModelSettings(2, 8))
+    one = Candidate.of(m=ModelSettings(1, 8))
+    two = Candidate.of(m=ModelSettings(2, 8))
     rounds = [{PRESENT: 10.0 + n, one: 19.8 + 2 * n, two: 20.0 + 2 * n} for n in (0.0, 0.1, 0.2)]
     assert choose(PRESENT, two, compare_finalists(PRESENT, rounds)) == one
 
@@ -253,9 +253,8 @@ def test_json_has_the_sentence_and_every_candidate(tmp_path: Path) -> None:
     result = run(SimulatedModels({"m": per_item}), tmp_path / "tuned")
     values = result.to_dict()
     assert values["sentence"] == str(result)
-    assert (
-        values["comparison"]["low"] <= values["comparison"]["ratio"] <= values["comparison"]["high"]
-    )
+    comparison = values["comparison"]
+    assert comparison["low"] <= comparison["ratio"] <= comparison["high"]
     assert len(values["tried"]) == len(result.trials)
 
 
@@ -269,8 +268,6 @@ def test_search_that_ends_before_the_first_rate_says_so(tmp_path: Path) -> None:
     sentence, _, rest = str(result).partition("; so far it held ")
     assert sentence == "m: the search ended before the rate of your configuration was known"
     assert float(rest.split()[0]) > 0
-    nothing = replace(result, steps=())
-    assert "so far it held no rate. Run the command again with a larger --budget-minutes" in str(
-        nothing
-    )
+    nothing = str(replace(result, steps=()))
+    assert "so far it held no rate. Run the command again with a larger --budget-minutes" in nothing
     assert not (tmp_path / "tuned" / "benchmark.csv").exists()
