@@ -11,7 +11,7 @@ import pytest
 from aws_cdk import aws_iam as iam
 from cdk_apps import add_endpoint, only, resources, statement_list, synthesize
 from policy_statements import listed, policy_statements
-from test_iam_statements import faults
+from test_iam_statements import faults_of
 
 from constructs_triton import TritonEndpoint
 from constructs_triton_core.errors import InvalidValueError
@@ -36,8 +36,10 @@ STACK = {"cloudformation:DescribeStackEvents", "cloudformation:ListStackResource
 
 def actions_of(stack: cdk.Stack) -> set[str]:
     """The actions of the operator's policy."""
-    granted = statement_list(synthesize(stack), "Operator")
-    return {action for each in granted for action in listed(each["Action"])}
+    actions: set[str] = set()
+    for statement in statement_list(synthesize(stack), "Operator"):
+        actions.update(listed(statement["Action"]))
+    return actions
 
 
 def operator(stack: cdk.Stack) -> iam.Role:
@@ -80,13 +82,17 @@ def test_verification_runs_when_configuration_or_requests_change(
 ) -> None:
     """The resource refers to both, and its function may call this endpoint and read one object."""
     add_endpoint(stack, tmp_path, verify_responses=requests(tmp_path))
+
     template = synthesize(stack)
+
     check = only(template, "Custom::TritonVerification")
     (config,) = resources(template, "AWS::SageMaker::EndpointConfig")
     assert check["EndpointConfigName"] == {"Fn::GetAtt": [config, "EndpointConfigName"]}
     assert check["Variants"] == ["AllTraffic"]
-    actions = [each["Action"] for each in statement_list(template, "VerificationPolicy")]
-    assert actions == ["sagemaker:InvokeEndpoint", "s3:GetObject", "cloudformation:DescribeStacks"]
+    invoke, read, describe = statement_list(template, "VerificationPolicy")
+    assert invoke["Action"] == "sagemaker:InvokeEndpoint"
+    assert read["Action"] == "s3:GetObject"
+    assert describe["Action"] == "cloudformation:DescribeStacks"
 
 
 def test_a_target_model_on_a_single_model_endpoint_is_refused(
@@ -115,4 +121,4 @@ def test_every_statement_is_one_that_iam_can_apply(stack: cdk.Stack, tmp_path: P
     """
     endpoint = add_endpoint(stack, tmp_path, verify_responses=requests(tmp_path))
     endpoint.grant_operate(operator(stack))
-    assert [fault for each in policy_statements(synthesize(stack)) for fault in faults(each)] == []
+    assert faults_of(policy_statements(synthesize(stack))) == []

@@ -63,6 +63,7 @@ def write_plan(directory: Path) -> Path:
 
 
 def _tensorrt(image_version: str) -> bytes:
+    """The TensorRT version of an image, as a plan has it."""
     needed = [int(part) for part in (facts(image_version).tensorrt or "10").split(".")]
     return bytes([*needed, 0, 0, 0, 0][:4])
 
@@ -91,8 +92,9 @@ def test_pools_replace_the_instance_type(stack: cdk.Stack, path: Path) -> None:
 
 def test_one_pool_is_an_instance_type(path: Path) -> None:
     """Whether SageMaker accepts a list of one is not known, so the template has the type itself."""
-    pooled, plain = make_stack(), make_stack()
+    pooled = make_stack()
     make_endpoint(pooled, path, instance_pools=[InstancePool(A10G)])
+    plain = make_stack()
     make_endpoint(plain, path, instance_pools=None, instance_type=A10G)
     assert synthesize(pooled) == synthesize(plain)
 
@@ -101,32 +103,35 @@ def test_pools_of_an_ensemble_and_of_an_asynchronous_endpoint(stack: cdk.Stack, 
     """Ensembles and asynchronous endpoints have pools too."""
     queue = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Results"))
     add_ensemble(stack, path, instance_type=None, instance_pools=POOLS, async_inference=queue)
-    assert [each["Priority"] for each in variant_of(stack)["InstancePools"]] == [1, 2]
+    assert [pool["Priority"] for pool in variant_of(stack)["InstancePools"]] == [1, 2]
 
 
 def test_plan_for_each_type_is_a_model_of_its_own(stack: cdk.Stack, tmp_path: Path) -> None:
     """A pool with its own repository overrides the model, which the role can read."""
     plans = add_repository(stack, write_plan(tmp_path / "a10g"), "A10G")
-    write_plan(tmp_path / "l4")
-    (tmp_path / "l4" / "scale" / "1" / "model.plan").write_bytes(
-        (tmp_path / "a10g" / "scale" / "1" / "model.plan").read_bytes() + b"another engine"
-    )
+    plan = write_plan(tmp_path / "l4") / "scale" / "1" / "model.plan"
+    plan.write_bytes(plan.read_bytes() + b"another engine")
     pools = [InstancePool(L4), InstancePool(A10G, model_repository=plans)]
     make_endpoint(stack, tmp_path / "l4", instance_pools=pools, verify_update=True)
+
     template = synthesize(stack)
-    models = resources(template, "AWS::SageMaker::Model")
-    first, second = variant_of(stack)["InstancePools"]
+
+    variant = only_variant(template)
+    first, second = variant["InstancePools"]
     assert "ModelNameOverride" not in first
+    model = variant["ModelName"]["Fn::GetAtt"][0]
     override = second["ModelNameOverride"]["Fn::GetAtt"][0]
-    assert set(models) == {override, variant_of(stack)["ModelName"]["Fn::GetAtt"][0]}
-    urls = [each["Properties"]["PrimaryContainer"]["ModelDataUrl"] for each in models.values()]
+    models = resources(template, "AWS::SageMaker::Model")
+    assert models.keys() == {model, override}
+    assert all("DependsOn" in resource for resource in models.values())
+
+    containers = [resource["Properties"]["PrimaryContainer"] for resource in models.values()]
+    urls = [container["ModelDataUrl"] for container in containers]
     assert urls[0] != urls[1]
-    read = str(
-        [each for each in statements(template).values() if "s3:GetObject" in str(each["Action"])]
-    )
+    granted = statements(template).values()
+    read = str([statement for statement in granted if "s3:GetObject" in str(statement["Action"])])
     for url in urls:
         assert url.rpartition("/")[2] in read
-    assert all("DependsOn" in each for each in models.values())
 
 
 def test_one_plan_for_two_gpus_is_an_error(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -135,13 +140,11 @@ def test_one_plan_for_two_gpus_is_an_error(stack: cdk.Stack, tmp_path: Path) -> 
     with pytest.raises(InvalidValueError, match='loaded by different GPUs: "L4" and "A10G"'):
         make_endpoint(stack, plans)
     assert stack.node.try_find_child("Endpoint") is None
+
     accepted = make_stack()
     repository = add_repository(accepted, plans, "Compatible")
-    make_endpoint(
-        accepted,
-        plans,
-        instance_pools=[InstancePool(L4), InstancePool(A10G, model_repository=repository)],
-    )
+    pools = [InstancePool(L4), InstancePool(A10G, model_repository=repository)]
+    make_endpoint(accepted, plans, instance_pools=pools)
     assert len(resources(synthesize(accepted), "AWS::SageMaker::Model")) == 2
 
 
@@ -257,10 +260,10 @@ def test_warning_of_some_types_names_them(stack: cdk.Stack, tmp_path: Path) -> N
     pools = [InstancePool(InstanceType.of(name)) for name in types]
     make_endpoint(stack, tmp_path, instance_pools=pools)
     synthesize(stack)
-    (found,) = [each for each in warnings(stack) if "target-shared-memory" in each]
-    assert "on ml.m7i.2xlarge" not in found
+    (text,) = (text for text in warnings(stack) if "target-shared-memory" in text)
+    assert "on ml.m7i.2xlarge" not in text
     needed = "on ml.m7i.xlarge: the models need at least 14.1 GiB of /dev/shm, which has 8.0 GiB"
-    assert needed in found
+    assert needed in text
 
 
 def test_different_default_amis_need_one_ami(path: Path) -> None:
@@ -272,23 +275,24 @@ def test_different_default_amis_need_one_ami(path: Path) -> None:
         InvalidValueError, match=r"ml\.g6\.2xlarge: not known, ml\.g5\.2xlarge: al2-ami-"
     ):
         make_endpoint(make_stack(), path, **props)
+
     chosen = make_stack()
     make_endpoint(chosen, path, inference_ami_version=AMI, **props)
     assert variant_of(chosen)["InferenceAmiVersion"] == AMI
+
     default = make_stack()
     make_endpoint(default, path, inference_ami_version=None, **props)
     assert "InferenceAmiVersion" not in variant_of(default)
-    assert any("instance-pools-default-ami" in each for each in warnings(default))
+    assert any("instance-pools-default-ami" in text for text in warnings(default))
 
 
 def test_region_that_aws_did_not_name_is_a_warning(path: Path) -> None:
     """Other Regions may have been added, so the Region is not refused."""
-    stack = cdk.Stack(
-        cdk.App(), "Stack", env=cdk.Environment(account=ENVIRONMENT.account, region="eu-west-3")
-    )
+    paris = cdk.Environment(account=ENVIRONMENT.account, region="eu-west-3")
+    stack = cdk.Stack(cdk.App(), "Stack", env=paris)
     make_endpoint(stack, path)
     synthesize(stack)
-    assert any("instance-pools-region" in each for each in warnings(stack))
+    assert any("instance-pools-region" in text for text in warnings(stack))
 
 
 def test_type_that_is_a_token_has_a_pool(stack: cdk.Stack, path: Path) -> None:
@@ -316,9 +320,8 @@ def test_pools_without_gpus(stack: cdk.Stack, path: Path) -> None:
     pools = [InstancePool(InstanceType.of(name)) for name in ("ml.c7i.xlarge", "ml.m7i.xlarge")]
     make_endpoint(stack, path, instance_pools=pools)
     assert "InferenceAmiVersion" not in variant_of(stack)
-    assert "-cpu" in str(
-        only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]["Image"]
-    )
+    container = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]
+    assert "-cpu" in str(container["Image"])
 
 
 def test_assertion_of_an_endpoint_knows_all_types(stack: cdk.Stack, path: Path) -> None:

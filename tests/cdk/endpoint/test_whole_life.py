@@ -45,16 +45,19 @@ from constructs_triton_core.errors import InvalidValueError
 def test_names_are_compared_without_case(tmp_path: Path) -> None:
     """Two endpoints of an account and Region cannot have the same name in another case."""
     app = make_app()
-    here = cdk.Environment(account="123456789012", region="eu-west-1")
-    first, second = (cdk.Stack(app, name, env=here) for name in ("First", "Second"))
+    ireland = cdk.Environment(account="123456789012", region="eu-west-1")
+    first = cdk.Stack(app, "First", env=ireland)
+    second = cdk.Stack(app, "Second", env=ireland)
     add_endpoint(first, tmp_path, endpoint_name="digits")
     with pytest.raises(
         InvalidValueError, match=r'Second/Endpoint: .* got "Digits", and First/Endpoint has'
     ):
         add_endpoint(second, tmp_path, endpoint_name="Digits")
-    there = cdk.Stack(app, "There", env=cdk.Environment(account="123456789012", region="us-east-1"))
-    add_endpoint(there, tmp_path, endpoint_name="Digits")
+
+    virginia = cdk.Environment(account="123456789012", region="us-east-1")
+    add_endpoint(cdk.Stack(app, "There", env=virginia), tmp_path, endpoint_name="Digits")
     add_endpoint(cdk.Stack(app, "Anywhere"), tmp_path, endpoint_name="Digits")
+
     first.node.try_remove_child("Endpoint")
     add_endpoint(second, tmp_path, "Renamed", endpoint_name="Digits")
 
@@ -66,8 +69,11 @@ def test_role_cannot_create_the_log_group_of_the_stack(stack: cdk.Stack, tmp_pat
     add_endpoint(stack, tmp_path, endpoint_name="digits", log_retention=logs.RetentionDays.ONE_WEEK)
     granted = statements(synthesize(stack))
     document = stack.resolve({"Statement": [granted["WriteLogs"], granted["KeepLogGroup"]]})
-    for each in document["Statement"]:
-        each["Resource"] = [_written(name) for name in listed(each["Resource"])]
+    for statement in document["Statement"]:
+        statement["Resource"] = [
+            arn if isinstance(arn, str) else _joined(arn, "eu-west-1")
+            for arn in listed(statement["Resource"])
+        ]
     prefix = "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/sagemaker/Endpoints"
     expected = {
         "digits": Decision.DENIED,
@@ -81,12 +87,15 @@ def test_role_cannot_create_the_log_group_of_the_stack(stack: cdk.Stack, tmp_pat
         assert found is decision, name
 
 
-def _written(arn: object) -> str:
-    if isinstance(arn, str):
-        return arn
-    assert isinstance(arn, dict)
-    known = {"AWS::Partition": "aws", "AWS::Region": "eu-west-1", "AWS::AccountId": "123456789012"}
-    parts = arn["Fn::Join"][1]
+def _joined(value: dict[str, Any], region: str, url_suffix: str = "amazonaws.com") -> str:
+    """The string that ``Fn::Join`` gives in a Region."""
+    known = {
+        "AWS::Partition": "aws",
+        "AWS::Region": region,
+        "AWS::AccountId": "123456789012",
+        "AWS::URLSuffix": url_suffix,
+    }
+    parts = value["Fn::Join"][1]
     return "".join(part if isinstance(part, str) else known[part["Ref"]] for part in parts)
 
 
@@ -114,7 +123,7 @@ def test_role_that_takes_no_policies_is_reported(stack: cdk.Stack, tmp_path: Pat
     found = Annotations.from_stack(stack).find_warning(
         "*", Match.string_like_regexp("role-without-policies")
     )
-    assert [each.id for each in found] == ["/Test/FixedEndpoint"]
+    assert [warning.id for warning in found] == ["/Test/FixedEndpoint"]
 
 
 @pytest.mark.parametrize("deployed_to", ["eu-west-1", "cn-north-1"])
@@ -133,23 +142,22 @@ def test_keys_may_be_used_through_every_name_of_s3(deployed_to: str, *, is_agnos
         stack, "Models", source=ModelSource.from_bucket(bucket, "m.tar.gz")
     )
     add_endpoint(stack, repository, model="m", image=TritonImage.dlc("25.04"))
-    allowed = statements(synthesize(stack))["DecryptModel"]["Condition"]["StringEquals"][
-        "kms:ViaService"
-    ]
-    suffixes = (
-        ["amazonaws.com", "amazonaws.com.cn"] if deployed_to == "cn-north-1" else ["amazonaws.com"]
-    )
+
+    condition = statements(synthesize(stack))["DecryptModel"]["Condition"]["StringEquals"]
+
+    suffixes = ["amazonaws.com"]
+    if deployed_to == "cn-north-1":
+        suffixes.append("amazonaws.com.cn")
     needed = {f"s3.{deployed_to}.{suffix}" for suffix in suffixes}
-    known = {"AWS::Region": deployed_to, "AWS::URLSuffix": suffixes[-1]}
-    written = {
-        "".join(
-            part if isinstance(part, str) else known[part["Ref"]] for part in each["Fn::Join"][1]
-        )
-        for each in listed(allowed)
-        if isinstance(each, dict)
+    allowed = {
+        _joined(service, deployed_to, suffixes[-1])
+        for service in listed(condition["kms:ViaService"])
+        if isinstance(service, dict)
     }
-    assert set(services_of_s3(deployed_to)) == needed <= written  # those of the simulated account
-    assert len(written) == (1 if region == "eu-west-1" else 2)
+    assert needed <= allowed
+    assert len(allowed) == (1 if region == "eu-west-1" else 2)
+    # A rehearsal expects the same names.
+    assert set(services_of_s3(deployed_to)) == needed
 
 
 @pytest.mark.parametrize(
@@ -175,11 +183,8 @@ def test_asset_bucket_belongs_to_the_account(
     add_many(stack, repository, "Many")
     condition = {"StringEquals": {"aws:ResourceAccount": {"Ref": "AWS::AccountId"}}}
     found = statements(synthesize(stack))
-    for name in (
-        "LoadModel",
-        "ReadArchives",
-        "ReadRequests",
-    ):  # of the endpoint, the sync and the check
+    # The statements of the endpoint, of the function that copies, and of the verification.
+    for name in ("LoadModel", "ReadArchives", "ReadRequests"):
         assert (found[name].get("Condition") == condition) is is_own, name
 
 
@@ -190,15 +195,13 @@ def test_kept_endpoint_keeps_its_security_group(stack: cdk.Stack, tmp_path: Path
     template = synthesize(stack)
     needed = ("EC2::SecurityGroup", "IAM::Role", "IAM::ManagedPolicy", "SageMaker::Model")
     for kind in (*needed, "SageMaker::EndpointConfig", "SageMaker::Endpoint"):
-        ((name, resource),) = [
-            item for item in resources(template, f"AWS::{kind}").items() if "Endpoint" in item[0]
-        ]
-        assert resource["DeletionPolicy"] == "Retain", name
-        if kind.startswith(
-            "SageMaker::"
-        ):  # an update deletes what it has replaced, but no endpoint
+        found = resources(template, f"AWS::{kind}")
+        (name,) = (name for name in found if "Endpoint" in name)
+        assert found[name]["DeletionPolicy"] == "Retain", name
+        if kind.startswith("SageMaker::"):
+            # An update deletes what it has replaced, but no endpoint.
             replaced = "Retain" if kind == "SageMaker::Endpoint" else "Delete"
-            assert resource["UpdateReplacePolicy"] == replaced, name
+            assert found[name]["UpdateReplacePolicy"] == replaced, name
 
 
 def test_kept_endpoint_keeps_the_policies_that_come_later(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -211,15 +214,16 @@ def test_kept_endpoint_keeps_the_policies_that_come_later(stack: cdk.Stack, tmp_
     endpoint.add_rollback_alarms(*alarms)
     for number in range(25):
         endpoint._execution.add(allow(None, ["s3:GetObject"], [f"{alarm}{number}{'r' * 150}"]))
-    found = {
-        name: each
-        for name, each in policies(synthesize(stack)).items()
-        if name.startswith("Endpoint")
-    }
-    own = {name: each for name, each in found.items() if "UpdateCheck" not in name}
+
+    own = [
+        policy
+        for name, policy in policies(synthesize(stack)).items()
+        if name.startswith("Endpoint") and "UpdateCheck" not in name
+    ]
+
     assert len(own) > 2
-    assert {each["DeletionPolicy"] for each in own.values()} == {"Retain"}
-    assert {each["UpdateReplacePolicy"] for each in own.values()} == {"Delete"}
+    assert {policy["DeletionPolicy"] for policy in own} == {"Retain"}
+    assert {policy["UpdateReplacePolicy"] for policy in own} == {"Delete"}
 
 
 def test_kept_endpoint_refuses_models_that_are_deleted(stack: cdk.Stack, tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ AMI = "al2023-ami-sagemaker-inference-gpu-4-1"
 
 
 def add_pooled(stack: cdk.Stack, *types: InstanceType, **options: Any) -> TritonComponentEndpoint:
-    pools = [InstancePool(each) for each in types or (L4, A10G)]
+    """Add an endpoint with a pool of each type."""
+    pools = [InstancePool(instance_type) for instance_type in types or (L4, A10G)]
     return add_endpoint(stack, instance_type=None, instance_pools=pools, **options)
 
 
@@ -40,12 +41,13 @@ def test_endpoint_has_pools_and_one_ami(stack: cdk.Stack, tmp_path: Path) -> Non
     a component has one specification for all types.
     """
     add_component(add_pooled(stack), tmp_path)
+
     template = synthesize(stack)
+
     (variant,) = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
-    assert [each["InstanceType"] for each in variant["InstancePools"]] == [
-        "ml.g6.12xlarge",
-        "ml.g5.12xlarge",
-    ]
+    first, second = variant["InstancePools"]
+    assert first["InstanceType"] == "ml.g6.12xlarge"
+    assert second["InstanceType"] == "ml.g5.12xlarge"
     assert variant["ManagedInstanceScaling"]["Status"] == "ENABLED"
     assert variant["InferenceAmiVersion"] == AMI
     assert "InstanceType" not in variant
@@ -62,22 +64,28 @@ def test_own_models_are_a_specification_for_each_type(stack: cdk.Stack, tmp_path
     other = add_repository(stack, tmp_path / "other", "Other")
     pools = [InstancePool(A10G, model_repository=other)]
     add_component(add_pooled(stack), tmp_path / "models", instance_pools=pools)
+
     template = synthesize(stack)
+
     component = only(template, "AWS::SageMaker::InferenceComponent")
     assert "Specification" not in component
     first, second = component["Specifications"]
-    assert (first["InstanceType"], second["InstanceType"]) == ("ml.g6.12xlarge", "ml.g5.12xlarge")
+    assert first["InstanceType"] == "ml.g6.12xlarge"
+    assert second["InstanceType"] == "ml.g5.12xlarge"
+    for name in ("ComputeResourceRequirements", "StartupParameters"):
+        assert first[name] == second[name]
+
     models = resources(template, "AWS::SageMaker::Model")
-    names = [each["ModelName"]["Fn::GetAtt"][0] for each in (first, second)]
-    assert set(names) == set(models)
-    urls = [models[each]["Properties"]["PrimaryContainer"]["ModelDataUrl"] for each in names]
-    assert urls[0] != urls[1]
-    read = str(
-        [each for each in statements(template).values() if "s3:GetObject" in str(each["Action"])]
-    )
-    assert all(each.rpartition("/")[2] in read for each in urls)
-    same = ("ComputeResourceRequirements", "StartupParameters")
-    assert [first[each] for each in same] == [second[each] for each in same]
+    urls = {}
+    for specification in (first, second):
+        name = specification["ModelName"]["Fn::GetAtt"][0]
+        urls[name] = models[name]["Properties"]["PrimaryContainer"]["ModelDataUrl"]
+    assert urls.keys() == models.keys()
+    assert len(set(urls.values())) == 2
+    granted = statements(template).values()
+    read = str([statement for statement in granted if "s3:GetObject" in str(statement["Action"])])
+    for url in urls.values():
+        assert url.rpartition("/")[2] in read
 
 
 @pytest.mark.parametrize(
@@ -92,7 +100,7 @@ def test_types_of_a_component_are_those_of_its_endpoint(
     pools: list[InstanceType], message: str, tmp_path: Path
 ) -> None:
     """A component can only say more about types that its endpoint has."""
-    given = [InstancePool(each, model="pipeline") for each in pools]
+    given = [InstancePool(instance_type, model="pipeline") for instance_type in pools]
     with pytest.raises(InvalidValueError, match=f"^instance_pools: {message}"):
         add_component(add_pooled(make_stack()), tmp_path, instance_pools=given)
 
@@ -134,10 +142,10 @@ def test_one_ami_is_required_if_the_defaults_differ(stack: cdk.Stack, tmp_path: 
     with pytest.raises(InvalidValueError, match=r"^inference_ami_version: is required"):
         add_component(endpoint, tmp_path, image=TritonImage.dlc("25.04"))
     assert stack.node.try_find_child("Pipeline") is None
+
     chosen = make_stack()
-    add_component(
-        add_pooled(chosen, inference_ami_version=AMI), tmp_path, image=TritonImage.dlc("25.04")
-    )
+    endpoint = add_pooled(chosen, inference_ami_version=AMI)
+    add_component(endpoint, tmp_path, image=TritonImage.dlc("25.04"))
     (variant,) = only(synthesize(chosen), "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
     assert variant["InferenceAmiVersion"] == AMI
 

@@ -18,7 +18,8 @@ from triton_model_check.model_repository import digest_cache
 from triton_model_check.model_repository.uncompressed import copying
 from triton_model_check.model_repository.uncompressed.copying import copy_file
 
-LARGE, OTHER_LARGE = b"L" * 2_000, b"l" * 2_000
+LARGE = b"L" * 2_000
+OTHER_LARGE = b"l" * 2_000
 FILES = {"net/config.pbtxt": b"", "net/1/model.onnx": LARGE, "net/1/labels.txt": b"cat\ndog\n"}
 
 
@@ -33,17 +34,19 @@ def staged(root: Path, files: Mapping[str, bytes], *models: str) -> StagedModel:
     """The staged model, and its files written minutes ago."""
     root.mkdir(parents=True, exist_ok=True)
     repository = write_repository(root, files)
+    minutes_ago = time.time() - 100
     for path in files:
-        os.utime(root / path, (time.time() - 100, time.time() - 100))
+        os.utime(root / path, (minutes_ago, minutes_ago))
     return stage(repository, models or ["net"], root.parent / "out")
 
 
 def contents(model: StagedModel) -> dict[str, bytes]:
     """The content of each file, as the deploy-time function finds it."""
-    found = {each.path: each.copy.read_bytes() for each in model.large}
-    for each in model.small:
+    found = {file.path: file.copy.read_bytes() for file in model.large}
+    for file in model.small:
         assert model.zip is not None
-        found[each.path] = model.zip.read_bytes()[each.offset : each.offset + each.size_bytes]
+        end = file.offset + file.size_bytes
+        found[file.path] = model.zip.read_bytes()[file.offset : end]
     return found
 
 
@@ -51,17 +54,17 @@ def test_every_file_can_be_found_by_the_list(tmp_path: Path) -> None:
     """A large file is a file of its own; the others are at their offsets in a zip
     that any program reads.
     """
-    model = staged(
-        tmp_path / "models", {**FILES, "net/1/ünïcode.txt": b"u", "net/1/empty.txt": b""}
-    )
-    assert contents(model) == {**FILES, "net/1/ünïcode.txt": b"u", "net/1/empty.txt": b""}
-    assert [each.path for each in model.large] == ["net/1/model.onnx"]
-    assert model.size_bytes == sum(map(len, contents(model).values()))
+    files = {**FILES, "net/1/ünïcode.txt": b"u", "net/1/empty.txt": b""}
+
+    model = staged(tmp_path / "models", files)
+
+    assert contents(model) == files
+    assert [file.path for file in model.large] == ["net/1/model.onnx"]
+    assert model.size_bytes == sum(len(content) for content in files.values())
     assert model.zip is not None
     with zipfile.ZipFile(model.zip) as archive:
-        assert {each.filename: each.CRC for each in archive.infolist()} == {
-            each.path: each.crc32 for each in model.small
-        }
+        zipped = {member.filename: member.CRC for member in archive.infolist()}
+    assert zipped == {file.path: file.crc32 for file in model.small}
 
 
 def test_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -69,11 +72,13 @@ def test_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
     first = staged(tmp_path / "a" / "models", FILES)
     second = staged(tmp_path / "b" / "elsewhere", dict(reversed(FILES.items())))
     (tmp_path / "b" / "elsewhere" / "net" / "1" / "labels.txt").chmod(0o600)
+
     assert first.digest == second.digest
-    assert [each.digest for each in first.large] == [each.digest for each in second.large]
+    assert [file.digest for file in first.large] == [file.digest for file in second.large]
     assert first.zip is not None
     assert second.zip is not None
-    assert (first.zip.name, first.zip.read_bytes()) == (second.zip.name, second.zip.read_bytes())
+    assert first.zip.name == second.zip.name
+    assert first.zip.read_bytes() == second.zip.read_bytes()
 
 
 def test_path_is_part_of_the_digest(tmp_path: Path) -> None:
