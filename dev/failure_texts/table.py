@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from constructs_triton_core.facts.failures import Rank, known_failures
+from constructs_triton_core.facts.failures import Failure, Rank, known_failures
 from failure_texts.collecting import Text
 from failure_texts.families import family_of
 
@@ -15,6 +15,10 @@ TABLE = ROOT / "packages/core/src/constructs_triton_core/facts/failure_texts.jso
 HOLE = "⟨⟩"
 #: Likely values for the holes of a text; an entry may demand a number, a shape or a path.
 _VALUES = ("x", "1", "[1,2]", "TYPE_FP32", "m_0", "/a/b/config.pbtxt")
+#: Families of what has no cause of its own.
+_NO_CAUSE = ("triton-other",)
+_ENTRIES = [failure for failure in known_failures() if failure.rank is not Rank.KIND]
+_KINDS = [failure for failure in known_failures() if failure.rank is Rank.KIND]
 
 
 def read_table() -> dict[Text, str]:
@@ -48,15 +52,17 @@ def entry_of(text: Text) -> str | None:
     family = family_of(text)
     if family == "":
         return None
-    return _recognized(text.text) or family or ""
+    # A kind of failure says less of a text than its family does.
+    kind = _recognized(text.text, _KINDS) if family in (None, *_NO_CAUSE) else None
+    return _recognized(text.text, _ENTRIES) or kind or family or ""
 
 
-def _recognized(text: str) -> str | None:
+def _recognized(text: str, entries: Iterable[Failure]) -> str | None:
     """Return the entry whose pattern matches the text with values; causes are before wrappers."""
     wrapper = None
     for value in _VALUES:
         line = text.replace(HOLE, value)
-        failure = next((each for each in known_failures() if each.pattern.search(line)), None)
+        failure = next((each for each in entries if each.pattern.search(line)), None)
         if failure is not None and failure.rank is Rank.CAUSE:
             return failure.id
         wrapper = wrapper or (failure.id if failure else None)

@@ -35,10 +35,17 @@ class Rank(IntEnum):
 
     #: The message names the cause.
     CAUSE = 0
+    #: The form of the message names a kind of failure, which has few causes: an exception of
+    #: Python, a status of HTTP, an exit code.
+    KIND = 1
     #: The message says that something failed, and another message says why.
-    WRAPPER = 1
+    WRAPPER = 2
     #: The message is written although nothing failed, or adds to another failure.
-    NOTE = 2
+    NOTE = 3
+
+
+#: Entries that come after all others, in this order.
+_LAST = {Rank.KIND: 1, Rank.WRAPPER: 2}
 
 
 class OtherText(NamedTuple):
@@ -97,9 +104,11 @@ class Failure:
 def known_failures() -> tuple[Failure, ...]:
     """Return the catalogue.
 
-    The first entry whose pattern matches a message is the message's entry.
+    The first entry whose pattern matches a message is the message's entry. So a kind of failure
+    comes after all entries of single messages, and what only wraps another message comes last.
     """
-    return tuple(map(_failure, load("failures")["failures"]))
+    failures = map(_failure, load("failures")["failures"])
+    return tuple(sorted(failures, key=lambda failure: _LAST.get(failure.rank, 0)))
 
 
 def bounded(pattern: str, most: int = _MOST_REPEATED) -> str:

@@ -335,7 +335,7 @@ def _answer_of_ended(name: str, code: int | None, release: str | None) -> Server
 def _hint(reason: str, release: str | None) -> str:
     """Return the fix of a message that the catalogue of failures explains, else ``""``."""
     found = recognize(Message(reason, "server", is_log=True, triton_version=release))
-    return found.fix if found is not None and found.rank is Rank.CAUSE else ""
+    return found.fix if found is not None and found.rank <= Rank.KIND else ""
 
 
 def _reason(text: str, models: Path) -> str:
