@@ -1,8 +1,10 @@
 """Finds the cause of a failure in the messages of SageMaker, CloudFormation and Triton.
 
 A line has the first entry of the catalogue (``constructs_triton_core/facts/failures.json``) whose
-pattern matches it. If that entry only says that something failed, or there is none, the line is
-compared with the error texts of Triton's sources. Nothing here reads a file or calls AWS.
+pattern matches it: single messages are before kinds of failures, and those before what only says
+that something failed. A line without an entry of its own is also compared with the error texts of
+Triton's sources, and searched once more without the escapes of the messages around it. Nothing here
+reads a file or calls AWS.
 """
 
 from __future__ import annotations
@@ -20,12 +22,17 @@ from constructs_triton_tools.operations.container_log import (
     starts,
     still_loading,
 )
+from constructs_triton_tools.operations.nested_message import speakers, without_escapes
 from triton_model_check.facts.images import image_version
 
 #: Where an entry's message occurs, if a container's log can contain it.
 _IN_LOGS = re.compile(r"log:|ModelError|container|docker")
+_Match = tuple[Failure, Mapping[str, str | None]]
+"""An entry, and the values that its pattern found."""
 _MOST_CHARACTERS = 20_000
 """What is read of one message."""
+_FEWEST_CHARACTERS = 30
+"""A shorter text of Triton's sources says less than a kind of failure."""
 _VALUE_CHARACTERS = 200
 _SHOWN_CHARACTERS = 300
 
@@ -65,6 +72,7 @@ class Diagnosis:
         rank: Whether the text names a cause, only says that something failed, or is a note.
         writer: Which program writes the text, and in which releases, if Triton's sources have it.
             The file is one of Triton's, not of the user.
+        speakers: Programs that pass the message on, the outermost first, if there are several.
     """
 
     id: str
@@ -76,6 +84,7 @@ class Diagnosis:
     source: str
     rank: Rank
     writer: str = ""
+    speakers: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Return the diagnosis as values that JSON can hold."""
@@ -139,21 +148,37 @@ def recognize(message: Message) -> Diagnosis | None:
     """
     text = message.text[:_MOST_CHARACTERS]
     found = _by_pattern(text, is_log=message.is_log)
+    if found is None or found[0].rank in (Rank.KIND, Rank.WRAPPER):
+        # A message inside another one has escapes, such as \\" and \\u0027.
+        inner = without_escapes(text)
+        if inner != text:
+            found = _more_specific(found, _by_pattern(inner, is_log=message.is_log))
+
     if found is not None:
         failure, values = found
-        if failure.rank is not Rank.WRAPPER:
+        if failure.rank not in (Rank.KIND, Rank.WRAPPER):
             return _diagnosis(failure, values, message, find_texts(text))
 
     # Inside the message of a wrapper, or without a pattern, a text of Triton's sources decides.
     first_line = text.partition("\n")[0]
     texts = [] if is_informational(first_line) else find_texts(first_line)
-    diagnosis = _by_text(texts, message)
+    is_kind = found is not None and found[0].rank is Rank.KIND
+    long = [text for text in texts if len(text.text) >= _FEWEST_CHARACTERS]
+    diagnosis = _by_text(long if is_kind else texts, message)
     if diagnosis is None and found is not None:
         return _diagnosis(failure, values, message, texts)
     return diagnosis
 
 
-def _by_pattern(text: str, *, is_log: bool) -> tuple[Failure, Mapping[str, str | None]] | None:
+def _more_specific(first: _Match | None, second: _Match | None) -> _Match | None:
+    """Return the match whose entry says more about the cause: the earlier in the catalogue."""
+    if first is None or second is None:
+        return first or second
+    order = known_failures().index
+    return min(first, second, key=lambda match: order(match[0]))
+
+
+def _by_pattern(text: str, *, is_log: bool) -> _Match | None:
     """Return the first entry whose pattern matches a message, and the values in the message."""
     first_line, _, other_lines = text.partition("\n")
     for failure in _applying(is_log, is_informational(first_line)):
@@ -210,6 +235,7 @@ def _diagnosis(
         source=message.source,
         rank=failure.rank,
         writer=next((text.writer for text in texts if text.id == failure.id), ""),
+        speakers=speakers(message.text[:_MOST_CHARACTERS]),
     )
 
 
@@ -235,6 +261,8 @@ def format_diagnoses(diagnoses: Iterable[Diagnosis]) -> str:
         f"  fix: {first.fix}",
         f"  from {first.source}: {printable(first.line)}",
     ]
+    if first.speakers:
+        lines.append(f"  passed on by {', '.join(first.speakers)}")
     if first.writer:
         lines.append(f"  written by {first.writer}")
     if first.keywords:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from constructs_triton_tools.operations.nested_message import speakers, without_escapes
+
 #: A frame of a traceback, in the form of Python and in that of the Python backend.
 _FRAME = re.compile(
     r"File \"(?P<file>[^\"]{1,500})\", line (?P<line>\d+)"
     r"|(?P<stub_file>/[^\s(]{1,500}\.py)\((?P<stub_line>\d+)\): "
 )
 _EXCEPTION = re.compile(r"(?:^|[\s:])(?P<name>[A-Z]\w*(?:Error|Exception)): (?P<text>[^\n]{1,200})")
-#: Triton's own file and line, before a message in its log.
-_TRITON_FILE = re.compile(r"\b(?P<file>[a-z_]+\.(?:cc|h)):\d+\]")
+#: Triton's own file and line, before a message in its log. Other programs write whole paths.
+_TRITON_FILE = re.compile(r"(?<![\w/])(?P<file>[a-z_]+\.(?:cc|h)):\d+\]")
 _STATUS = re.compile(
     r"\b(?P<status>Internal|Invalid argument|Unavailable|Not found|Unsupported|Already exists"
     r"|Unknown)(?:: | - )"
@@ -40,6 +42,7 @@ class Reading(NamedTuple):
 
 def read_unknown(text: str) -> Reading:
     """Return who wrote a message and which file it blames, as far as its form shows."""
+    text = without_escapes(text)
     blamed = _blamed_file(text)
     # The last exception is the one that was not handled.
     exceptions = list(_EXCEPTION.finditer(text))
@@ -55,6 +58,8 @@ def read_unknown(text: str) -> Reading:
     status = _STATUS.search(text)
     if status is not None:
         facts.append(f'its status "{status["status"]}" means that {_MEANINGS[status["status"]]}')
+    if not facts and speakers(text):
+        facts.append(f"it was passed on by {', '.join(speakers(text))}")
     if facts:
         return Reading("; ".join(facts), f"collect {_LOG}")
     return Reading("", f"give the whole message, or {_LOG}")
