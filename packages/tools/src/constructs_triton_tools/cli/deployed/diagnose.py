@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 #: The end of a larger log is read.
 _LOG_BYTES = 16 * 2**20
+#: The level that a program writes before a message in its log.
+_LEVEL = re.compile(r"^(?:\S{1,40} ){0,3}\W?(?:DEBUG|INFO|WARNING)\b\W{0,5}")
 _NONE = "no known failure found"
 _SOURCES = "its status, stack, scaling and alarms, and the end of its logs"
 _NEXT_STEP = {"CREATE_IN_PROGRESS": "run it again when the stack is created"}
@@ -176,7 +179,9 @@ def _check_alone(arguments: argparse.Namespace, option: str) -> None:
 def _in_message(text: str) -> list[Diagnosis]:
     """Return what a pasted message says; a terminal or a page may have broken its lines."""
     source = "the message"
-    whole = recognize(Message(" ".join(text.split()), source))
+    line = " ".join(text.split())
+    # Who pastes a line wants it explained, also if its program logged it as information.
+    whole = recognize(Message(line, source)) or recognize(Message(_LEVEL.sub("", line), source))
     lines = diagnose_log(text, source, is_log=False)
     if whole is None or (lines and lines[0].rank < whole.rank):
         return lines
