@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
@@ -93,57 +93,87 @@ def compare_repositories(
     chosen = complete("compare_repositories()", options, ComparisonOptions)
     local = part_of(chosen, LocalRunOptions)
     check_range("rounds", rounds, _ROUNDS)
-    found, second_found = (
-        ModelRepository.from_directory(directory) for directory in (first, second)
+
+    first_repository = ModelRepository.from_directory(first)
+    second_repository = ModelRepository.from_directory(second)
+    name = model or find_only_model(first_repository)
+    repository = _both(first_repository, second_repository, name)
+    for placed in (repository, repository.second):
+        check_backends(placed, local, accept_stand_in=chosen["accept_stand_in"])
+    drawn = requests or draw_requests(first_repository, name, chosen["seed"], {})
+    invocations = [encode_inputs(request) for request in drawn]
+
+    with _bench(repository, invocations, local, chosen) as bench:
+        try:
+            return _compare(bench, rounds, chosen["step_seconds"])
+        except (CandidateRefusedError, SearchStoppedError) as error:
+            raise LocalEndpointError(f"{name}: {error}") from None
+
+
+def _both(first: ModelRepository, second: ModelRepository, model: str) -> _TwoRepositories:
+    """Return both repositories with their Python environments.
+
+    Raises:
+        InvalidValueError: the second does not have the model.
+    """
+    second.model(model)
+    first_placed = with_environments(first)
+    second_placed = with_environments(second)
+    return _TwoRepositories(
+        first_placed, model, _FIRST, TunedRepository(second_placed, model, _SECOND)
     )
-    name = model or find_only_model(found)
-    second_found.model(name)
-    first_placed, second_placed = map(with_environments, (found, second_found))
-    repository = _TwoRepositories(
-        first_placed, name, _FIRST, TunedRepository(second_placed, name, _SECOND)
-    )
+
+
+@contextmanager
+def _bench(
+    repository: _TwoRepositories,
+    invocations: Sequence[Invocation],
+    local: LocalRunOptions,
+    options: ComparisonOptions,
+) -> Iterator[Bench]:
+    """Start what measures both repositories; it ends with the context."""
+    limits = Limits(latency_ms=options["latency_ms"], percentile=options["percentile"])
     with temporary_folder() as folder:
-        for placed in (repository, repository.second):
-            check_backends(placed, local, accept_stand_in=chosen["accept_stand_in"])
-        drawn = requests or draw_requests(found, name, chosen["seed"], {})
-        invocations = [encode_inputs(request) for request in drawn]
         servers = CandidateServers(
             repository, invocations, folder / "running", local, read_machine()
         )
         with closing(Journal(folder / "journal.jsonl", {})) as journal, closing(servers):
             servers.keep((_FIRST, _SECOND))
-            bench = Bench(
+            yield Bench(
                 servers,
                 journal,
-                Limits(latency_ms=chosen["latency_ms"], percentile=chosen["percentile"]),
-                seed=chosen["seed"],
-                compares_outputs=chosen["compares_outputs"],
+                limits,
+                seed=options["seed"],
+                compares_outputs=options["compares_outputs"],
             )
-            try:
-                return _compare(bench, rounds, chosen["step_seconds"])
-            except (CandidateRefusedError, SearchStoppedError) as error:
-                raise LocalEndpointError(f"{name}: {error}") from None
 
 
 def _compare(bench: Bench, rounds: int, step_seconds: float) -> Comparison:
-    rate = bench.measure_alone() / 2
-    estimates = {}
-    for candidate in (_FIRST, _SECOND):
-        estimates[candidate] = rate = _estimate(bench, candidate, rate, step_seconds / 2)
-    found = list(
+    """Estimate the rate of each repository, then measure both near it in each round."""
+    # The search begins at half of the rate of one caller who waits for each answer.
+    first_estimate = _estimate(bench, _FIRST, bench.measure_alone() / 2, step_seconds / 2)
+    second_estimate = _estimate(bench, _SECOND, first_estimate, step_seconds / 2)
+    measured = list(
         measure_rounds(
             bench.measure,
-            estimates,
+            {_FIRST: first_estimate, _SECOND: second_estimate},
             latency_ms=bench.limits.latency_ms,
             seconds=step_seconds,
             rounds=rounds,
             seed=bench.seed,
         )
     )
-    return compare_rounds([rates[_FIRST] for rates in found], [rates[_SECOND] for rates in found])
+    first_rates = [rates[_FIRST] for rates in measured]
+    second_rates = [rates[_SECOND] for rates in measured]
+    return compare_rounds(first_rates, second_rates)
 
 
 def _estimate(bench: Bench, candidate: Candidate, first_rate: float, step_seconds: float) -> float:
+    """Return the rate that a repository holds in a short search.
+
+    Raises:
+        InvalidValueError: it holds none.
+    """
     race = Race(bench.measure, candidate, step_seconds)
     race.begin(first_rate)
     rate = race.trials[candidate].rate
