@@ -24,7 +24,7 @@ _CONSTRUCT = re.compile(r"\bTriton[A-Z]\w+(?:\.\w+)?")
 _KEYWORD = re.compile(r"(?<![\w-])([a-z]\w+)=(?:True|False|\d+)")
 _OF_TRITON = {"TritonPythonModel", "TritonError"}
 #: Arguments of tritonclient and of onnx.
-_OF_OTHERS = {"ssl", "full_check", "keep_io_types"}
+_OF_OTHERS = {"ssl", "full_check", "keep_io_types", "nofile", "weights_only", "truncation"}
 
 
 def _run(words: list[str], program: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
