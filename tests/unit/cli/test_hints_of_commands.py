@@ -23,7 +23,7 @@ _METHOD = re.compile(r"\b(?:grant|scale_on|auto_scale|retain)_\w+")
 _CONSTRUCT = re.compile(r"\bTriton[A-Z]\w+(?:\.\w+)?")
 _KEYWORD = re.compile(r"(?<![\w-])([a-z]\w+)=(?:True|False|\d+)")
 _OF_TRITON = {"TritonPythonModel", "TritonError"}
-#: Arguments of tritonclient and of onnx.
+#: Arguments of tritonclient, onnx, docker, torch and transformers.
 _OF_OTHERS = {"ssl", "full_check", "keep_io_types", "nofile", "weights_only", "truncation"}
 
 
