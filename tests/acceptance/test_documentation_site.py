@@ -32,7 +32,7 @@ KINDS = (
     "reference/comparison",
     "reference/commands",
     "reference/api/endpoints",
-    "troubleshooting/deployment",
+    "troubleshooting/scaling",
     "examples/apps/bert_benchmark",
     "project/CHANGELOG",
     "packages/check",

@@ -16,7 +16,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 #: Where the pictures of the documentation are written, if they are.
 PICTURES = os.environ.get("PAGE_PICTURES")
 AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
-LIMIT = 30_000
+LIMIT = 60_000
 needs_browser = pytest.mark.skipif(
     not (CHROMIUM or os.environ.get("CONSTRUCTS_TRITON_REQUIRE_SERVER")),
     reason="needs a browser: apt-get install chromium",
