@@ -1,6 +1,6 @@
 # Two commands do most on a machine that has python3, node and make:
 #   make demo   synthesize app.py, run its endpoint on this machine with the real Triton server, classify digits
-#   make test   lint, types and the whole suite, in about seven minutes
+#   make test   lint, types and the whole suite, in about ten minutes
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -60,7 +60,7 @@ demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machi
 
 # The checks of types and NumPy 2 use the time in which the tests wait for servers. The tests of the client run once,
 # with NumPy 2; `make pytest` and `make coverage` run them with NumPy 1.
-test: ## lint, types and all tests but the slowest, in about seven minutes
+test: ## lint, types and all tests but the slowest, in about ten minutes
 	@$(MAKE) --no-print-directory --jobs=2 lint javascript
 	@$(MAKE) --no-print-directory --jobs=2 pytest types numpy2 PYTEST="$(PYTEST) $(addprefix --ignore=,$(CLIENT_TESTS))"
 

@@ -8,7 +8,7 @@ import pytest
 
 from triton_model_check.editor.model_files import model_file
 
-ROOT = Path("/work/models")
+ROOT = Path("/shop/models")
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_file_of_a_model(name: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/work/app.py", "/work/m/model.py", "/work/0001/tool.py", "/config.pbtxt", "/graph.pbtxt"],
+    ["/shop/app.py", "/shop/m/model.py", "/shop/0001/tool.py", "/config.pbtxt", "/graph.pbtxt"],
 )
 def test_file_of_no_model(path: str) -> None:
     """Other sources, other texts of protobuf, and a configuration in no folder."""

@@ -209,26 +209,11 @@ def sole_writer(folder: Path, seconds: float = 60) -> Iterator[None]:
 def _wait_for_lock(folder: Path, descriptor: int, seconds: float) -> None:
     """Lock a folder for which other commands may have a lock for a moment."""
     end = time.monotonic() + seconds
-    while _is_locked_by_another(descriptor):
+    while is_taken(descriptor):
         if time.monotonic() > end:
             reason = f"another command has been writing in this folder for {seconds:g} seconds"
             raise OSError(errno.EBUSY, reason, str(folder))
         time.sleep(0.02)
-
-
-def _is_locked_by_another(descriptor: int) -> bool:
-    """Lock, and return whether another process has done so; not where files have no locks."""
-    try:
-        import fcntl
-    except ImportError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 # --- what killed commands have left ---------------------------------------------------------------

@@ -38,3 +38,8 @@ test("Outputs of other models, of several pictures, or of other lengths are not 
   assert.equal(detectionsOf(outputs({ num_detections: [1, 1] })), null);
   assert.equal(detectionsOf(outputs({ num_detections: [9] })), null);
 });
+
+test("Classes and numbers of INT64 are read.", () => {
+  const [first] = detectionsOf(outputs({ num_detections: [1n], classes: [3n, 0n, 0n], labels: null }));
+  assert.deepEqual([first.label, typeof first.colour], ["3", "string"]);
+});

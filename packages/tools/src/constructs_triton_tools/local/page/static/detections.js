@@ -11,10 +11,11 @@ const COLOURS = ["#e6194b", "#3cb44b", "#0082c8", "#f58231", "#911eb4", "#008080
 export function detectionsOf(outputs) {
   const named = new Map(outputs.map((each) => [each.name, each]));
   if (OUTPUTS.some((name) => !named.has(name)) || named.get("num_detections").values.length !== 1) return null;
-  const [count, boxes, scores, classes] = OUTPUTS.map((name) => named.get(name).values);
-  if (boxes.length < 4 * count[0] || scores.length < count[0] || classes.length < count[0]) return null;
+  // The classes of other detectors may be INT64, which JavaScript does not mix with numbers.
+  const [[count], boxes, scores, classes] = OUTPUTS.map((name) => named.get(name).values.map(Number));
+  if (boxes.length < 4 * count || scores.length < count || classes.length < count) return null;
   const labels = named.get("labels")?.values ?? [];
-  return Array.from({ length: count[0] }, (_, index) => {
+  return Array.from({ length: count }, (_, index) => {
     const [left, top, right, bottom] = boxes.slice(4 * index, 4 * index + 4);
     const label = labels[index]?.length ? new TextDecoder().decode(labels[index]) : String(classes[index]);
     return { left, top, right, bottom, score: scores[index], colour: COLOURS[classes[index] % COLOURS.length], label };
