@@ -34,6 +34,18 @@ def _no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture(autouse=True)
+def _room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Give the disk room, which a machine with a full disk does not have."""
+    set_room(monkeypatch, tmp_path, 2**40)
+
+
+def set_room(monkeypatch: pytest.MonkeyPatch, folder: Path, free: int) -> None:
+    """Make the disk of a folder say that so many bytes are free."""
+    usage = shutil.disk_usage(folder)._replace(free=free)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+
+
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
     """The URL of a gateway, in a thread of its own, whose S3 is a folder."""
@@ -222,7 +234,6 @@ def test_uploads_leave_room_on_the_disk(
     with a length or without.
     """
     monkeypatch.setattr(bucket_api, "_CHECKED_BYTES", 1000)
-    usage = shutil.disk_usage(tmp_path)
 
     def chunks() -> Iterator[bytes]:
         yield from [b"x" * 900] * 4
@@ -230,7 +241,7 @@ def test_uploads_leave_room_on_the_disk(
     s3 = _s3(url)
     s3.put_object(Bucket="b", Key="k", Body=b"x" * 10)
 
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=2**30 + 1500))
+    set_room(monkeypatch, tmp_path, free=2**30 + 1500)
     assert _code(s3.put_object, Key="m", Body=b"x" * 1600) == "InsufficientStorage"
     answer = urllib3.request("PUT", f"{url}/b/m", body=chunks())
     assert answer.status == 507
