@@ -13,7 +13,12 @@ CLIENT_TESTS := $(wildcard packages/client/tests/test_*.py) packages/client/test
 QUIETLY := --quiet --disable-pip-version-check -c constraints.txt
 UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt
 EDITABLE := -e ./packages/core -e ./packages/check -e ./packages/client -e ./packages/rehearse -e '.[dev]'
+EDITABLE_DEMO := -e ./packages/core -e ./packages/check -e ./packages/client -e '.[server]'
 NODE_INSTALLED := node_modules/.package-lock.json
+# The demo needs a quarter of what the tests need, and does not wait for the rest.
+DEMO_INSTALLED := $(VENV)/.demo
+DEMO_NODE_INSTALLED := node_modules/.demo
+DEMO_NEEDS := $(or $(wildcard $(INSTALLED)),$(DEMO_INSTALLED)) $(or $(wildcard $(NODE_INSTALLED)),$(DEMO_NODE_INSTALLED))
 
 # jsii and the AWS SDK print long warnings about old versions of Node.js.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20
@@ -55,7 +60,24 @@ $(NODE_INSTALLED): package.json package-lock.json | system
 	npm ci --no-audit --no-fund --silent
 	@touch $@
 
-demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machine and send it requests
+# Python compiles what the demo imports at its first start; to compile the whole CDK takes longer than the demo.
+$(DEMO_INSTALLED): pyproject.toml $(wildcard packages/*/pyproject.toml) constraints.txt | system-python
+	@echo "installing the Python packages that the demo needs"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install $(QUIETLY) uv
+	$(UV_INSTALL) $(EDITABLE_DEMO) && $(UV_INSTALL) --no-deps --reinstall-package aws-cdk-lib aws-cdk-lib || \
+		$(BIN)/python -m pip install $(QUIETLY) $(EDITABLE_DEMO)
+	@touch $@
+
+# Without npm's own record, which says that all is there, so that `make test` installs the rest.
+$(DEMO_NODE_INSTALLED): package.json package-lock.json | system
+	@echo "installing the command cdk"
+	npm ci --omit=dev --omit=optional --no-audit --no-fund --silent
+	@rm -f $(NODE_INSTALLED)
+	@touch $@
+
+demo: ## run the endpoint of app.py on this machine and send it requests
+	@$(MAKE) --no-print-directory --jobs=2 $(DEMO_NEEDS)
 	@$(BIN)/python dev/demo.py
 
 # The checks of types and NumPy 2 use the time in which the tests wait for servers. The tests of the client run once,

@@ -38,6 +38,9 @@ from constructs_triton_core.untrusted.terminal import (
 )
 
 PROJECT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(PROJECT / "assets" / "training"))
+from split import encode_png, held_out_images  # noqa: E402 - found by the line above
+
 ASSEMBLY = PROJECT / "cdk.out"
 STACK = "TritonDemo"
 ENDPOINT = "digits"
@@ -77,8 +80,6 @@ NEXT = (
     ),
     ("Run the linters, the type checker and the tests", "make test"),
 )
-
-sys.path.insert(0, str(PROJECT / "assets" / "training"))
 
 
 @dataclass(frozen=True)
@@ -241,10 +242,7 @@ def _url_when_ready(server: subprocess.Popen[str]) -> str:
 
 def held_out_pictures() -> tuple[list[bytes], NDArray[np.int64]]:
     """Return pictures that the model was not trained on, as PNG files, and their digits."""
-    with show_work("reading the pictures"):
-        from split import encode_png, held_out_images  # noqa: PLC0415 - scikit-learn loads slowly
-
-        images, digits = held_out_images()
+    images, digits = held_out_images()
     return [encode_png(image) for image in images], digits
 
 

@@ -1,17 +1,19 @@
-"""The handwritten digits of scikit-learn, split into images for training and held-out images.
+"""Handwritten digits, split into images for training and held-out images.
 
 The hash of an image decides: a fifth of all possible images is held out. So the split does not
 depend on the order of the images or on a random generator, and two equal images are always on the
 same side.
 
-The images are scikit-learn's bundled copy of the test set of the UCI data set "Optical Recognition
-of Handwritten Digits" (E. Alpaydin, C. Kaynak, 1998): 1797 images of 8 x 8 pixels from 0 to 16.
+``digits.csv.gz`` is the test set of the UCI data set "Optical Recognition of Handwritten Digits"
+(E. Alpaydin, C. Kaynak, 1998; CC BY 4.0), in the file that scikit-learn contains: a line for each of
+1797 images has its 8 x 8 pixels from 0 to 16, and its digit.
 """
 
 import functools
 import hashlib
 import struct
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,8 +64,7 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 @functools.cache
 def _digits() -> tuple[NDArray[Any], NDArray[Any]]:
-    # scikit-learn takes seconds to import, and encode_png does not need it.
-    from sklearn.datasets import load_digits  # noqa: PLC0415
-
-    digits = load_digits()
-    return np.rint(digits.images * (255 / 16)).astype(np.uint8), digits.target.astype(np.int64)
+    table = np.loadtxt(Path(__file__).with_name("digits.csv.gz"), delimiter=",")
+    pixels, digits = table[:, :-1], table[:, -1]
+    images = np.rint(pixels.reshape(-1, 8, 8) * (255 / 16)).astype(np.uint8)
+    return images, digits.astype(np.int64)

@@ -140,8 +140,9 @@ def test_versions_are_those_of_this_project(shop: Path) -> None:
     assert (
         f"constructs-triton[local,rehearse,testing]=={settings['project']['version']}" in required
     )
-    pinned = [json.loads((folder / "package.json").read_text()) for folder in (shop, PROJECT)]
-    assert pinned[0]["devDependencies"]["aws-cdk"] == pinned[1]["devDependencies"]["aws-cdk"]
+    of_shop = json.loads((shop / "package.json").read_text())
+    of_this_project = json.loads((PROJECT / "package.json").read_text())
+    assert of_shop["devDependencies"]["aws-cdk"] == of_this_project["dependencies"]["aws-cdk"]
 
 
 def test_workflow_reads_only_and_runs_the_two_commands(shop: Path) -> None:

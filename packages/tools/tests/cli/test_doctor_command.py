@@ -49,5 +49,5 @@ def test_what_is_missing_has_its_fix(
 
 def test_cdk_of_the_documentation_is_named() -> None:
     """The version of the CDK's command line is the one of package.json."""
-    version = json.loads((PROJECT / "package.json").read_text())["devDependencies"]["aws-cdk"]
+    version = json.loads((PROJECT / "package.json").read_text())["dependencies"]["aws-cdk"]
     assert f"aws-cdk@{version}" == doctor.CDK
