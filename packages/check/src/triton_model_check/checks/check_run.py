@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from constructs_triton_core.findings import Finding, Fix, Place, Severity
 from constructs_triton_core.spelling import limited_suggestions
@@ -19,6 +19,7 @@ from triton_model_check.checks.model_under_check import (
 )
 from triton_model_check.checks.report import Report, lines_of_open_findings
 from triton_model_check.checks.rules import IGNORE_MARK, Problem, Rule
+from triton_model_check.checks.side_by_side import check_all
 from triton_model_check.model_config.target import Target
 
 if TYPE_CHECKING:
@@ -37,7 +38,23 @@ _MORE = Problem(
 _LONGEST_MESSAGE = 1000
 
 
-def run_checks(context: RepositoryContext, repository: str, only: Collection[str] = ()) -> Report:
+class _CheckedModel(NamedTuple):
+    """What the rules find in a model, and what a whole report asks about it."""
+
+    findings: list[Finding]
+    not_checked: tuple[str, ...]
+    comments: tuple[IgnoreComment, ...]
+    asked: tuple[Asked, ...]
+    pointers: tuple[str, ...]
+
+
+def run_checks(
+    context: RepositoryContext,
+    repository: str,
+    only: Collection[str] = (),
+    *,
+    in_copies: bool = False,
+) -> Report:
     """Return all findings of a repository, sorted by place.
 
     An error in a model that the endpoint does not load becomes a warning: the endpoint starts
@@ -47,22 +64,26 @@ def run_checks(context: RepositoryContext, repository: str, only: Collection[str
         context: The repository and its target.
         repository: Path of the repository.
         only: Names of the models to check. Default: all.
+        in_copies: Whether the models of a large repository are checked in copies of this process,
+            one for each core.
     """
     findings = list(_repository_findings(context))
+    models = [model for model in context.models.values() if not only or model.name in only]
+    checked = check_all(models, _check_model, in_copies=in_copies)
+
     comments: list[IgnoreComment] = []
     asked: list[Asked] = []
-    models = [model for model in context.models.values() if not only or model.name in only]
-    for model in models:
-        is_loaded = model.name in context.loaded
-        found = _limited_model_findings(model, comments, asked)
-        if not is_loaded:
-            found = [_as_not_loaded(finding, context) for finding in found]
-        findings += found
-    findings += _syntax_findings(context, asked)
-
     pointers: set[str] = set()
-    for model in models:
-        pointers.update(pointers_of(model))
+    for model, result in zip(models, checked, strict=True):
+        if model.name in context.loaded:
+            findings += result.findings
+        else:
+            findings += [_as_not_loaded(finding, context) for finding in result.findings]
+        model.not_checked = result.not_checked
+        comments += result.comments
+        asked += result.asked
+        pointers.update(result.pointers)
+    findings += _syntax_findings(context, asked)
     if pointers:
         findings = _with_one_of_each(pointers, findings)
 
@@ -145,14 +166,12 @@ def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
             yield _finding(rule, problem, problem.path or ".", context.target)
 
 
-def _limited_model_findings(
-    model: ModelUnderCheck, comments: list[IgnoreComment], asked: list[Asked]
-) -> list[Finding]:
-    """Return the findings of a model, and note what was not checked."""
+def _check_model(model: ModelUnderCheck) -> _CheckedModel:
+    """Return what is wrong with a model, and what was not checked."""
     with limited_suggestions():
-        found = list(_model_findings(model))
-    comments += _comments_of(model)
-    model.not_checked = (
+        findings = list(_model_findings(model))
+    comments = tuple(_comments_of(model))
+    not_checked = (
         *_still_open(model),
         *_imports_not_checked(model),
         *_environment_not_checked(model),
@@ -160,12 +179,13 @@ def _limited_model_findings(
         *_arguments_not_checked(model),
         *not_known_of_image(model),
     )
+    asked: tuple[Asked, ...] = ()
     if model.python_sources:
         from triton_model_check.checks.other_python import files_to_ask_about
 
-        asked += files_to_ask_about(model)
+        asked = tuple(files_to_ask_about(model))
     model.forget_sources()
-    return found
+    return _CheckedModel(findings, not_checked, comments, asked, tuple(pointers_of(model)))
 
 
 def _still_open(model: ModelUnderCheck) -> tuple[str, ...]:

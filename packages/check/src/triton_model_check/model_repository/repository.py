@@ -57,6 +57,9 @@ class ModelRepository:
         description: Content of ``triton-models.toml``.
     """
 
+    checks_in_copies = False
+    """Whether copies of this process check the models of a large repository, one for each core."""
+
     def __init__(
         self,
         path: Path,
@@ -279,7 +282,7 @@ class ModelRepository:
 
         is_packed = is_packed and not is_archive
         context = self._context(target or Target("server"), is_packed, is_archive)
-        report = run_checks(context, str(self.path), only)
+        report = run_checks(context, str(self.path), only, in_copies=self.checks_in_copies)
         return _with_places(report) if report.findings else report
 
     def memory(self, target: Target, *, is_archive: bool = False) -> tuple[MemoryEstimate, ...]:

@@ -6,9 +6,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 _noted: set[str] = set()
 _limits = 0
+
+
+class Notes(NamedTuple):
+    """What a process has noted: paths, and how often something exceeded a limit."""
+
+    paths: frozenset[str]
+    limits: int
 
 
 def note_path(path: str, written: str) -> None:
@@ -28,6 +36,23 @@ def note_limit() -> None:
 def limits_exceeded() -> int:
     """How often something exceeded a limit so far."""
     return _limits
+
+
+def noted() -> Notes:
+    """What this process has noted so far."""
+    return Notes(frozenset(_noted), _limits)
+
+
+def noted_since(before: Notes) -> Notes:
+    """What this process has noted since then."""
+    return Notes(frozenset(_noted - before.paths), _limits - before.limits)
+
+
+def note_again(notes: Notes) -> None:
+    """Note here what a copy of this process has noted."""
+    global _limits  # noqa: PLW0603 - one for the process, as the limits are
+    _noted.update(notes.paths)
+    _limits += notes.limits
 
 
 def looked_elsewhere(directory: str) -> bool:

@@ -22,6 +22,8 @@ class KeptRepository(ModelRepository):
     its methods are those of the base class.
     """
 
+    # The commands that use it have no thread but the one that shows the elapsed time.
+    checks_in_copies = True
     _answers: KeptAnswers
 
     @classmethod
