@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from triton_model_check.checks import side_by_side
+from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.report import Report
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository.repository import ModelRepository
@@ -147,6 +148,6 @@ def test_small_repositories_are_checked_by_this_process(repository: ModelReposit
     assert set(found) == {os.getpid()}
 
 
-def _models(repository: ModelRepository) -> list[side_by_side.ModelUnderCheck]:
+def _models(repository: ModelRepository) -> list[ModelUnderCheck]:
     context = repository._context(Target("server"), is_packed=False, is_archive=False)
     return list(context.models.values())

@@ -154,8 +154,9 @@ def _received(pipe: int) -> Checked | None:
     """Return what a copy found, or ``None`` if it ended before."""
     with open(pipe, "rb", closefd=False) as stream:
         try:
-            found, notes = pickle.load(stream)
+            received: tuple[Checked, elsewhere.Notes] = pickle.load(stream)
         except (EOFError, pickle.UnpicklingError):
             return None
+    found, notes = received
     elsewhere.note_again(notes)
     return found
