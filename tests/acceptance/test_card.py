@@ -167,7 +167,7 @@ def test_make_demo_and_deploy_on_a_clone(clone: Path, tmp_path: Path) -> None:
     assert_steps_in_order(demonstration, "Synthesize", "Start", "Send")
     assert accuracy_of(demonstration) >= 95
     assert run("git", "status", "--porcelain", cwd=clone) == ""
-    assert not (clone / ".venv/bin/mypy").exists()  # nobody waits for what only the tests need
+    assert not (clone / ".venv/bin/mypy").exists()  # only the tests need it
 
     cdk, app = clone / "node_modules/.bin/cdk", f"{clone}/.venv/bin/python app.py"
     with SimulatedAccount() as account:

@@ -26,6 +26,7 @@ NO_FILE = "it opens no file by a name of others"
 REASONS: Mapping[str, str] = {
     "check/artifacts/environments/placement.py": f"{OWN_FOLDER}; configurations are deleted first",
     "check/artifacts/mirror.py": f"{OWN_FOLDER}: links to files of the user",
+    "check/checks/side_by_side.py": f"{NO_FILE}: a pipe to this process",
     "check/cli/copied_repository.py": f"{OWN_FOLDER}: the copy in which --diff tries fixes",
     "check/editor/command.py": f"{NO_FILE}: its own standard output",
     "check/model/ruff_parser.py": OWN_FOLDER,

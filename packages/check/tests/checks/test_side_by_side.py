@@ -94,7 +94,7 @@ def test_models_are_divided_between_two_processes(repository: ModelRepository) -
     process_of = dict(
         zip(
             models,
-            side_by_side.check_all(models, lambda _: os.getpid(), in_copies=True),
+            side_by_side.check_all(models, lambda _: os.getpid()),
             strict=True,
         )
     )
@@ -117,7 +117,7 @@ def test_share_of_a_killed_copy_is_checked_by_the_parent(repository: ModelReposi
         return id(model)
 
     models = _models(repository)
-    assert side_by_side.check_all(models, check, in_copies=True) == [id(model) for model in models]
+    assert side_by_side.check_all(models, check) == [id(model) for model in models]
 
 
 def test_error_in_a_copy_is_the_error_of_the_parent(repository: ModelRepository) -> None:
@@ -127,7 +127,7 @@ def test_error_in_a_copy_is_the_error_of_the_parent(repository: ModelRepository)
         raise ZeroDivisionError(model)
 
     with pytest.raises(ZeroDivisionError):
-        side_by_side.check_all(_models(repository), check, in_copies=True)
+        side_by_side.check_all(_models(repository), check)
 
 
 def test_notes_of_a_copy_are_notes_of_the_parent(repository: ModelRepository) -> None:
@@ -138,13 +138,13 @@ def test_notes_of_a_copy_are_notes_of_the_parent(repository: ModelRepository) ->
         elsewhere.note_limit()
 
     models = _models(repository)
-    side_by_side.check_all(models, check, in_copies=True)
+    side_by_side.check_all(models, check)
     assert elsewhere.limits_exceeded() - before == len(models)
 
 
 def test_small_repositories_are_checked_by_this_process(repository: ModelRepository) -> None:
     """A copy costs more than the check of a few models."""
-    found = side_by_side.check_all(_models(repository)[:99], lambda _: os.getpid(), in_copies=True)
+    found = side_by_side.check_all(_models(repository)[:99], lambda _: os.getpid())
     assert set(found) == {os.getpid()}
 
 

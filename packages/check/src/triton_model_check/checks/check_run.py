@@ -19,7 +19,6 @@ from triton_model_check.checks.model_under_check import (
 )
 from triton_model_check.checks.report import Report, lines_of_open_findings
 from triton_model_check.checks.rules import IGNORE_MARK, Problem, Rule
-from triton_model_check.checks.side_by_side import check_all
 from triton_model_check.model_config.target import Target
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ _MORE = Problem(
     hint="fix those that are listed, and check again",
 )
 _LONGEST_MESSAGE = 1000
+# Models that are worth copies of this process.
+_FEWEST_IN_COPIES = 100
 
 
 class _CheckedModel(NamedTuple):
@@ -69,7 +70,7 @@ def run_checks(
     """
     findings = list(_repository_findings(context))
     models = [model for model in context.models.values() if not only or model.name in only]
-    checked = check_all(models, _check_model, in_copies=in_copies)
+    checked = _check_all(models, in_copies=in_copies)
 
     comments: list[IgnoreComment] = []
     asked: list[Asked] = []
@@ -164,6 +165,16 @@ def _repository_findings(context: RepositoryContext) -> Iterator[Finding]:
     for rule in rules_for(context.scopes, frozenset(), context.target):
         for problem in _limited(rule.function(context)):
             yield _finding(rule, problem, problem.path or ".", context.target)
+
+
+def _check_all(models: Sequence[ModelUnderCheck], *, in_copies: bool) -> list[_CheckedModel]:
+    """Check models, in the order in which they are given."""
+    # A copy costs about as much as the check of ten models.
+    if not in_copies or len(models) < _FEWEST_IN_COPIES:
+        return [_check_model(model) for model in models]
+    from triton_model_check.checks.side_by_side import check_all
+
+    return check_all(models, _check_model)
 
 
 def _check_model(model: ModelUnderCheck) -> _CheckedModel:

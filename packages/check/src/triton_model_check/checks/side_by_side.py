@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from constructs_triton_core.processes.children import fork_process
 from triton_model_check.untrusted import elsewhere
@@ -22,29 +22,27 @@ from triton_model_check.untrusted import elsewhere
 if TYPE_CHECKING:
     from triton_model_check.checks.model_under_check import ModelUnderCheck
 
-# A copy costs about as much as the check of ten models.
-_FEWEST_MODELS = 100
+_FEWEST_MODELS_OF_A_PROCESS = 50
 _MOST_PROCESSES = 8
 # The parent checks some models before, so that not each copy imports the rules.
 _FIRST_MODELS = 10
 
-Checked = dict[str, Any]
-"""What was found in models, by name."""
+Result = TypeVar("Result")
 
 
 def check_all(
-    models: Sequence[ModelUnderCheck], check: Callable[[ModelUnderCheck], Any], *, in_copies: bool
-) -> list[Any]:
+    models: Sequence[ModelUnderCheck], check: Callable[[ModelUnderCheck], Result]
+) -> list[Result]:
     """Return what ``check`` finds in each model, in the order of the models.
+
+    Other threads of this process must hold no lock that a check needs.
 
     Args:
         models: The models of one repository.
         check: Its result can be pickled.
-        in_copies: Whether copies of this process may take a part. Its other threads must hold no
-            lock that a check needs.
     """
-    processes = _count_processes(len(models)) if in_copies else 1
-    if processes == 1:
+    processes = _count_processes(models)
+    if processes < 2:
         return [check(model) for model in models]
 
     # From the whole alphabet, because names often begin with the kind of a model.
@@ -61,17 +59,18 @@ def check_all(
     return [found[model.name] for model in models]
 
 
-def _count_processes(models: int) -> int:
-    """Return how many processes check so many models."""
+def _count_processes(models: Sequence[ModelUnderCheck]) -> int:
+    """Return how many processes check these models, with this one."""
     # A fork of a process with threads is reliable only there.
-    if models < _FEWEST_MODELS or sys.platform != "linux":
+    if sys.platform != "linux":
         return 1
-    return min(len(os.sched_getaffinity(0)), models // (_FEWEST_MODELS // 2), _MOST_PROCESSES)
+    cores = len(os.sched_getaffinity(0))
+    return min(cores, len(models) // _FEWEST_MODELS_OF_A_PROCESS, _MOST_PROCESSES)
 
 
 def _check_share(
-    models: Sequence[ModelUnderCheck], check: Callable[[ModelUnderCheck], Any]
-) -> Checked:
+    models: Sequence[ModelUnderCheck], check: Callable[[ModelUnderCheck], Result]
+) -> dict[str, Result]:
     return {model.name: check(model) for model in models}
 
 
@@ -115,7 +114,7 @@ def _shared_memory() -> Iterator[None]:
 
 @contextmanager
 def _copy(
-    models: Sequence[ModelUnderCheck], check: Callable[[ModelUnderCheck], Any]
+    models: Sequence[ModelUnderCheck], check: Callable[[ModelUnderCheck], Result]
 ) -> Iterator[int]:
     """Let a copy of this process check models; yield the pipe for :func:`_received`."""
     pipe, copys_end = os.pipe()
@@ -136,7 +135,7 @@ def _copy(
 
 
 def _send_and_exit(
-    pipe: int, models: Sequence[ModelUnderCheck], check: Callable[[ModelUnderCheck], Any]
+    pipe: int, models: Sequence[ModelUnderCheck], check: Callable[[ModelUnderCheck], Result]
 ) -> None:
     """Check models, send the results, and end this copy without what a program does at its end."""
     try:
@@ -150,11 +149,11 @@ def _send_and_exit(
         os._exit(0)
 
 
-def _received(pipe: int) -> Checked | None:
+def _received(pipe: int) -> dict[str, Any] | None:
     """Return what a copy found, or ``None`` if it ended before."""
     with open(pipe, "rb", closefd=False) as stream:
         try:
-            received: tuple[Checked, elsewhere.Notes] = pickle.load(stream)
+            received: tuple[dict[str, Any], elsewhere.Notes] = pickle.load(stream)
         except (EOFError, pickle.UnpicklingError):
             return None
     found, notes = received

@@ -41,7 +41,7 @@ def _room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def set_room(monkeypatch: pytest.MonkeyPatch, folder: Path, free: int) -> None:
-    """Make the disk of a folder say that so many bytes are free."""
+    """Let the disk of a folder have a number of free bytes."""
     usage = shutil.disk_usage(folder)._replace(free=free)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
