@@ -37,13 +37,21 @@ class Sequence:
     outcome: Outcome
     before: Moment | None
 
+    @property
+    def last(self) -> Moment | None:
+        """The last moment; the one before the operation if nothing happened in it."""
+        moments = self.outcome.moments
+        return moments[-1] if moments else self.before
+
     @cached_property
     def _old_configs(self) -> set[str]:
         return set() if self.before is None else set(self.before.serving.values())
 
     @cached_property
     def _old_models(self) -> set[str]:
-        return set() if self.before is None else {each.model for each in self.before.readings}
+        if self.before is None:
+            return set()
+        return {reading.model for reading in self.before.readings}
 
     def label(self, config: str) -> str:
         """``v1`` for a configuration of the time before, ``v2`` for a new one."""
@@ -203,5 +211,8 @@ def _during(earlier: str | None, later: str | None) -> str:
 
 
 def _all_read(readings: Iterable[Any]) -> bool | None:
-    refusals = [each.refusal for each in readings]
-    return None if not refusals else not any(refusals)
+    """Whether all can be read; ``None`` if there are none."""
+    refusals = [reading.refusal for reading in readings]
+    if not refusals:
+        return None
+    return not any(refusals)

@@ -13,8 +13,12 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import NoReturn
 
+from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
+from constructs_triton_core.cloud_assembly.shapes import ADOPTED_TYPE
+
 from ..account import copy_account
 from ..copies import Alive, Copy, Original, copy_process, expect_answer
+from ..providers import is_custom
 from ..steps import When
 from .report import GENERATED, FailureEvent, RehearsedStep
 from .trial import Trial
@@ -32,6 +36,33 @@ class StepEvent:
     index: int
     step: RehearsedStep
     kind: FailureEvent
+
+
+def possible_events(steps: Sequence[RehearsedStep], *, answers: bool) -> Iterator[StepEvent]:
+    """Each step that can fail, then what can happen in place of a failure.
+
+    With ``answers``, a new custom resource also answers FAILED. After an update its physical ID
+    stays the same, whether the response is lost or says FAILED.
+    """
+    changing = [step for step in steps if not step.is_cleanup]
+    events: list[tuple[RehearsedStep, FailureEvent]] = [(step, "fails") for step in changing]
+    for step in changing:
+        if answers and step.action == "create" and is_custom(step.type):
+            events.append((step, "answers FAILED"))
+    for step in changing:
+        if _gives_another_configuration(step):
+            events.append((step, "reverts"))
+
+    for index, (step, kind) in enumerate(events):
+        yield StepEvent(index, step, kind)
+
+
+def _gives_another_configuration(step: RehearsedStep) -> bool:
+    """Whether a step updates the configuration of an endpoint,
+    as the creation of an adopted one does too.
+    """
+    is_update = step.action == "update" or step.type == ADOPTED_TYPE
+    return is_update and step.type in ENDPOINT_TYPES and BOTH in step.serving.values()
 
 
 @dataclass

@@ -9,20 +9,23 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
+from constructs_triton_core.cloud_assembly.template import Resource
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Severity
 
 from ..behaviour import CALM, Behaviour
 from ..providers.provider import without
+from .calm_report import may_be_replaced
 from .data_changes import data_changes
 from .environments import by_environment, joined
 from .failing_steps import BOTH
 from .lost_data import lost_data_problems
-from .passes import Pass, declared_resources, may_be_replaced, prepared
+from .meanwhile import prepared
+from .passes import Pass, calm_pass
 from .progress import Calm, Notify, ignore
 from .report import GENERATED, Problem, Rehearsal, RehearsedStep
 from .trial import expect_known
-from .versions import Request, construct_paths
+from .versions import Request, construct_paths, declared_resources
 
 OTHER = Behaviour(
     seed=1,
@@ -33,6 +36,8 @@ OTHER = Behaviour(
     updates_with_the_same_config=True,
 )
 """What AWS may do instead, where it documents nothing."""
+_Place = tuple[str, str, str]
+"""Code, stack and place of a problem."""
 
 
 def simulate(request: Request, notify: Notify = ignore) -> Rehearsal:
@@ -50,15 +55,16 @@ def simulate(request: Request, notify: Notify = ignore) -> Rehearsal:
     passes: list[Pass] = []
     with ExitStack() as running:
         for part in parts.values():
-            passes.append(running.enter_context(Pass(part, CALM, notify)))
-            passes[-1].begin()
+            passes.append(running.enter_context(calm_pass(part, CALM, notify)))
             if passes[-1].calm.reason:
                 break
-        unreached = [_compared_only(each) for each in list(parts.values())[len(passes) :]]
-        calm = joined(parts, [each.calm for each in passes], unreached)
-        notify(Calm(calm, sum(len(each.events) for each in passes) * request.orders))
 
-        found = [_rehearsed(each) for each in passes]
+        reached = [one_pass.calm for one_pass in passes]
+        unreached = [_compared_only(part) for part in list(parts.values())[len(passes) :]]
+        failures = sum(len(one_pass.events) for one_pass in passes) * request.orders
+        notify(Calm(joined(parts, reached, unreached), failures))
+
+        found = [_rehearsed(one_pass) for one_pass in passes]
     return joined(parts, found, unreached)
 
 
@@ -121,25 +127,34 @@ def _fleets_of(environment: str, whole: Request, present: Mapping[str, str]) -> 
 
 def _rehearsed(calm: Pass) -> Rehearsal:
     """Let the steps of an update fail, and rehearse it under another behaviour of AWS too."""
-    request, notify = calm.request, calm.notify
-    found = calm.run()
+    request = calm.request
+    found = calm.with_failures()
     if request.orders == 1:
         return found
 
-    with Pass(request, OTHER, notify) as other:
-        differing = other.run()
-    known = {_place(each) for each in found.problems}
-    added = [each for each in differing.problems if _place(each) not in known]
-    errors: set[tuple[str, str, str]] = set()
-    if any(each.severity is Severity.ERROR for each in added):
-        behaviour = replace(CALM, seed=OTHER.seed, random_order=True)
-        with Pass(request, behaviour, notify) as ordered:
-            errors = {_place(each) for each in ordered.run().errors}
+    known = {_place(problem) for problem in found.problems}
+    added = []
+    for problem in _rehearsed_under(OTHER, request, calm.notify).problems:
+        if _place(problem) not in known:
+            added.append(problem)
+
+    # A third pass, under CALM in the other order, shows whether the order alone causes an error.
+    errors: set[_Place] = set()
+    if any(problem.severity is Severity.ERROR for problem in added):
+        other_order = replace(CALM, seed=OTHER.seed, random_order=True)
+        ordered = _rehearsed_under(other_order, request, calm.notify)
+        errors = {_place(problem) for problem in ordered.errors}
     return _compared(request, found, added, errors)
 
 
+def _rehearsed_under(behaviour: Behaviour, request: Request, notify: Notify) -> Rehearsal:
+    """Return a whole rehearsal under one behaviour of AWS."""
+    with calm_pass(request, behaviour, notify) as calm:
+        return calm.with_failures()
+
+
 def _compared(
-    request: Request, found: Rehearsal, added: list[Problem], errors: set[tuple[str, str, str]]
+    request: Request, found: Rehearsal, added: list[Problem], errors: set[_Place]
 ) -> Rehearsal:
     """Add the problems found only under AWS's other behaviour.
 
@@ -152,8 +167,12 @@ def _compared(
         message = f"depending on AWS: {problem.message}"
         problems.append(replace(problem, message=message, severity=severity))
         notes.append(f"what AWS does not document: {problem.path} ({problem.code})")
-    depends = (*_redeployments(request, found.steps), *notes)
-    return replace(found, problems=(*found.problems, *problems), depends_on_aws=depends)
+
+    return replace(
+        found,
+        problems=(*found.problems, *problems),
+        depends_on_aws=(*_redeployments(request, found.steps), *notes),
+    )
 
 
 def _redeployments(request: Request, steps: tuple[RehearsedStep, ...]) -> Iterator[str]:
@@ -165,19 +184,25 @@ def _redeployments(request: Request, steps: tuple[RehearsedStep, ...]) -> Iterat
     for step in steps:
         if step.type not in ENDPOINT_TYPES or step.action != "update" or step.is_cleanup:
             continue
+        if BOTH in step.serving.values():
+            continue
+
         place = (step.stack, step.logical_id)
-        properties = [
-            without(found[place].properties, "Tags") for found in (old, new) if place in found
-        ]
-        is_changed = properties[:1] != properties[1:]
-        if is_changed and BOTH not in step.serving.values():
+        before = _without_tags(old.get(place))
+        after = _without_tags(new.get(place))
+        if before != after:
             yield (
                 f"whether step {step.number}, {step.logical_id}, starts new instances for the same "
                 "configuration"
             )
 
 
-def _place(problem: Problem) -> tuple[str, str, str]:
+def _without_tags(resource: Resource | None) -> Mapping[str, object] | None:
+    """The properties of a resource without its tags; ``None`` if a version has no such resource."""
+    return None if resource is None else without(resource.properties, "Tags")
+
+
+def _place(problem: Problem) -> _Place:
     """Code, stack and place without the random end of a generated name,
     which differs from account to account.
     """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
-from constructs_triton_core.cloud_assembly.template import Template
+from constructs_triton_core.cloud_assembly.template import Resource, Template
 from constructs_triton_core.errors import InvalidValueError, TemplateError
 
 from ..template_parsing import parse_template, read_template_file
@@ -31,6 +31,7 @@ __all__ = [
     "StackVersion",
     "Version",
     "construct_paths",
+    "declared_resources",
     "deployed_version",
     "read_version",
 ]
@@ -108,8 +109,8 @@ class StackVersion:
         """
         declared = self.template.parameters
         known = {name: value for name, value in values.items() if name in declared}
-        for name, each in declared.items():
-            if name not in known and "Default" not in each:
+        for name, parameter in declared.items():
+            if name not in known and "Default" not in parameter:
                 raise InvalidValueError(
                     f"stack {self.name}: parameter {name} has no default; pass its value with "
                     f"--parameters {name}=VALUE, or parameters={{...}} in Python"
@@ -142,7 +143,7 @@ class Version:
             names: Names that select stacks; none selects all.
         """
         wanted = set(names)
-        return Version(tuple(each for each in self.stacks if not wanted or wanted & each.names))
+        return Version(tuple(stack for stack in self.stacks if not wanted or wanted & stack.names))
 
     def named(self, name: str) -> Version:
         """Return the version of one stack with this name.
@@ -151,7 +152,7 @@ class Version:
             name: Name of the stack.
         """
         return Version(
-            tuple(replace(each, name=name, names=each.names | {name}) for each in self.stacks)
+            tuple(replace(stack, name=name, names=stack.names | {name}) for stack in self.stacks)
         )
 
     @property
@@ -162,7 +163,7 @@ class Version:
     @property
     def has_assets(self) -> bool:
         """Whether the code of functions and the models are known."""
-        return all(each.directory is not None for each in self.stacks)
+        return all(stack.directory is not None for stack in self.stacks)
 
 
 NONE = Version()
@@ -239,6 +240,18 @@ def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
         )
 
 
+def declared_resources(*versions: Version) -> dict[tuple[str, str], Resource]:
+    """Return the resources of all stacks, by stack and logical ID; a later version takes
+    precedence.
+    """
+    declared = {}
+    for version in versions:
+        for stack in version.stacks:
+            for logical_id, resource in stack.template.resources.items():
+                declared[stack.name, logical_id] = resource
+    return declared
+
+
 def construct_paths(*versions: Version) -> dict[str, str]:
     """Return the path of each resource below its stack, by logical ID, in nested stacks also by
     ``NESTED/ID``.
@@ -248,23 +261,31 @@ def construct_paths(*versions: Version) -> dict[str, str]:
     template otherwise. A resource that the CDK did not write has none. A later version takes
     precedence.
     """
-    return {
-        logical_id: _below(stack, path)
-        for version in versions
-        for stack in version.stacks
-        for logical_id, path in {**stack.paths, **_paths_in_template(stack)}.items()
-    }
+    below_stack = {}
+    for version in versions:
+        for stack in version.stacks:
+            for logical_id, path in {**stack.paths, **_paths_in_template(stack)}.items():
+                below_stack[logical_id] = _below(stack, path)
+    return below_stack
 
 
 def _paths_in_template(stack: StackVersion) -> dict[str, str]:
-    found = {name: each.metadata.get(_PATH) for name, each in stack.template.resources.items()}
-    return {name: path for name, path in found.items() if isinstance(path, str)}
+    paths = {}
+    for logical_id, resource in stack.template.resources.items():
+        path = resource.metadata.get(_PATH)
+        if isinstance(path, str):
+            paths[logical_id] = path
+    return paths
 
 
 def _below(stack: StackVersion, path: str) -> str:
     """The path without that of the stack and without the last construct,
     which the CDK adds to each; of a nested stack that of its own construct.
     """
-    known = sorted((name for name in stack.names if path.startswith(f"{name}/")), key=len)
-    inner = path.removeprefix(f"{known[-1]}/") if known else path.partition("/")[2] or path
+    above = [name for name in stack.names if path.startswith(f"{name}/")]
+    if above:
+        inner = path.removeprefix(f"{max(above, key=len)}/")
+    else:
+        _, _, inner = path.partition("/")
+        inner = inner or path
     return _NESTED_STACK.sub(r"\1", _ENDING.sub("", inner))
