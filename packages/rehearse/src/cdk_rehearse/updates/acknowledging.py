@@ -64,4 +64,4 @@ def _fits(found: Rehearsal, problem: Problem, acknowledgement: str) -> bool:
         places += [f"{problem.stack}/{inner}" for inner in places]
     wanted = re.escape(GENERATED.sub("", place))
     pattern = re.compile(rf"(endpoint |inference component )?{wanted}($|[/,]| \()")
-    return any(pattern.match(GENERATED.sub("", each)) for each in places)
+    return any(pattern.match(GENERATED.sub("", place)) for place in places)

@@ -38,11 +38,11 @@ class Code:
 
 _FACTS = json.loads(Path(__file__).with_name("basis.json").read_text())
 CODES = {
-    code: Code(**{**each, "severity": Severity(each["severity"])})
-    for code, each in _FACTS["codes"].items()
+    code: Code(**{**facts, "severity": Severity(facts["severity"])})
+    for code, facts in _FACTS["codes"].items()
 }
 """Each code of a problem."""
-REFUSALS = tuple(Code(**each) for each in _FACTS["refusals"])
+REFUSALS = tuple(Code(**facts) for facts in _FACTS["refusals"])
 """The refusals of this simulation.
 
 Others are those of the services and of CloudFormation's resource schemas.
@@ -53,23 +53,29 @@ PAID_BY_HOUR: tuple[str, ...] = tuple(_FACTS["paid by hour"])
 
 def entries() -> Iterator[tuple[str, dict[str, str]]]:
     """Yield each code with what the command ``explain`` prints for it."""
-    for code, each in CODES.items():
-        basis = f"{each.basis}: {each.source}"
-        fix = each.fix or "the problem says what to change"
-        facts = {"title": each.meaning, "severity": str(each.severity), "basis": basis, "fix": fix}
-        reasons = REFUSALS if code == "rehearse-update-fails" else ()
+    for code, known in CODES.items():
+        refusals = REFUSALS if code == "rehearse-update-fails" else ()
+        reasons = [f"{refusal.meaning} {refusal.basis}: {refusal.source}" for refusal in refusals]
         yield (
             code,
-            facts | {"reasons": "\n".join(f"{a.meaning} {a.basis}: {a.source}" for a in reasons)},
+            {
+                "title": known.meaning,
+                "severity": str(known.severity),
+                "basis": f"{known.basis}: {known.source}",
+                "fix": known.fix or "the problem says what to change",
+                "reasons": "\n".join(reasons),
+            },
         )
 
 
 def has_wanted_refusal(reason: str) -> bool:
     """Return whether a reason, also beside others, is one that users ask for, as a protection."""
-    return any(each.is_wanted and re.search(each.pattern, reason) for each in REFUSALS)
+    return any(refusal.is_wanted and re.search(refusal.pattern, reason) for refusal in REFUSALS)
 
 
 def refusal_of(reason: str) -> Code:
     """Return the refusal that a reason is about; by default one that AWS documents."""
-    found = (each for each in REFUSALS if re.search(each.pattern, reason))
-    return next(found, Code("", "documented", ""))
+    for refusal in REFUSALS:
+        if re.search(refusal.pattern, reason):
+            return refusal
+    return Code("", "documented", "")

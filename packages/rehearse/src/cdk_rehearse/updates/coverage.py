@@ -26,16 +26,18 @@ def coverage(version: Version, not_simulated: Mapping[str, Iterable[str]]) -> tu
     noted = {
         kind: {name.rpartition("/")[2] for name in names} for kind, names in not_simulated.items()
     }
-    resources = simulated = 0
+
+    resources = 0
+    simulated = 0
     for stack in version.stacks:
-        for each in stack.synthesized():
-            for name, resource in each.existing().items():
+        for synthesized in stack.synthesized():
+            for name, resource in synthesized.existing().items():
                 if resource.type in _NO_RESOURCES:
                     continue
                 resources += 1
-                simulated += _has_provider(resource.type) and name not in noted.get(
-                    resource.type, ()
-                )
+                is_noted = name in noted.get(resource.type, ())
+                if _has_provider(resource.type) and not is_noted:
+                    simulated += 1
     return resources, simulated
 
 

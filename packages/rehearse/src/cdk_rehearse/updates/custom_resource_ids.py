@@ -54,15 +54,20 @@ def _of_sdk_calls(
     update = sdk_call(new, "Update")
     if deleting is None or update is None:
         return None
-    former = [_id(call) for call in (sdk_call(old, "Update"), sdk_call(old, "Create"), deleting)]
-    before = next((each for each in former if each), logical_id)
+
+    # The last call that set an ID has decided it.
+    before = _id(sdk_call(old, "Update")) or _id(sdk_call(old, "Create")) or _id(deleting)
+    before = before or logical_id
     deletes = f"calls {deleting.get('service')}.{deleting.get('action')}"
     return _if_changed(before, _id(update), deletes)
 
 
 def _if_changed(before: Any, after: Any, deletes: str) -> IdChange | None:
+    """Return the change of an ID; ``None`` if it stays, or if one of the two is not known."""
     is_known = isinstance(before, str) and isinstance(after, str) and before and after
-    return IdChange(before, after, deletes) if is_known and before != after else None
+    if not is_known or before == after:
+        return None
+    return IdChange(before, after, deletes)
 
 
 def sdk_call(properties: Mapping[str, Any], request: str) -> Mapping[str, Any] | None:
@@ -107,7 +112,9 @@ def deleted_destination(
     asked = old if new is None else new
     if str(asked.get("RetainOnDelete", "true")).lower() == "true":
         return None
-    before, after = _destination(old), _destination(new or {})
+
+    before = _destination(old)
+    after = _destination(new or {})
     return None if before == after else before
 
 
@@ -133,10 +140,12 @@ def _same_call(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     deleting = sdk_call(old, "Delete")
     if deleting is None or deleting != sdk_call(new, "Delete"):
         return ""
-    ids = [_id(sdk_call(properties, "Create")) for properties in (old, new)]
+
     is_by_id = _OWN_ID in json.dumps(deleting)
-    if is_by_id and (not ids[0] or ids[0] != ids[1]):
-        return ""
+    if is_by_id:
+        old_id = _id(sdk_call(old, "Create"))
+        if not old_id or old_id != _id(sdk_call(new, "Create")):
+            return ""
     return f"calls {deleting.get('service')}.{deleting.get('action')}"
 
 
@@ -157,10 +166,12 @@ def _objects(properties: Mapping[str, Any]) -> set[str]:
         found = json.loads(str(properties.get("Manifest")))
     except ValueError:
         return set()
-    items = [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
+    if not isinstance(found, list):
+        return set()
+
     names = set()
-    for item in items:
-        metadata = item.get("metadata")
+    for item in found:
+        metadata = item.get("metadata") if isinstance(item, Mapping) else None
         if isinstance(metadata, Mapping) and metadata.get("name"):
             parts = (item.get("kind"), metadata.get("namespace"), metadata["name"])
             names.add("/".join(str(part) for part in parts if part))

@@ -196,11 +196,10 @@ class _Pair:
         if found is None:
             return
         bucket, prefix = found
-        buckets = {
-            self.old.name_of(name): name
-            for name, each in self._before.items()
-            if each.type == "AWS::S3::Bucket"
-        }
+        buckets = {}
+        for logical_id, declared in self._before.items():
+            if declared.type == "AWS::S3::Bucket":
+                buckets[self.old.name_of(logical_id)] = logical_id
         if self.new is not None and buckets.get(str(bucket), "") in {"", *self._after}:
             yield self._change(resource, "may be emptied", causes=(f"{bucket}/{prefix}",))
 
@@ -219,7 +218,7 @@ class _Pair:
         self, stack: SynthesizedStack, resources: Mapping[str, Resource], resource: Resource
     ) -> bool:
         """Whether a version has a custom resource that empties the resource at its deletion."""
-        others = ((each.type, known_properties(stack, name)) for name, each in resources.items())
+        others = ((other.type, known_properties(stack, name)) for name, other in resources.items())
         return is_emptied(resource.type, resource.logical_id, {}, others, stack.name_of)
 
     def _change(

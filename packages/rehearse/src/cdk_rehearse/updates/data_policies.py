@@ -79,7 +79,7 @@ def fate(stack: SynthesizedStack, resource: Resource, policy: str) -> Fate:
         return "unknown"
 
     resources = stack.existing().values()
-    others = ((each.type, known_properties(stack, each.logical_id)) for each in resources)
+    others = ((other.type, known_properties(stack, other.logical_id)) for other in resources)
     is_lost = is_emptied(resource.type, resource.logical_id, properties, others, stack.name_of)
     return "lost" if is_lost else "kept if not empty"
 

@@ -99,7 +99,8 @@ def _is_known_to_fail(sequence: Sequence, reading: DataReading) -> bool:
     use = reading.use
     owner = use.key if reading.refusal.startswith("kms:") else use.place.partition("/")[0]
     name = owner.removeprefix("arn:aws:s3:::").rpartition("/")[2]
-    is_created = any(name == each for _, each in sequence.outcome.after.resources.values())
+    resources = sequence.outcome.after.resources.values()
+    is_created = any(physical_id == name for _, physical_id in resources)
     return use.is_own and not (reading.waits or use.has_previous_key) and is_created
 
 
@@ -139,7 +140,7 @@ def _losses(sequence: Sequence) -> Mapping[_Place, _Loss]:
     for place, loss in found.items():
         loss.lasts = place in last
     return dict(
-        sorted(found.items(), key=lambda each: (not each[1].lasts, not each[1].reading.waits))
+        sorted(found.items(), key=lambda item: (not item[1].lasts, not item[1].reading.waits))
     )
 
 
@@ -197,14 +198,9 @@ def _fix_of_service(reading: DataReading) -> str:
             f"key.grant_encrypt_decrypt({principal}), and remove what denies it there"
         )
     if use.data == EVENTS:
-        thing, grant = (
-            ("queue", "grant_send_messages")
-            if "sqs:" in reading.refusal
-            else (
-                "topic",
-                "grant_publish",
-            )
-        )
+        is_queue = "sqs:" in reading.refusal
+        thing = "queue" if is_queue else "topic"
+        grant = "grant_send_messages" if is_queue else "grant_publish"
         return (
             f"add {thing}.{grant}({principal}) where the {thing} is created, because the CDK "
             f"cannot change the policy of an imported {thing}, and remove what denies it"
@@ -233,14 +229,19 @@ def _has_kept_key(sequence: Sequence, use: Use) -> bool:
     """Whether the same data has this key before and after the update,
     so that only policies changed.
     """
-    before, after = sequence.before, sequence.outcome.moments[-1]
-    return use.key in _keys_of(after, use) and (before is None or use.key in _keys_of(before, use))
+    if use.key not in _keys_of(sequence.outcome.moments[-1], use):
+        return False
+    return sequence.before is None or use.key in _keys_of(sequence.before, use)
 
 
 def _keys_of(moment: Moment, use: Use) -> set[str]:
     """The keys that new data of this kind has at a moment, in the same place."""
-    present = [each.use for each in moment.data if not each.waits]
-    return {each.key for each in present if (each.data, each.place) == (use.data, use.place)}
+    keys = set()
+    for reading in moment.data:
+        present = reading.use
+        if not reading.waits and (present.data, present.place) == (use.data, use.place):
+            keys.add(present.key)
+    return keys
 
 
 def _name(sequence: Sequence, arn: str) -> str:

@@ -93,8 +93,8 @@ def is_emptied(
     if str(properties.get("EmptyOnDelete")).lower() == "true":
         return True
     emptying, name = _EMPTYING[type]
-    known = {logical_id, name_of(logical_id)}
-    return any(kind == emptying and each.get(name) in known for kind, each in others)
+    names = {logical_id, name_of(logical_id)}
+    return any(other == emptying and given.get(name) in names for other, given in others)
 
 
 def is_emptied_by_removal(type: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

@@ -95,8 +95,8 @@ def _imported(version: Version, other: Version) -> dict[Place, str]:
     """
     found: dict[Place, str] = {}
     for stack in version.stacks:
-        for each in stack.template.resources.values():
-            match each.type, each.properties:
+        for resource in stack.template.resources.values():
+            match resource.type, resource.properties:
                 case ExportReader.type, {"ReaderProps": {"imports": dict() as imports}}:
                     found |= {(stack.account, stack.region, name): stack.name for name in imports}
     return found if found and _is_guarded(other) else {}

@@ -24,7 +24,7 @@ def parsed(event: str) -> tuple[str, str]:
     """Return kind and subject of an event; raises ``InvalidValueError`` for an unknown kind."""
     kind, _, subject = event.partition("=")
     if kind not in KINDS or not subject:
-        forms = ", ".join(f"{name}={each['subject']}" for name, each in KINDS.items())
+        forms = ", ".join(f"{name}={facts['subject']}" for name, facts in KINDS.items())
         raise InvalidValueError(
             f"meanwhile: must be one of {forms}, got {event[:_MAXIMUM_LENGTH]!r}"
         )

@@ -38,8 +38,13 @@ def expect_looked_up(reason: str, *versions: Version) -> None:
 
 
 def _directories(*versions: Version) -> list[Path]:
-    found = (stack.directory for version in versions for stack in version.stacks)
-    return list(dict.fromkeys(each for each in found if each is not None))
+    """The folders of the assemblies, each once."""
+    found: dict[Path, None] = {}
+    for version in versions:
+        for stack in version.stacks:
+            if stack.directory is not None:
+                found[stack.directory] = None
+    return list(found)
 
 
 def _is_named(reason: str, lookup: Mapping[str, Any]) -> bool:
@@ -48,7 +53,7 @@ def _is_named(reason: str, lookup: Mapping[str, Any]) -> bool:
     listed = properties.get("dummyValue") if isinstance(properties, dict) else None
     stand_ins = list(_strings(listed))
     if stand_ins:
-        return any(each in reason for each in stand_ins)
+        return any(stand_in in reason for stand_in in stand_ins)
     return _UNLISTED.search(reason) is not None
 
 
@@ -57,8 +62,8 @@ def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str) and value:
         yield value
     elif isinstance(value, dict):
-        for each in value.values():
-            yield from _strings(each)
+        for member in value.values():
+            yield from _strings(member)
     elif isinstance(value, list):
-        for each in value:
-            yield from _strings(each)
+        for element in value:
+            yield from _strings(element)

@@ -32,8 +32,8 @@ _COPY = "copy the data into the new one before anything uses it"
 
 def lost_data_problems(found: DataChanges) -> Iterator[Problem]:
     """Yield a problem for each change of data: first the errors, then the warnings."""
-    problems = [_FINDERS[each.kind](each) for each in found.changes]
-    yield from sorted(problems, key=lambda each: each.severity is not Severity.ERROR)
+    problems = [_FINDERS[change.kind](change) for change in found.changes]
+    yield from sorted(problems, key=lambda problem: problem.severity is not Severity.ERROR)
 
 
 def _gone(change: DataChange) -> Problem:

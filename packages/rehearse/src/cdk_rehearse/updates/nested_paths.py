@@ -31,7 +31,7 @@ def paths_in_nested_stacks(metadata: Mapping[str, Sequence[Mapping[str, Any]]]) 
 
     places: dict[str, str] = {}
     for path, logical_id in found:
-        around = [nested[each] for each in _paths_above(path) if each in nested]
+        around = [nested[above] for above in _paths_above(path) if above in nested]
         if around:
             places["/".join([*around, logical_id])] = path
     return places

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.code_hosts import from_folder
@@ -14,7 +14,6 @@ from constructs_triton_core.findings import Place
 from constructs_triton_core.untrusted.regular_files import read_regular
 
 from .report import Problem, Rehearsal
-from .sources import Frame
 from .versions import StackVersion, Version
 
 __all__ = ["with_places"]
@@ -47,15 +46,22 @@ class _Places:
         A resource that NEW no longer has is shown where NEW creates what it was in.
         """
         name, logical_id = self._resource(problem)
-        before, after = _stack(self.old, name), _stack(self.new, name)
-        path = _construct(after, logical_id) or _construct(before, logical_id)
-        path = path or next(iter(sorted(_names(after or before), key=len)), "")
-        frame = _nearest(after or before, path)
+        before = _stack(self.old, name)
+        after = _stack(self.new, name)
+        shown = after or before
+        if shown is None:
+            return replace(problem, construct="", place=None, template=None)
+
+        path = _construct(shown, logical_id)
+        if not path and before is not None:
+            path = _construct(before, logical_id)
+        # Without a construct of its own, the problem is shown at its stack.
+        path = path or min(shown.names, key=len, default="")
         return replace(
             problem,
             construct=path,
-            place=None if frame is None else _place(frame.file, frame.line, frame.column),
-            template=_declaration(after or before, logical_id),
+            place=_creation(shown, path),
+            template=_declaration(shown, logical_id),
         )
 
     def _resource(self, problem: Problem) -> tuple[str, str]:
@@ -64,16 +70,21 @@ class _Places:
         if problem.stack:
             stack, _, nested = _ENVIRONMENT.sub("", problem.stack).partition("/")
             return stack, f"{nested}/{place}" if nested else place
+
         match = _OF_ENDPOINT.match(place)
         name = place if match is None else match["name"]
         if name in self._endpoints:
             return self._endpoints[name]
-        stacks = {each.name for version in (self.new, self.old) for each in version.stacks}
-        return (stacks.pop(), name) if len(stacks) == 1 else (name, name)
 
-    @property
+        stacks = {stack.name for stack in (*self.old.stacks, *self.new.stacks)}
+        if len(stacks) == 1:
+            return stacks.pop(), name
+        return name, name  # a problem of a whole stack has its name
+
+    @cached_property
     def _endpoints(self) -> Mapping[str, tuple[str, str]]:
-        return dict(each for version in (self.old, self.new) for each in _endpoints_of(version))
+        """The stack and the logical ID of each endpoint by its name; NEW takes precedence."""
+        return {**dict(_endpoints_of(self.old)), **dict(_endpoints_of(self.new))}
 
 
 def _endpoints_of(version: Version) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -85,17 +96,15 @@ def _endpoints_of(version: Version) -> Iterator[tuple[str, tuple[str, str]]]:
 
 
 def _stack(version: Version, name: str) -> StackVersion | None:
-    return next((each for each in version.stacks if each.name == name), None)
+    """Return the stack of this name, or ``None``."""
+    for stack in version.stacks:
+        if stack.name == name:
+            return stack
+    return None
 
 
-def _names(stack: StackVersion | None) -> frozenset[str]:
-    return frozenset() if stack is None else stack.names
-
-
-def _construct(stack: StackVersion | None, logical_id: str) -> str:
+def _construct(stack: StackVersion, logical_id: str) -> str:
     """The path of a construct, from the path of its stack on; empty if it is not known."""
-    if stack is None:
-        return ""
     if logical_id in stack.paths:
         return stack.paths[logical_id]
     resource = stack.template.resources.get(logical_id)
@@ -103,35 +112,41 @@ def _construct(stack: StackVersion | None, logical_id: str) -> str:
     return path if isinstance(path, str) else ""
 
 
-def _nearest(stack: StackVersion | None, path: str) -> Frame | None:
-    """The line that creates a construct, or the nearest one that it is in."""
-    while stack is not None and path:
-        if path in stack.sources:
-            return stack.sources[path]
+def _creation(stack: StackVersion, path: str) -> Place | None:
+    """The line of the app that creates a construct, or the nearest one that it is in."""
+    while path:
+        frame = stack.sources.get(path)
+        if frame is not None:
+            return _place(frame.file, frame.line, frame.column)
         path = path.rpartition("/")[0]
     return None
 
 
-def _declaration(stack: StackVersion | None, logical_id: str) -> Place | None:
+def _declaration(stack: StackVersion, logical_id: str) -> Place | None:
     """The line of the template that declares a resource; the first one if it has none."""
-    if stack is None or stack.file is None:
+    if stack.file is None:
         return None
+
     file = str(stack.file)
     # Of a resource in a nested stack, this template declares the nested stack.
-    logical_id = logical_id.partition("/")[0]
-    start = re.compile(rf"\s*[\"']?{re.escape(logical_id)}[\"']?\s*:")
-    is_resource = False
+    declared, _, _ = logical_id.partition("/")
+    start = re.compile(rf"\s*[\"']?{re.escape(declared)}[\"']?\s*:")
+    is_in_resources = False  # outputs and parameters before them may have the same name
     for number, line in enumerate(_lines(file), 1):
-        is_resource = is_resource or line.strip().strip("\"'").startswith("Resources")
-        if is_resource and start.match(line):
-            return _place(file, number, len(line) - len(line.lstrip()) + 1)
+        if line.strip().strip("\"'").startswith("Resources"):
+            is_in_resources = True
+        if is_in_resources and start.match(line):
+            indent = len(line) - len(line.lstrip())
+            return _place(file, number, indent + 1)
     return _place(file, 1, 1)
 
 
 def _place(file: str, line: int, column: int) -> Place:
     """A place from the column to the end of its line."""
     lines = _lines(file)
-    end = len(lines[line - 1]) + 1 if line <= len(lines) else column
+    end = column
+    if line <= len(lines):
+        end = len(lines[line - 1]) + 1
     here = os.path.realpath(".")
     return Place(from_folder(here, file), line, column, line, max(column, end))
 

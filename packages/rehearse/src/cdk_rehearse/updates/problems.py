@@ -9,6 +9,7 @@ from dataclasses import replace
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
 from constructs_triton_core.findings import Severity
 
+from ..steps import Step
 from .analysis import CHANGES, RESTORE, Sequence, since
 from .codes import CODES, PAID_BY_HOUR, has_wanted_refusal, refusal_of
 from .data_problems import data_problems
@@ -44,40 +45,51 @@ def update_problems(
     """
     outcome = sequence.outcome
     if not outcome.is_complete:
-        code = (
-            "rehearse-name-collision"
-            if _COLLISION.search(outcome.reason)
-            else "rehearse-update-fails"
-        )
-        message = f"the update ends as {outcome.last_status}: {outcome.reason}"
-        yield _refused(code, _place_of(outcome, declared), message, list(outcome.status)[-1])
+        yield _failed_update(outcome, declared)
     yield from reader_problems(sequence)
     yield from undecided_problems(sequence)
     yield from data_problems(sequence)
     yield from _shrinking(sequence, fleets)
     yield from late_log_problems(outcome)
-    if outcome.is_complete:
-        paid = _PAID if is_deletion else PAID_BY_HOUR
-        yield from leftover_problems(
-            f"after the {'deletion' if is_deletion else 'update'}", outcome, paid
-        )
-        if not is_deletion:
-            yield from _stopping(sequence)
-            yield from scaling_problems(outcome)
+    if not outcome.is_complete:
+        return
+
+    if is_deletion:
+        yield from leftover_problems("after the deletion", outcome, _PAID)
+        return
+    yield from leftover_problems("after the update", outcome, PAID_BY_HOUR)
+    yield from _stopping(sequence)
+    yield from scaling_problems(outcome)
+
+
+def _failed_update(outcome: Outcome, declared: Container[str]) -> Problem:
+    """Return the problem of an update that CloudFormation does not complete."""
+    is_collision = _COLLISION.search(outcome.reason)
+    code = "rehearse-name-collision" if is_collision else "rehearse-update-fails"
+    message = f"the update ends as {outcome.last_status}: {outcome.reason}"
+    return _refused(code, _place_of(outcome, declared), message, outcome.last_stack)
 
 
 def reader_problems(sequence: Sequence, when: str = "") -> Iterator[Problem]:
     """One problem for each endpoint and version whose models can no longer be read."""
     before = sequence.before.readings if sequence.before else ()
-    known = {(each.endpoint, each.object) for each in before if each.refusal}
-    number, seen = 0, set()
+    refused_before = set()
+    for reading in before:
+        if reading.refusal:
+            refused_before.add((reading.endpoint, reading.object))
+
+    seen = set()
+    number = 0  # of the step, as the rehearsal counts them
     for moment in sequence.outcome.moments:
-        number += moment.step.action in CHANGES
+        if moment.step.action in CHANGES:
+            number += 1
         for reading in moment.readings:
-            place = (reading.endpoint, sequence.is_old(reading), bool(reading.refusal))
-            if not reading.refusal or (reading.endpoint, reading.object) in known or place in seen:
+            if not reading.refusal or (reading.endpoint, reading.object) in refused_before:
                 continue
-            seen.add(place)
+            version = (reading.endpoint, sequence.is_old(reading))
+            if version in seen:
+                continue
+            seen.add(version)
             start = when or since(number, moment.step)
             yield problem(
                 "rehearse-reader-loses-access",
@@ -92,9 +104,14 @@ def _shrinking(sequence: Sequence, fleets: Container[str]) -> Iterator[Problem]:
     """Fleets that lose instances: a warning if scaling removes those that
     are only assumed to run.
     """
-    after_types = {name: kind for (_, name), (kind, _) in sequence.outcome.after.resources.items()}
+    types = {}
+    for place, resource in sequence.outcome.after.resources.items():
+        _, logical_id = place
+        resource_type, _ = resource
+        types[logical_id] = resource_type
+
     for before, after in sequence.drops():
-        is_scaling = after_types.get(after.moment.subject) in _TARGETS
+        is_scaling = types.get(after.moment.subject) in _TARGETS
         if is_scaling:
             fix = (
                 f"set max_capacity (MaxCapacity of the scalable target)={before.count} in this "
@@ -113,39 +130,56 @@ def _shrinking(sequence: Sequence, fleets: Container[str]) -> Iterator[Problem]:
             f"{before.count}; the others stop while they are needed",
             fix,
         )
-        is_assumed = not any(name in fleets for name in _names_of(sequence, after.endpoint))
-        yield replace(found, severity=Severity.WARNING) if is_scaling and is_assumed else found
+        is_given = any(name in fleets for name in _names_of(sequence, after.endpoint))
+        if is_scaling and not is_given:
+            found = replace(found, severity=Severity.WARNING)
+        yield found
 
 
-def _names_of(sequence: Sequence, endpoint: str) -> tuple[str, ...]:
+def _names_of(sequence: Sequence, endpoint: str) -> Iterator[str]:
     """The name and the logical IDs of an endpoint."""
-    resources = sequence.outcome.before.resources.items()
-    return endpoint, *(name for (_, name), (_, each) in resources if _is_arn_of(each, endpoint))
+    yield endpoint
+    for place, resource in sequence.outcome.before.resources.items():
+        _, logical_id = place
+        _, arn = resource
+        if _is_arn_of(arn, endpoint):
+            yield logical_id
 
 
 def _stopping(sequence: Sequence) -> Iterator[Problem]:
     """Yield a problem for each endpoint that does not exist for a time, or any more."""
-    first = {} if sequence.before is None else sequence.before.serving
-    moments = sequence.outcome.moments
-    last = moments[-1].serving if moments else first
-    for name in first:
-        absent = next((each for each in moments if name not in each.serving), None)
-        if absent is None:
-            continue
-        successor = _successor(sequence, name)
-        code, fix = "rehearse-serving-stops", ""
-        if name in last:
-            text = f"{absent.step}: the endpoint does not exist until a later step creates it again"
-        elif successor:
-            code = "rehearse-endpoint-replaced"
-            text = (
-                f"callers of {name} get errors from {absent.step} on; "
-                f"the new endpoint is {successor}"
-            )
-        else:
-            text = f"{absent.step}: the endpoint is deleted, and none takes its place"
-            fix = "keep it until its last caller has left"
-        yield problem(code, f"endpoint {name}", text, fix)
+    if sequence.before is None:
+        return
+    for name in sequence.before.serving:
+        for moment in sequence.outcome.moments:
+            if name not in moment.serving:
+                yield _stopped(sequence, name, moment.step)
+                break
+
+
+def _stopped(sequence: Sequence, name: str, step: Step) -> Problem:
+    """Return the problem of an endpoint that does not exist after a step."""
+    place = f"endpoint {name}"
+    if name in sequence.outcome.moments[-1].serving:
+        return problem(
+            "rehearse-serving-stops",
+            place,
+            f"{step}: the endpoint does not exist until a later step creates it again",
+        )
+
+    successor = _successor(sequence, name)
+    if successor:
+        return problem(
+            "rehearse-endpoint-replaced",
+            place,
+            f"callers of {name} get errors from {step} on; the new endpoint is {successor}",
+        )
+    return problem(
+        "rehearse-serving-stops",
+        place,
+        f"{step}: the endpoint is deleted, and none takes its place",
+        "keep it until its last caller has left",
+    )
 
 
 def _successor(sequence: Sequence, name: str) -> str:
@@ -171,9 +205,12 @@ def _is_arn_of(identifier: str, endpoint: str) -> bool:
 
 def _endpoint_name(sequence: Sequence, arn: str) -> str:
     """The name of an endpoint as it was given, if it serves at the end; else that in its ARN."""
-    last = sequence.outcome.moments[-1:]
-    served = [name for moment in last for name in moment.serving if _is_arn_of(arn, name)]
-    return served[0] if served else arn.rpartition("/")[2]
+    moments = sequence.outcome.moments
+    if moments:
+        for name in moments[-1].serving:
+            if _is_arn_of(arn, name):
+                return name
+    return arn.rpartition("/")[2]
 
 
 def failure_problems(sequence: Sequence, logical_id: str, stack: str) -> Iterator[Problem]:
@@ -193,32 +230,27 @@ def failure_problems(sequence: Sequence, logical_id: str, stack: str) -> Iterato
 
 def revert_problems(sequence: Sequence, logical_id: str, stack: str) -> Iterator[Problem]:
     """A warning if the stack does not notice that SageMaker returned to the old configuration."""
-    if sequence.outcome.is_complete:
-        lost = any(each.refusal for each in sequence.outcome.moments[-1].readings)
-        text = (
-            ", and the cleanup deletes the permissions that new instances of it need"
-            if lost
-            else ""
-        )
-        message = (
-            "if SageMaker returns to the old configuration without an error, "
-            "the stack reports success"
-        )
-        yield problem(
-            "rehearse-revert-unnoticed",
-            logical_id,
-            f"{message}, the old version serves{text}",
-            stack=stack,
-        )
+    if not sequence.outcome.is_complete:
+        return
+
+    is_lost = any(reading.refusal for reading in sequence.outcome.moments[-1].readings)
+    loss = ", and the cleanup deletes the permissions that new instances of it need"
+    yield problem(
+        "rehearse-revert-unnoticed",
+        logical_id,
+        "if SageMaker returns to the old configuration without an error, the stack reports "
+        f"success, the old version serves{loss if is_lost else ''}",
+        stack=stack,
+    )
 
 
 def leftover_problems(when: str, outcome: Outcome, types: Container[str]) -> Iterator[Problem]:
     """A warning for each resource of these types, which cost money."""
-    for each in outcome.leftovers:
-        if each.type in types:
-            message = f"{when}, this {each.type} remains without a stack and costs money"
-            fix = _DATA.get(each.type, "")
-            yield problem("rehearse-leftover", each.logical_id, message, fix, stack=each.stack)
+    for left in outcome.leftovers:
+        if left.type in types:
+            message = f"{when}, this {left.type} remains without a stack and costs money"
+            fix = _DATA.get(left.type, "")
+            yield problem("rehearse-leftover", left.logical_id, message, fix, stack=left.stack)
 
 
 def late_log_problems(outcome: Outcome) -> Iterator[Problem]:
@@ -226,10 +258,14 @@ def late_log_problems(outcome: Outcome) -> Iterator[Problem]:
     SageMaker may create again.
     """
     kept = {name for _, name in outcome.after.resources.values()}
-    kept |= {each.physical_id for each in outcome.leftovers}
-    for (stack, logical_id), (kind, name) in outcome.before.resources.items():
-        is_late = name in outcome.late_log_groups - kept and not GENERATED.search(name)
-        if kind == "AWS::Logs::LogGroup" and is_late:
+    kept |= {left.physical_id for left in outcome.leftovers}
+    created_again = outcome.late_log_groups - kept
+    for place, resource in outcome.before.resources.items():
+        stack, logical_id = place
+        resource_type, name = resource
+        # A log group with a generated name has another one in the next deployment.
+        is_in_the_way = name in created_again and not GENERATED.search(name)
+        if resource_type == "AWS::Logs::LogGroup" and is_in_the_way:
             yield problem(
                 "rehearse-log-group-returns",
                 logical_id,
@@ -245,24 +281,29 @@ def deletion_problems(sequence: Sequence, declared: Container[str]) -> Iterator[
     if not outcome.is_complete and not refusal_of(outcome.reason).is_wanted:
         message = f"`cdk destroy` ends as {outcome.last_status}: {outcome.reason}"
         place = _place_of(outcome, declared)
-        stack = list(outcome.status)[-1]
-        yield _refused("rehearse-deletion-fails", place, message, stack)
+        yield _refused("rehearse-deletion-fails", place, message, outcome.last_stack)
     yield from late_log_problems(outcome)
+    if not outcome.moments:
+        return
+
     seen: set[str] = set()
-    for reading in outcome.moments[-1].readings if outcome.moments else ():
+    for reading in outcome.moments[-1].readings:
         if reading.refusal and reading.endpoint not in seen:
             seen.add(reading.endpoint)
-            message = "after `cdk destroy`, the retained endpoint cannot start an instance"
             yield problem(
-                "rehearse-retained-needs", reading.endpoint, f"{message}: {reading.refusal}"
+                "rehearse-retained-needs",
+                reading.endpoint,
+                "after `cdk destroy`, the retained endpoint cannot start an instance: "
+                f"{reading.refusal}",
             )
 
 
 def _place_of(outcome: Outcome, declared: Container[str]) -> str:
     """The resource that the last operation failed at; the stack if it is about the whole stack."""
     found = _FAILED_AT.match(outcome.reason)
-    logical_id = "" if found is None else found[1]
-    return logical_id if logical_id in declared else list(outcome.status)[-1]
+    if found is not None and found[1] in declared:
+        return found[1]
+    return outcome.last_stack
 
 
 def problem(code: str, place: str, message: str, fix: str = "", *, stack: str = "") -> Problem:

@@ -45,12 +45,17 @@ class State:
     @classmethod
     def of(cls, account: SimulatedAccount) -> State:
         """Return the present state."""
-        stacks = [stack for stack in account.stacks.all if stack.status != "DELETE_COMPLETE"]
-        deployed = {
-            (stack.path, name): each for stack in stacks for name, each in stack.resources.items()
+        deployed = {}
+        for stack in account.stacks.all:
+            if stack.status != "DELETE_COMPLETE":
+                for logical_id, resource in stack.resources.items():
+                    deployed[stack.path, logical_id] = resource
+
+        resources = {
+            place: (resource.request.type, resource.physical.id)
+            for place, resource in deployed.items()
         }
-        kinds = {place: (each.request.type, each.physical.id) for place, each in deployed.items()}
-        return cls(kinds, deployed)
+        return cls(resources, deployed)
 
 
 @dataclass
@@ -67,12 +72,14 @@ class Recorder:
     def attach(self) -> None:
         """Look at the account after each step from now on."""
         deployer = self.account.deployer
-        deployer.inspect, deployer.begin_cleanup = self.inspect, self._begin_cleanup
+        deployer.inspect = self.inspect
+        deployer.begin_cleanup = self._begin_cleanup
         deployer.before_change = self._before_change
 
     def begin(self, stack: str) -> None:
         """Begin an operation on a stack."""
-        self.stack, self._is_cleanup = stack, False
+        self.stack = stack
+        self._is_cleanup = False
 
     def _before_change(self, place: str) -> None:
         self.watch(place)
@@ -82,20 +89,22 @@ class Recorder:
         if step.action in _OF_RESOURCES:
             self.watch(f"{self.stack}/{step.subject}")
         fleets = self.account.fleets
-        readings, counts = len(fleets.readings), len(fleets.counts)
+        readings_before = len(fleets.readings)
+        counts_before = len(fleets.counts)
         fleets.inspect(step)
         moment = Moment(
-            self.stack,
-            step,
-            self._serving(),
-            tuple(fleets.readings[readings:]),
-            tuple(fleets.counts[counts:]),
-            self._is_cleanup,
-            dict(fleets.peaks),
-            tuple(self.account.encrypted_data.inspect(step)),
+            stack=self.stack,
+            step=step,
+            serving=self._serving(),
+            readings=tuple(fleets.readings[readings_before:]),
+            counts=tuple(fleets.counts[counts_before:]),
+            is_cleanup=self._is_cleanup,
+            peaks=dict(fleets.peaks),
+            data=tuple(self.account.encrypted_data.inspect(step)),
         )
-        fleets.peaks.clear()
         self.moments.append(moment)
+        # The peaks of the next moment are those of its own step.
+        fleets.peaks.clear()
 
     def _begin_cleanup(self) -> None:
         self._is_cleanup = True
@@ -119,8 +128,9 @@ def leftovers(stack: Stack, since: int, name: str) -> tuple[Leftover, ...]:
             remaining.pop(event.physical_id, None)
     for deployed in stack.resources.values():
         remaining.pop(deployed.physical.id, None)
-    found = remaining.values()
-    return tuple(
-        Leftover(each.logical_id, each.type, stack.shown(each.physical_id), each.reason, name)
-        for each in found
-    )
+
+    found = []
+    for event in remaining.values():
+        shown = stack.shown(event.physical_id)
+        found.append(Leftover(event.logical_id, event.type, shown, event.reason, name))
+    return tuple(found)

@@ -162,7 +162,7 @@ def _is_name(value: Any, replaced: Mapping[str, Causes]) -> bool:
             name, _, attribute = target.partition(".")
             return name in replaced and attribute.endswith(_NAMES)
         case Mapping():
-            return any(_is_name(each, replaced) for each in value.values())
+            return any(_is_name(member, replaced) for member in value.values())
         case list():
-            return any(_is_name(each, replaced) for each in value)
+            return any(_is_name(element, replaced) for element in value)
     return False

@@ -257,7 +257,7 @@ class Rehearsal:
     @property
     def errors(self) -> list[Problem]:
         """The problems that are errors."""
-        return [each for each in self.problems if each.severity is Severity.ERROR]
+        return [problem for problem in self.problems if problem.severity is Severity.ERROR]
 
     def place_of(self, problem: Problem) -> str:
         """Return the place of a problem: with its stack, if the rehearsal has several.
@@ -292,8 +292,8 @@ class Rehearsal:
 
         An app in TypeScript has the lines without a setting.
         """
-        constructs = [each for each in self.problems if each.construct]
-        return bool(constructs) and not any(each.place for each in constructs)
+        constructs = [problem for problem in self.problems if problem.construct]
+        return bool(constructs) and not any(problem.place for problem in constructs)
 
     @property
     def point_of_no_return(self) -> int | None:

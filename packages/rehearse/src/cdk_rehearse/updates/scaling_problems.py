@@ -68,7 +68,7 @@ class _Scaling:
 
 def scaling_problems(outcome: Outcome) -> Iterator[Problem]:
     """Yield a warning for each target and each configuration that was right or absent before."""
-    known = {(each.code, each.path, each.message) for each in _problems(outcome.before)}
+    known = {(problem.code, problem.path, problem.message) for problem in _problems(outcome.before)}
     for problem in _problems(outcome.after):
         if (problem.code, problem.path, problem.message) not in known:
             yield problem
@@ -93,7 +93,8 @@ def _problems(state: State) -> Iterator[Problem]:
 
 def _scalings(state: State) -> Iterator[tuple[str, _Scaling]]:
     """The scalable targets by logical ID; none if a policy may belong to any of them."""
-    policies = [each for each in state.deployed.values() if each.request.type == _POLICY]
+    resources = state.deployed.values()
+    policies = [resource for resource in resources if resource.request.type == _POLICY]
     if any(_target_of(policy) is None for policy in policies):
         return
 
@@ -113,7 +114,7 @@ def _target_of(policy: Deployed) -> tuple[str, ...] | None:
     given = joined or [properties.get(name) for name in _KEY]
     if contains_unknown(given):
         return None
-    parts = str(joined).split("|") if joined else [str(each) for each in given]
+    parts = str(joined).split("|") if joined else [str(part) for part in given]
     return tuple(parts) if len(parts) == len(_KEY) else None
 
 
@@ -133,9 +134,9 @@ def _without_policy(logical_id: str, scaling: _Scaling) -> Iterator[Problem]:
 def _without_way_back(logical_id: str, scaling: _Scaling) -> Iterator[Problem]:
     """Yield a warning for a target that scales to zero, and that nothing raises again."""
     schedules = scaling.schedules
-    is_started = any(_may_be_above_zero(each, "MinCapacity") for each in schedules)
-    is_raised = is_started or any(_may_be_above_zero(each, "MaxCapacity") for each in schedules)
-    if not is_raised and any(_number(each.get("MaxCapacity")) == 0 for each in schedules):
+    is_started = any(_may_be_above_zero(bounds, "MinCapacity") for bounds in schedules)
+    is_raised = is_started or any(_may_be_above_zero(bounds, "MaxCapacity") for bounds in schedules)
+    if not is_raised and any(_number(bounds.get("MaxCapacity")) == 0 for bounds in schedules):
         yield _warning(
             _CODE,
             logical_id,
@@ -159,8 +160,8 @@ def _without_way_back(logical_id: str, scaling: _Scaling) -> Iterator[Problem]:
 
 def _can_be_zero(scaling: _Scaling) -> bool:
     """Whether the number can be 0, and no schedule raises it again."""
-    minima = [_number(each.get("MinCapacity")) for each in scaling.schedules]
-    is_started = any(_may_be_above_zero(each, "MinCapacity") for each in scaling.schedules)
+    minima = [_number(bounds.get("MinCapacity")) for bounds in scaling.schedules]
+    is_started = any(_may_be_above_zero(bounds, "MinCapacity") for bounds in scaling.schedules)
     return 0 in (scaling.bounds[0], *minima) and not is_started
 
 

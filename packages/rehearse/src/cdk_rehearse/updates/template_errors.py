@@ -48,8 +48,8 @@ def template_errors(old: Source, new: Source) -> Iterator[TemplateErrors]:
         found = running.result()
     # What is deployed was accepted.
     before = _written_by_others(old) if found else None
-    known = {_key(each) for each in _errors_of(before)} if before else set()
-    errors.found = tuple(_problem(path, each) for each in found if _key(each) not in known)
+    known = {_key(error) for error in _errors_of(before)} if before else set()
+    errors.found = tuple(_problem(path, error) for error in found if _key(error) not in known)
 
 
 def _written_by_others(source: Source) -> Path | None:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import product
+from functools import partial
 from pathlib import Path
 
 from constructs_triton_core.cloud_assembly.assembly import Assembly
 from constructs_triton_core.cloud_assembly.endpoints import ENDPOINT_TYPES
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton_core.errors import InvalidValueError
 
 from ..account import SimulatedAccount
@@ -53,10 +54,17 @@ class Outcome:
     @property
     def is_complete(self) -> bool:
         """Whether all stacks have what was asked for."""
-        ends = [
-            each.endswith("_COMPLETE") and "ROLLBACK" not in each for each in self.status.values()
-        ]
-        return all(ends) and not self.reason
+        if self.reason:
+            return False
+        return all(
+            status.endswith("_COMPLETE") and "ROLLBACK" not in status
+            for status in self.status.values()
+        )
+
+    @property
+    def last_stack(self) -> str:
+        """The name of the last stack that was reached."""
+        return list(self.status)[-1]
 
     @property
     def last_status(self) -> str:
@@ -127,35 +135,46 @@ class Trial:
 
     def _run(self, operations: list[StackVersion | str]) -> Outcome:
         """Carry out operations until one fails, and return what was seen."""
-        self.account.encrypted_data.remember()
-        before = State.of(self.account)
-        moments = len(self._recorder.moments)
-        known = set(self.account.api.undecided)
+        account = self.account
+        account.encrypted_data.remember()
+        before = State.of(account)
+        moments_before = len(self._recorder.moments)
+        undecided_before = set(account.api.undecided)
+
         status: dict[str, str] = {}
-        remaining: list[Leftover] = []
         reason = ""
+        remaining: list[Leftover] = []
         for operation in operations:
             name = operation if isinstance(operation, str) else operation.name
             stack = self._stack(name)
-            events = {each.id: len(each.events) for each in self.account.stacks.all}
+            events_before = {known.id: len(known.events) for known in account.stacks.all}
             self._recorder.begin(name)
-            try:
-                self._carry_out(operation)
-            except FAILURES as error:
-                reason = str(error)
-            reason = reason or stack.reason
+
+            reason = self._attempt(operation, stack)
             status[name] = stack.status
-            for each in self.account.stacks.all:  # nested stacks too
-                remaining += leftovers(each, events.get(each.id, 0), name)
-            if "ROLLBACK" in stack.status or "FAILED" in stack.status or reason:
+            for changed in account.stacks.all:  # nested stacks too
+                remaining += leftovers(changed, events_before.get(changed.id, 0), name)
+            if reason or "ROLLBACK" in stack.status or "FAILED" in stack.status:
                 break
-        moments_seen = tuple(self._recorder.moments[moments:])
-        late = frozenset(self.account.fleets.late_log_groups)
-        after = State.of(self.account)
-        undecided = frozenset(self.account.api.undecided - known)
+
         return Outcome(
-            status, reason, moments_seen, before, after, tuple(remaining), late, undecided
+            status=status,
+            reason=reason,
+            moments=tuple(self._recorder.moments[moments_before:]),
+            before=before,
+            after=State.of(account),
+            leftovers=tuple(remaining),
+            late_log_groups=frozenset(account.fleets.late_log_groups),
+            undecided=frozenset(account.api.undecided - undecided_before),
         )
+
+    def _attempt(self, operation: StackVersion | str, stack: Stack) -> str:
+        """Carry out an operation on a stack; return why it failed, or an empty string."""
+        try:
+            self._carry_out(operation)
+        except FAILURES as error:
+            return str(error) or stack.reason
+        return stack.reason
 
     @property
     def watch(self) -> Callable[[str], None]:
@@ -207,18 +226,22 @@ class Trial:
         Inference components with scaling get their highest number of copies, or as many as fit.
         ``fleets`` has names or logical IDs of endpoints.
         """
-        api, found = self.account.api, self.endpoints()
-        expect_known(fleets, found)
-        for name, endpoint in api.backend("sagemaker").endpoints.items():
-            wanted = fleets.get(name, fleets.get(found.get(name, name)))
+        logical_ids = self.endpoints()
+        expect_known(fleets, logical_ids)
+        for name, endpoint in self.account.api.backend("sagemaker").endpoints.items():
+            wanted = fleets.get(name, fleets.get(logical_ids.get(name, name)))
             for variant in endpoint.production_variants:
-                count = self._maximum(f"endpoint/{name}/variant/{variant['VariantName']}")
-                count = count if wanted is None else wanted
+                maximum = self._maximum(f"endpoint/{name}/variant/{variant['VariantName']}")
+                count = maximum if wanted is None else wanted
+                # A serverless variant has no instances.
                 if count is not None and "DesiredInstanceCount" in variant:
-                    variant["DesiredInstanceCount"] = variant["CurrentInstanceCount"] = count
+                    variant["DesiredInstanceCount"] = count
+                    variant["CurrentInstanceCount"] = count
+
         components = self.account.components
         for name in components.all:
-            components.scale_out(name, self._maximum(f"inference-component/{name}") or 0)
+            maximum = self._maximum(f"inference-component/{name}")
+            components.scale_out(name, maximum or 0)
 
     def endpoints(self) -> dict[str, str]:
         """The logical ID of each endpoint by its name,
@@ -226,8 +249,10 @@ class Trial:
         """
         existing = self.account.api.backend("sagemaker").endpoints
         found = {}
-        for (_, logical_id), (kind, arn) in State.of(self.account).resources.items():
-            if kind in ENDPOINT_TYPES:
+        for place, resource in State.of(self.account).resources.items():
+            _, logical_id = place
+            resource_type, arn = resource
+            if resource_type in ENDPOINT_TYPES:
                 name = arn.rpartition("/")[2]
                 # The ARN has the name in lower case.
                 endpoint = existing.get(name)
@@ -235,11 +260,14 @@ class Trial:
         return found
 
     def _maximum(self, resource_id: str) -> int | None:
-        targets = self.account.client("application-autoscaling").describe_scalable_targets(
+        """Return the maximum of a variant or a component; ``None`` if nothing scales it."""
+        scaling = self.account.client("application-autoscaling")
+        described = scaling.describe_scalable_targets(
             ServiceNamespace="sagemaker", ResourceIds=[resource_id]
-        )["ScalableTargets"]
+        )
+        registered = [target["MaxCapacity"] for target in described["ScalableTargets"]]
         assumed = assumed_maxima(self.account.api, resource_id)
-        return max((*(each["MaxCapacity"] for each in targets), *assumed), default=None)
+        return max([*registered, *assumed], default=None)
 
 
 def expect_known(fleets: Iterable[str], endpoints: Mapping[str, str]) -> None:
@@ -261,9 +289,15 @@ def opened(versions: list[Version], behaviour: Behaviour) -> Iterator[Trial]:
     with SimulatedAccount(stacks[0].account, stacks[0].region) as simulated:
         trial = Trial(simulated, reads=all(version.has_assets for version in versions))
         simulated.behaviour = behaviour
-        with_nested = [read for stack in stacks for read in stack.synthesized()]
-        for library, read in product(construct_libraries(), with_nested):
-            library.assume_adopted(
-                read, simulated.api, lambda role: assume_role(simulated.api, role)
-            )
+        _assume_adopted(stacks, simulated)
         yield trial
+
+
+def _assume_adopted(stacks: list[StackVersion], account: SimulatedAccount) -> None:
+    """Create the existing resources that stacks take over with a construct library."""
+    with_nested: list[SynthesizedStack] = []
+    for stack in stacks:
+        with_nested += stack.synthesized()
+    for library in construct_libraries():
+        for synthesized in with_nested:
+            library.assume_adopted(synthesized, account.api, partial(assume_role, account.api))
