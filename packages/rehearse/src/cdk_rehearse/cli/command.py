@@ -6,10 +6,10 @@ import argparse
 from typing import TYPE_CHECKING
 
 from cdk_rehearse.cli.deployed import read_deployed
+from cdk_rehearse.cli.failure_text import failure_lines
 from cdk_rehearse.cli.formats import FORMATS, print_rehearsal
 from cdk_rehearse.cli.progress import ShownProgress
 from cdk_rehearse.cli.serve import serve
-from cdk_rehearse.cli.text import failure_lines
 from cdk_rehearse.updates.event_kinds import KINDS
 from constructs_triton_core.aws_reader import make_session
 from constructs_triton_core.errors import InvalidValueError
@@ -101,10 +101,11 @@ def _add_deployed_state(parser: argparse.ArgumentParser, fleet: str) -> None:
         metavar="NAME=COUNT",
         help=fleet,
     )
+    has_endpoints = fleet != argparse.SUPPRESS
     kinds = "; ".join(
-        f"{name}={each['subject']}: {each['help']}"
-        for name, each in KINDS.items()
-        if fleet != argparse.SUPPRESS or "about" not in each
+        f"{name}={facts['subject']}: {facts['help']}"
+        for name, facts in KINDS.items()
+        if has_endpoints or "about" not in facts
     )
     parser.add_argument(
         "--meanwhile",

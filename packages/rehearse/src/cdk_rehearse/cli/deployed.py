@@ -44,6 +44,8 @@ def read_deployed(session: boto3.Session, stack: str) -> tuple[str, dict[str, st
         raise AwsError(
             f"stack {stack}: CloudFormation accepts no update in the state {status}", fix
         )
-    return text, {
-        each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", ())
-    }
+
+    parameters = {}
+    for parameter in found.get("Parameters", ()):
+        parameters[parameter["ParameterKey"]] = parameter["ParameterValue"]
+    return text, parameters

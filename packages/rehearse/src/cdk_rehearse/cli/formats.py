@@ -8,7 +8,8 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-from cdk_rehearse.cli.text import coverage_sentence, report_lines, shortened_notes
+from cdk_rehearse.cli.text import coverage_sentence, report_lines
+from cdk_rehearse.cli.text_parts import shortened_notes
 from cdk_rehearse.updates.codes import CODES
 from cdk_rehearse.updates.report import Problem, Rehearsal
 from constructs_triton_core.code_hosts import (
@@ -54,8 +55,8 @@ def _print_text(found: Rehearsal, calm: Rehearsal | None) -> None:
 
 def _print_json(found: Rehearsal, _: Rehearsal | None) -> None:
     document = asdict(found)
-    document["problems"] = [each.to_dict() for each in found.problems]
-    document["acknowledged"] = [each.to_dict() for each in found.acknowledged]
+    document["problems"] = [problem.to_dict() for problem in found.problems]
+    document["acknowledged"] = [problem.to_dict() for problem in found.acknowledged]
     print_json(document)
 
 
@@ -71,7 +72,7 @@ def _print_sarif(found: Rehearsal, _: Rehearsal | None) -> None:
     rows = _rows(found)
     driver = {"name": "cdk-rehearse", "version": version("cdk-rehearse")}
     rules = {row.code: _rule(row.code) for row in rows}
-    opaque = (f"not simulated: {each}" for each in _notes(found))
+    opaque = (f"not simulated: {note}" for note in _notes(found))
     notes = [coverage_sentence(found), *_way_to_lines(found), *opaque]
     properties = {"stacks": dict(found.status)}
     print_json(sarif(driver, rules, rows, notes, properties))
@@ -101,8 +102,8 @@ def _way_to_lines(found: Rehearsal) -> Iterator[str]:
 
 def _rows(found: Rehearsal) -> list[Row]:
     """The problems, errors first: code hosts cut off what is too much."""
-    problems = sorted(found.problems, key=lambda each: each.severity != "error")
-    return [_row(found, each) for each in problems]
+    problems = sorted(found.problems, key=lambda problem: problem.severity != "error")
+    return [_row(found, problem) for problem in problems]
 
 
 def _row(found: Rehearsal, problem: Problem) -> Row:

@@ -67,7 +67,7 @@ class _Message:
             body = found.read()
         finally:
             connection.close()
-        passed = [each for each in found.getheaders() if each[0].lower() not in _OWN_HEADERS]
+        passed = [header for header in found.getheaders() if header[0].lower() not in _OWN_HEADERS]
         return Response(body, found.status, passed)
 
     def from_region(self, region: str) -> _Message:
