@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -35,8 +36,35 @@ from .readings import Peak
 
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 _RETAINED = {"DesiredInstanceCount", "DesiredWeight"}
-#: The variants of an endpoint and its configuration.
-_Fleet = tuple[list[dict[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class _Fleet:
+    """Variants that run or start, and their configuration, which alone names instance types."""
+
+    variants: list[dict[str, Any]]
+    config: Any
+
+    @property
+    def total(self) -> int:
+        """The instances of all variants; without those of new ones, which have no count yet."""
+        return sum(variant.get("DesiredInstanceCount", 0) for variant in self.variants)
+
+    @property
+    def by_type(self) -> Counter[str]:
+        """The instances of each instance type; of a new variant, the initial number.
+
+        An instance of any instance pool may start, so each type counts for all instances.
+        """
+        declared = self.config.production_variants
+        types = {variant["VariantName"]: instance_types_of(variant) for variant in declared}
+        counts: Counter[str] = Counter()
+        for variant in self.variants:
+            initial_count = variant.get("InitialInstanceCount", 0)
+            count = variant.get("DesiredInstanceCount", initial_count)
+            for instance_type in types.get(variant["VariantName"], ()):
+                counts[instance_type] += count
+        return counts
 
 
 def patches(fleets: Fleets, components: InferenceComponents) -> list[Replacement]:
@@ -91,9 +119,10 @@ def _create(fleets: Fleets, call: Call) -> Mapping[str, Any]:
 def _launch(fleets: Fleets, config: Any, deployment: Mapping[str, Any]) -> None:
     """Start the instances of a new endpoint."""
     name = config.endpoint_config_name
+    fleet = _Fleet(config.production_variants, config)
     with refusing():
         fleets.launch(name)
-        expect_instances(fleets, config, _by_type(config.production_variants, config))
+        expect_instances(fleets, config, fleet.by_type)
         if fleets.api.behaviour.looks_up_alarms_at_create:
             fleets.expect_alarms(deployment, fleets.roles_of(fleets.models_of(name)))
 
@@ -106,30 +135,29 @@ def _update(fleets: Fleets, components: InferenceComponents, call: Call) -> Mapp
     _expect_found(call.members, endpoint, config)
 
     name = endpoint.endpoint_name
-    old = endpoint.endpoint_config_name
-    new = config.endpoint_config_name
-    running = store.endpoint_configs[old]
-    before = running.production_variants
-    _refuse_scaled_variants(fleets, name, before, config.production_variants)
-    components.expect_unaffected(name, before, config.production_variants)
+    old = store.endpoint_configs[endpoint.endpoint_config_name]
+    _refuse_scaled_variants(fleets, name, old.production_variants, config.production_variants)
+    components.expect_unaffected(name, old.production_variants, config.production_variants)
 
+    old_name = old.endpoint_config_name
+    new_name = config.endpoint_config_name
     deployment = call.members.get("DeploymentConfig", {})
     with refusing():
-        fleets.expect_alarms(deployment, fleets.roles_of(fleets.models_of(new)))
-        fleets.update(name, old, new)
+        fleets.expect_alarms(deployment, fleets.roles_of(fleets.models_of(new_name)))
+        fleets.update(name, old_name, new_name)
 
     variants = _next_variants(endpoint, config, call.members)
     outcome = _outcome(fleets, name)
     # After a failed update, the return to the old configuration succeeds.
-    if old != new:
-        old_fleet = (endpoint.production_variants, running)
-        _start_beside(fleets, name, deployment, old_fleet, (variants, config))
+    if old_name != new_name:
+        old_fleet = _Fleet(endpoint.production_variants, old)
+        _start_beside(fleets, name, deployment, old_fleet, _Fleet(variants, config))
         if outcome == "fails":
             raise ValidationError(message=f"Update of endpoint {name} was rolled back")
 
     if outcome == "succeeds":
         endpoint.production_variants = variants
-        endpoint.endpoint_config_name = new
+        endpoint.endpoint_config_name = new_name
         endpoint.last_modified_time = now()
         fleets.deployments[name] = deployment
         # A function waits until the update is complete; CloudFormation cleans up later.
@@ -144,19 +172,20 @@ def _start_beside(
     """Start the instances of a new configuration while those of the old one run."""
     peak = _peak(deployment, old, new)
     fleets.peaks[name] = peak
-    _, config = new
     with refusing():
-        expect_instances(fleets, config, Counter(peak.by_type) - _by_type(*old))
+        expect_instances(fleets, new.config, Counter(peak.by_type) - old.by_type)
 
 
 def _outcome(fleets: Fleets, name: str) -> str:
     """How an update of an endpoint ends, which the behaviour of the account may say."""
     behaviour = fleets.api.behaviour
-    is_concerned = not behaviour.updated_endpoints or name in behaviour.updated_endpoints
-    return behaviour.endpoint_update if is_concerned else "succeeds"
+    if behaviour.updated_endpoints and name not in behaviour.updated_endpoints:
+        return "succeeds"
+    return behaviour.endpoint_update
 
 
 def _expect_found(wanted: Mapping[str, Any], endpoint: Any, config: Any) -> None:
+    """Raise SageMaker's error if an update names an endpoint or a configuration that is absent."""
     if endpoint is None:
         raise ValidationError(message=f'Could not find endpoint "{wanted["EndpointName"]}".')
     if config is None:
@@ -169,10 +198,8 @@ def _next_variants(endpoint: Any, config: Any, wanted: Mapping[str, Any]) -> lis
     """The variants of the new configuration, with the properties that the update retains."""
     variants = variants_started(endpoint, config.production_variants)
     if wanted.get("RetainAllVariantProperties"):
-        excluded = {
-            each["VariantPropertyType"]
-            for each in wanted.get("ExcludeRetainedVariantProperties", [])
-        }
+        exclusions = wanted.get("ExcludeRetainedVariantProperties", [])
+        excluded = {exclusion["VariantPropertyType"] for exclusion in exclusions}
         _retain(endpoint.production_variants, variants, excluded)
     return variants
 
@@ -180,43 +207,31 @@ def _next_variants(endpoint: Any, config: Any, wanted: Mapping[str, Any]) -> lis
 def _peak(deployment: Mapping[str, Any], old: _Fleet, new: _Fleet) -> Peak:
     """The instances while both fleets run: a batch more in a rolling update, or a second fleet."""
     size = deployment.get("RollingUpdatePolicy", {}).get("MaximumBatchSize")
-    running = _total(old[0])
-    added = _total(new[0]) if size is None else _batch(size, running)
-    before, after = _by_type(*old), _by_type(*new)
-    by_type = {
-        kind: max(after[kind], before[kind] + min(added, after[kind]))
-        for kind in sorted(before.keys() | after.keys())
-    }
-    return Peak(running + added, by_type)
+    added = new.total if size is None else _batch(size, old.total)
 
-
-def _total(variants: list[dict[str, Any]]) -> int:
-    return sum(each.get("DesiredInstanceCount", 0) for each in variants)
+    before = old.by_type
+    after = new.by_type
+    by_type = {}
+    for instance_type in sorted(before.keys() | after.keys()):
+        started = min(added, after[instance_type])
+        by_type[instance_type] = max(after[instance_type], before[instance_type] + started)
+    return Peak(old.total + added, by_type)
 
 
 def _batch(size: Mapping[str, Any], count: int) -> int:
-    is_share = size["Type"] == "CAPACITY_PERCENT"
-    return math.ceil(count * size["Value"] / 100) if is_share else int(size["Value"])
-
-
-def _by_type(variants: list[dict[str, Any]], config: Any) -> Counter[str]:
-    """The instances of each instance type, which only the configuration names; of a new variant,
-    the initial.
-
-    An instance of any instance pool may start, so each type counts for all instances.
-    """
-    types = {each["VariantName"]: instance_types_of(each) for each in config.production_variants}
-    counts: Counter[str] = Counter()
-    for each in variants:
-        for kind in types.get(each["VariantName"], ()):
-            counts[kind] += each.get("DesiredInstanceCount", each.get("InitialInstanceCount", 0))
-    return counts
+    """The instances of one batch of a rolling update: a number, or a share of those that run."""
+    if size["Type"] == "CAPACITY_PERCENT":
+        return math.ceil(count * size["Value"] / 100)
+    return int(size["Value"])
 
 
 def _delete(fleets: Fleets, call: Call) -> Mapping[str, Any]:
+    """Answer DeleteEndpoint; its log group ends with it."""
     name = call.members["EndpointName"]
-    configs = [config for found, config in fleets.running() if found == name]
-    models = [model for config in configs for model in fleets.models_of(config)]
+    models: list[str] = []
+    for endpoint, config in fleets.running():
+        if endpoint == name:
+            models += fleets.models_of(config)
     fleets.end_logs(f"/aws/sagemaker/Endpoints/{name}", models)
     return call.simulated()
 
@@ -224,6 +239,7 @@ def _delete(fleets: Fleets, call: Call) -> Mapping[str, Any]:
 def _delete_unused(
     what: str, member: str, users_of: Callable[[str], list[str]], call: Call
 ) -> Mapping[str, Any]:
+    """Answer a deletion of what ``member`` names, which no endpoint may use."""
     name = call.members[member]
     users = users_of(name)
     if users:
@@ -254,13 +270,14 @@ def _refuse_scaled_variants(
 
 def _retain(before: list[dict[str, Any]], after: list[dict[str, Any]], excluded: set[str]) -> None:
     """Keep the current instance count and weight, which a deployment must not change."""
-    old = {each["VariantName"]: each for each in before}
-    for retained in _RETAINED - excluded:
+    old_variants = {variant["VariantName"]: variant for variant in before}
+    for wanted in _RETAINED - excluded:
+        current = wanted.replace("Desired", "Current")
         for variant in after:
-            kept = old.get(variant["VariantName"], {})
-            for name in (retained, retained.replace("Desired", "Current")):
-                if name in kept:
-                    variant[name] = kept[name]
+            old = old_variants.get(variant["VariantName"], {})
+            for member in (wanted, current):
+                if member in old:
+                    variant[member] = old[member]
 
 
 def _expect_no_interface(fleets: Fleets, network_id: str) -> None:
@@ -275,6 +292,10 @@ def _networks(fleets: Fleets, config_name: str) -> Iterator[list[str]]:
     """The subnets and security groups of a configuration for components,
     and of the models of others.
     """
-    own = [fleets.model(name).vpc_config for name in fleets.models_of(config_name)]
-    for each in filter(None, (fleets.kept_members(config_name).get("VpcConfig"), *own)):
-        yield from (each.get("Subnets", []), each.get("SecurityGroupIds", []))
+    networks = [fleets.kept_members(config_name).get("VpcConfig")]
+    for name in fleets.models_of(config_name):
+        networks.append(fleets.model(name).vpc_config)
+    for network in networks:
+        if network:
+            yield network.get("Subnets", [])
+            yield network.get("SecurityGroupIds", [])

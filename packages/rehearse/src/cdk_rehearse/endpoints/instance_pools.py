@@ -36,7 +36,7 @@ def check_pools(variants: list[Mapping[str, Any]]) -> None:
         if not 1 <= len(pools) <= _MOST:
             raise ValidationError(f"InstancePools must have 1 to {_MOST} members.")
         for member in ("InstanceType", "Priority"):
-            if len({each[member] for each in pools}) < len(pools):
+            if len({pool[member] for pool in pools}) < len(pools):
                 raise ValidationError(f"Each {member} of InstancePools must be unique.")
 
 
@@ -46,29 +46,36 @@ def variants_with_pools(config: Any, described: Mapping[str, Any]) -> list[Mappi
     The simulated account has capacity for the first of them. ``config`` is ``None`` if it is
     deleted.
     """
-    declared = {each["VariantName"]: each for each in config.production_variants} if config else {}
-    return [
-        {**each, **_summary(each, declared.get(each["VariantName"], {}))}
-        for each in described["ProductionVariants"]
-    ]
+    declared = {}
+    if config is not None:
+        declared = {variant["VariantName"]: variant for variant in config.production_variants}
+
+    variants = []
+    for running in described["ProductionVariants"]:
+        summary = _summary(running, declared.get(running["VariantName"], {}))
+        variants.append({**running, **summary})
+    return variants
 
 
 def _summary(running: Mapping[str, Any], declared: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the instances of each pool of a variant, as DescribeEndpoint shows them."""
     if "InstancePools" not in declared:
         return {}
-    first, *others = instance_types_of(declared)
-    counts = {first: running.get("CurrentInstanceCount", 0), **dict.fromkeys(others, 0)}
-    pools = [
-        {"InstanceType": name, "CurrentInstanceCount": count} for name, count in counts.items()
-    ]
+
+    count = running.get("CurrentInstanceCount", 0)  # all are of the first type
+    pools = []
+    for instance_type in instance_types_of(declared):
+        pools.append({"InstanceType": instance_type, "CurrentInstanceCount": count})
+        count = 0
     return {"InstancePools": pools}
 
 
 def has_capacity(behaviour: Behaviour, variant: Mapping[str, Any]) -> bool:
     """Return whether an instance of a variant can start."""
     types = instance_types_of(variant)
-    return not types or not set(types) <= set(behaviour.without_capacity)
+    if not types:
+        return True
+    return not set(types).issubset(behaviour.without_capacity)
 
 
 def expect_instances(fleets: Fleets, config: Any, added: Mapping[str, int]) -> None:
@@ -77,21 +84,28 @@ def expect_instances(fleets: Fleets, config: Any, added: Mapping[str, int]) -> N
     ``added`` has the instances that start, by type; an instance of any pool may start, so each type
     has all.
     """
-    behaviour, present = fleets.api.behaviour, Counter[str]()
-    for each in fleets.sizes(Step("start", "now")):
-        present.update(dict.fromkeys(each.instance_type.split(", "), each.count))
-    for kind, limit in behaviour.quotas.items():
-        if added.get(kind) and present[kind] + added[kind] > limit:
-            raise ResourceLimitError(
-                f"The account-level service limit '{kind} for endpoint usage' is {limit} "
-                f"Instances, with current utilization of {present[kind]} Instances and a request "
-                f"delta of {added[kind]} Instances."
+    _expect_quotas(fleets, added)
+    for variant in config.production_variants:
+        starts = any(added.get(instance_type) for instance_type in instance_types_of(variant))
+        if starts and not has_capacity(fleets.api.behaviour, variant):
+            raise PermissionError(
+                "Unable to provision requested ML compute capacity "
+                "due to InsufficientInstanceCapacity error."
             )
-    variants = [
-        each for each in config.production_variants if any(map(added.get, instance_types_of(each)))
-    ]
-    if not all(has_capacity(behaviour, each) for each in variants):
-        raise PermissionError(
-            "Unable to provision requested ML compute capacity "
-            "due to InsufficientInstanceCapacity error."
-        )
+
+
+def _expect_quotas(fleets: Fleets, added: Mapping[str, int]) -> None:
+    """Raise SageMaker's error if more instances of a type would run than its quota allows."""
+    present: Counter[str] = Counter()
+    for size in fleets.sizes(Step("start", "now")):
+        present.update(dict.fromkeys(size.instance_type.split(", "), size.count))
+
+    for instance_type, limit in fleets.api.behaviour.quotas.items():
+        running = present[instance_type]
+        more = added.get(instance_type, 0)
+        if more and running + more > limit:
+            raise ResourceLimitError(
+                f"The account-level service limit '{instance_type} for endpoint usage' is {limit} "
+                f"Instances, with current utilization of {running} Instances and a request "
+                f"delta of {more} Instances."
+            )

@@ -99,7 +99,8 @@ def largest_fleet(variant: Mapping[str, Any]) -> int:
 def _room(instance_type: str) -> Copy:
     """What an empty instance offers; what is not published is no limit."""
     facts = InstanceType.of(instance_type)
-    memory_mib = None if facts.memory_gib is None else facts.memory_gib * 1024
     return Copy(
-        *(math.inf if each is None else each for each in (facts.gpus, facts.vcpus, memory_mib))
+        math.inf if facts.gpus is None else facts.gpus,
+        math.inf if facts.vcpus is None else facts.vcpus,
+        math.inf if facts.memory_gib is None else facts.memory_gib * 1024,
     )

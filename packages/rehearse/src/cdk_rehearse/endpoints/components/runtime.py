@@ -46,7 +46,8 @@ class Runtime:
             return
         if component_name is None:
             raise InvocationError(HEADER_REQUIRED)
-        by_name = {each.name: each for each in self._components.of_endpoint(endpoint_name)}
+        components = self._components.of_endpoint(endpoint_name)
+        by_name = {component.name: component for component in components}
         if component_name not in by_name:
             raise InvocationError(f"Inference Component {component_name} not found.")
         if by_name[component_name].copies == 0:
