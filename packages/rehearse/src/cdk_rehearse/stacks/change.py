@@ -67,31 +67,33 @@ class Change:
         self.engine.stacks.identifiers.add_linked_roles()
         behaviour = self.engine.behaviour
         places = order(self.stack.template, behaviour, "cleanup", is_reversed=True)
-        self.stack.template, self.stack.given, self.stack.parameters = (
-            self.template,
-            given,
-            parameters,
-        )
+
+        self.stack.template = self.template
+        self.stack.given = given
+        self.stack.parameters = parameters
         evaluator = self._evaluator()
         wanted = wanted_resources(order(self.template, behaviour, "change"), evaluator)
         for condition in sorted(evaluator.assumed):
             self.engine.stacks.api.note_not_simulated("condition", self.stack.name, condition)
+
         with awaiting(self.engine.stacks.api, self.template, wanted, evaluator) as awaited:
             for logical_id in wanted:
                 self._put(self.template.resources[logical_id])
                 awaited.arrived(logical_id)
+
         for logical_id in self.stack.resources.keys() - set(wanted):
             deployed = self.stack.resources.pop(logical_id)
             self.superseded.append((deployed, deployed.deletion_policy in RETAINING))
-        self.superseded.sort(key=lambda each: places.index(each[0].request.logical_id))
+        self.superseded.sort(key=lambda superseded: places.index(superseded[0].request.logical_id))
+
         outputs = self._outputs()
         expect_kept(self.engine.stacks, self.stack, outputs)
         expect_exportable(self.engine.stacks, self.stack, outputs)
         self.stack.outputs = outputs
 
     def _evaluator(self) -> Evaluator:
-        stacks, stack = self.engine.stacks, self.stack
-        names = Names(stacks, stack, stack.parameters, stack.resources)
+        stack = self.stack
+        names = Names(self.engine.stacks, stack, stack.parameters, stack.resources)
         return names.evaluator(self.template, self.budget)
 
     def _put(self, resource: Resource) -> None:
@@ -133,6 +135,7 @@ class Change:
         )
 
     def _operation(self, request: Request, current: Deployed | None) -> _Operation | None:
+        """Return the operation that a service has to accept; ``None`` if nothing changes."""
         if current is not None and current.request == request:
             return None
         _check_properties(request)
@@ -142,7 +145,8 @@ class Change:
 
     def _carry_out(self, operation: _Operation) -> Physical:
         """Carry out an operation, and record what a rollback has to undo."""
-        request, current = operation.request, operation.current
+        request = operation.request
+        current = operation.current
         self.engine.stacks.api.mentioned.update(mentions(request.properties))
         physical_id = "" if current is None else current.physical.id
         status = "CREATE_IN_PROGRESS" if current is None else "UPDATE_IN_PROGRESS"
@@ -159,11 +163,14 @@ class Change:
             self.created.append(failed)
             raise
         except Exception as error:
-            if operation.kind == "update" and current is not None:  # the rollback changes it back
+            if operation.kind == "update" and current is not None:
+                # It may have changed in part, so the rollback changes it back.
                 self.stack.resources[request.logical_id] = replace(current, request=request)
                 self.touched.append(request.logical_id)
                 self.failed = request.logical_id
-            raise error if isinstance(error, FAILURES) else StackError(f"{error!r}") from error
+            if isinstance(error, FAILURES):
+                raise
+            raise StackError(f"{error!r}") from error
         if current is not None:
             self.touched.append(request.logical_id)
         return physical
@@ -210,19 +217,25 @@ class Change:
         """Return the outputs of the stack, with their exports."""
         evaluator = self._evaluator()
         outputs = []
-        for key, each in self.template.outputs.items():
-            if "Condition" in each and not evaluator.condition(each["Condition"]):
+        for key, declared in self.template.outputs.items():
+            if "Condition" in declared and not evaluator.condition(declared["Condition"]):
                 continue
-            export = evaluator.evaluate(each["Export"]["Name"]) if "Export" in each else None
-            value = text_of(evaluator.evaluate(each["Value"]))
-            outputs.append(Output(key, value, each.get("Description", ""), export))
+            export = None
+            if "Export" in declared:
+                export = evaluator.evaluate(declared["Export"]["Name"])
+            value = text_of(evaluator.evaluate(declared["Value"]))
+            outputs.append(Output(key, value, declared.get("Description", ""), export))
         return outputs
 
 
 def wanted_resources(names: Iterable[str], evaluator: Evaluator) -> list[str]:
     """The resources that have no condition, or one that holds."""
-    conditions = {name: evaluator.template.resources[name].condition for name in names}
-    return [name for name, each in conditions.items() if each is None or evaluator.condition(each)]
+    wanted = []
+    for name in names:
+        condition = evaluator.template.resources[name].condition
+        if condition is None or evaluator.condition(condition):
+            wanted.append(name)
+    return wanted
 
 
 def _kind(request: Request, current: Deployed | None) -> _Kind:
@@ -233,10 +246,11 @@ def _kind(request: Request, current: Deployed | None) -> _Kind:
         if current.properties["ServiceToken"] != request.properties["ServiceToken"]:
             raise StackError("Modifying service token is not allowed.")
         return "update"
+
     schema = resource_schema(request.type)
-    return (
-        "replace" if schema.replacing_changes(current.properties, request.properties) else "update"
-    )
+    if schema.replacing_changes(current.properties, request.properties):
+        return "replace"
+    return "update"
 
 
 def _after_failure(provider: Provider, request: Request, *, has_answer: bool) -> Physical:
@@ -257,6 +271,7 @@ def _after_failure(provider: Provider, request: Request, *, has_answer: bool) ->
 
 
 def _is_valid(type: str, properties: Mapping[str, Any]) -> bool:
+    """Whether properties fit the schema of a resource type."""
     try:
         resource_schema(type).check(properties)
     except TemplateError:
@@ -265,6 +280,7 @@ def _is_valid(type: str, properties: Mapping[str, Any]) -> bool:
 
 
 def _check_properties(request: Request) -> None:
+    """Raise the error of properties that CloudFormation refuses before it calls a service."""
     if is_custom(request.type):
         if not request.properties.keys() & {"ServiceToken", TRANSFORM}:
             raise StackError("custom resources need a ServiceToken")

@@ -73,14 +73,15 @@ class _Walk:
         details = [*self._property_details(resource, old), *_attribute_details(resource, old)]
         if not details:
             return None
-        recreations = {each["Target"].get("RequiresRecreation", "Never") for each in details}
-        worst = next(each for each in ("Always", "Conditionally", "Never") if each in recreations)
+
+        recreations = [detail["Target"].get("RequiresRecreation", "Never") for detail in details]
+        worst = min(recreations, key=("Always", "Conditionally", "Never").index)
         if worst != "Never":
             self._replaced.add(name)
         return {
             **_change("Modify", self._stack, name, resource.type),
             "Replacement": _REPLACEMENT[worst],
-            "Scope": sorted({each["Target"]["Attribute"] for each in details}),
+            "Scope": sorted({detail["Target"]["Attribute"] for detail in details}),
             "Details": details,
         }
 

@@ -247,8 +247,11 @@ class Deployer(Engine):
         """The stack's resources, each before the resources that it depends on."""
         backwards = order(stack.template, self.behaviour, "delete", is_reversed=True)
         places = {logical_id: place for place, logical_id in enumerate(backwards)}
-        resources = stack.resources.values()
-        return sorted(resources, key=lambda each: places.get(each.request.logical_id, len(places)))
+        last = len(places)
+        return sorted(
+            stack.resources.values(),
+            key=lambda resource: places.get(resource.request.logical_id, last),
+        )
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from .stack import Output, Stack, Stacks
 
 def expect_kept(stacks: Stacks, stack: Stack, outputs: Iterable[Output]) -> None:
     """Raise ``StackError`` if the outputs lack, or change, an export that another stack imports."""
-    after = {each.export_name: each.value for each in outputs}
+    after = {output.export_name: output.value for output in outputs}
     for output, users in _imported(stacks, stack):
         name = output.export_name
         if after.get(name) != output.value:
@@ -94,8 +94,8 @@ def _arguments(value: Any) -> Iterator[Any]:
         case {"Fn::ImportValue": argument} if len(value) == 1:
             yield argument
         case dict():
-            for each in value.values():
-                yield from _arguments(each)
+            for member in value.values():
+                yield from _arguments(member)
         case list():
-            for each in value:
-                yield from _arguments(each)
+            for element in value:
+                yield from _arguments(element)

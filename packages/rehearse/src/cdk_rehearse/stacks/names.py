@@ -133,10 +133,10 @@ class Names:
             described = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
         except ClientError:
             return None
-        outputs = {
-            each["OutputKey"]: str(each["OutputValue"]) for each in described.get("Outputs", ())
-        }
-        return outputs.get(name)
+        for output in described.get("Outputs", ()):
+            if output["OutputKey"] == name:
+                return str(output["OutputValue"])
+        return None
 
     def _passed_output(self, output: str, region: str) -> str | None:
         """What a stack of another account or Region passes; this account's comes first."""

@@ -70,9 +70,9 @@ def _expect_bucket(name: str, api: ServiceApi) -> None:
 def _zipped(folder: Path) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for each in sorted(folder.rglob("*")):
-            if each.is_file():
-                archive.write(each, each.relative_to(folder))
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                archive.write(path, path.relative_to(folder))
     return buffer.getvalue()
 
 

@@ -23,9 +23,9 @@ def resolve_references(value: Any, api: ServiceApi) -> Any:
     if is_unknown(value):
         return value
     if isinstance(value, dict):
-        return {name: resolve_references(each, api) for name, each in value.items()}
+        return {name: resolve_references(member, api) for name, member in value.items()}
     if isinstance(value, list):
-        return [resolve_references(each, api) for each in value]
+        return [resolve_references(element, api) for element in value]
     if not isinstance(value, str):
         return value
     values = [_value(found[1], found[2], api) for found in _REFERENCE.finditer(value)]

@@ -208,7 +208,7 @@ class Stacks:
         """The value that ``Ref`` of a parameter has (CloudFormation user guide, "Parameters")."""
         allowed = declaration.get("AllowedValues")
         # A deployment passes strings, also for numbers.
-        texts = [text_of(each) for each in allowed or ()]
+        texts = [text_of(value) for value in allowed or ()]
         if allowed is not None and text_of(value) not in texts and not is_unknown(value):
             raise TemplateError(f"Parameter value {value!r} must be one of {allowed}")
 
