@@ -77,10 +77,14 @@ class Access:
         self.expect_trust(role_arn, service=service, context=context)
         if role_arn in self._by_role:
             return self._by_role[role_arn]
+
         answer = self.api.client("sts").assume_role(RoleArn=role_arn, RoleSessionName="simulation")
-        members = ("AccessKeyId", "SecretAccessKey", "SessionToken")
-        credentials = RoleCredentials(role_arn, *(answer["Credentials"][each] for each in members))
-        self._sessions[credentials.access_key_id] = self._by_role[role_arn] = credentials
+        given = answer["Credentials"]
+        credentials = RoleCredentials(
+            role_arn, given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"]
+        )
+        self._by_role[role_arn] = credentials
+        self._sessions[credentials.access_key_id] = credentials
         return credentials
 
     def expect_trust(self, role_arn: str, *, service: str, context: Mapping[str, str]) -> None:
@@ -120,9 +124,9 @@ class Access:
         action, resource, _ = need
         request = self._request(role_arn, need)
         boundary = self.policies.boundary(role_arn)
-        limits = [] if boundary is None else [[boundary]]
-        is_limited = any(self._decide(each, **request) is not Decision.ALLOWED for each in limits)
-        if is_limited or self._decide(documents, **request) is Decision.DENIED:
+        if boundary is not None and self._decide([boundary], **request) is not Decision.ALLOWED:
+            return False
+        if self._decide(documents, **request) is Decision.DENIED:
             return False
         if not self.resource_policies.may_allow_outside(role_arn, action, resource):
             return False

@@ -215,6 +215,7 @@ class ExecutionRoleCheck:
             self._expect(role_arn, "kms:Decrypt", encryption_key, url, context)
 
     def _expect_trust(self, role_arn: str) -> None:
+        """Raise ``PermissionError`` if SageMaker may not assume a role."""
         try:
             self.access.expect_trust(role_arn, **self.as_sagemaker())
         except (StackError, NoSuchRoleError) as error:

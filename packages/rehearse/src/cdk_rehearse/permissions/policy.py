@@ -150,6 +150,7 @@ def _statements(documents: Iterable[Any]) -> Iterator[Any]:
 
 
 def _effect(statement: Any) -> Any:
+    """The effect of a statement; ``None`` if the statement is not known."""
     return statement.get("Effect") if isinstance(statement, Mapping) else None
 
 
@@ -178,17 +179,19 @@ def _concerns(
     statement: Mapping[str, Any], element: Literal["Action", "Resource"], request: _Request
 ) -> Answer:
     """Whether the actions or the resources of a statement contain that of a request."""
-    excluded = f"Not{element}"
     value = request.action if element == "Action" else request.resource
     assert value is not None
-    is_excluded = excluded in statement
+    ignore_case = element == "Action"
+
+    excluding = f"Not{element}"
+    if excluding in statement:
+        return _not(_matches_any(statement[excluding], value, request, ignore_case=ignore_case))
     # The policy of an image repository names no resource.
-    patterns = statement[excluded] if is_excluded else statement.get(element, "*")
-    matches = _matches_any(patterns, value, request, ignore_case=element == "Action")
-    return _not(matches) if is_excluded else matches
+    return _matches_any(statement.get(element, "*"), value, request, ignore_case=ignore_case)
 
 
 def _is_principal(declared: Any, request: _Request) -> Answer:
+    """Whether the principals of a statement contain the caller."""
     if declared == "*":
         return True
     if not isinstance(declared, Mapping):
@@ -197,14 +200,19 @@ def _is_principal(declared: Any, request: _Request) -> Answer:
 
 
 def _principals(declared: Mapping[str, Any], request: _Request) -> Iterator[Answer]:
+    """Yield whether each principal of a statement is the caller."""
     is_service = isinstance(request.principal, Service)
-    for each in _listed(declared.get("AWS", [])):
-        yield each == "*" or (not is_service and _is_named(each, request))
-    for each in _listed(declared.get("Service", [])):
-        yield is_service and _is_named(each, request)
+    for account_or_role in _listed(declared.get("AWS", [])):
+        if account_or_role == "*":
+            yield True
+        else:
+            yield not is_service and _is_named(account_or_role, request)
+    for service in _listed(declared.get("Service", [])):
+        yield is_service and _is_named(service, request)
 
 
 def _is_named(declared: Any, request: _Request) -> Answer:
+    """Whether a principal names the caller; which sessions of a role call is not known."""
     if declared == request.principal:
         return True
     is_session = ":assumed-role/" in str(declared) and request.principal is not None
@@ -243,39 +251,68 @@ def _test(operator: str, key: str, values: Any, request: _Request) -> Answer:
         name = "" if key.startswith(NOT_KNOWN_KEY) else f" {key}"
         return NotKnown(f"the value of condition key{name} is not known")
 
+    # ``Bool`` compares strings: a template has true as a string or as a boolean.
+    given = []
+    for value in _listed(values):
+        given.append(json.dumps(value) if isinstance(value, bool) else str(value))
+
     positive = _positive(operator)
-    given = [json.dumps(each) if isinstance(each, bool) else str(each) for each in _listed(values)]
-    matches = _any(
-        _matches(each, actual, request, positive in _IGNORES_CASE, positive in _PATTERNS)
-        for each in given
+    matches = _matches_any(
+        given,
+        actual,
+        request,
+        ignore_case=positive in _IGNORES_CASE,
+        has_wildcards=positive in _PATTERNS,
     )
     return _not(matches) if is_negated else matches
 
 
 def _matches_any(
-    patterns: Any, text: str, request: _Request, *, ignore_case: bool = False
+    patterns: Any,
+    text: str,
+    request: _Request,
+    *,
+    ignore_case: bool = False,
+    has_wildcards: bool = True,
 ) -> Answer:
-    return _any(_matches(str(each), text, request, ignore_case) for each in _listed(patterns))
+    """Whether one of the patterns matches a text, as :func:`_matches` says."""
+    return _any(
+        _matches(str(pattern), text, request, ignore_case, has_wildcards)
+        for pattern in _listed(patterns)
+    )
 
 
 def _matches(
-    pattern: str, text: str, request: _Request, ignore_case: bool, has_wildcards: bool = True
+    pattern: str, text: str, request: _Request, ignore_case: bool, has_wildcards: bool
 ) -> Answer:
     """Whether a pattern matches a text. A stand-in matches itself, and may match everything."""
     known = without_form(pattern)
     filled = _VARIABLE.sub(lambda match: request.context.get(match[1].lower(), "*"), known)
-    is_variable = any(name.lower() not in request.context for name in _VARIABLE.findall(known))
-    if has_wildcards or is_variable:
-        is_match = matches_wildcards(filled, text, ignore_case=ignore_case)
-    else:
-        is_match = filled.lower() == text.lower() if ignore_case else filled == text
-    if is_variable:
-        return is_match and NotKnown(f"the value of a policy variable is not known, in {known}")
-    if is_match:
+
+    # A policy variable without a value may have any value, so it matches as a wildcard.
+    variables = _VARIABLE.findall(known)
+    has_unknown_variable = any(name.lower() not in request.context for name in variables)
+    if has_unknown_variable:
+        if not matches_wildcards(filled, text, ignore_case=ignore_case):
+            return False
+        return NotKnown(f"the value of a policy variable is not known, in {known}")
+
+    if _is_match(filled, text, ignore_case=ignore_case, has_wildcards=has_wildcards):
         return True
     if has_unknown_form(pattern) or request.is_unknown(known):
         return NotKnown(f"{known} is not known")
-    return NotKnown(f"{text} is not known") if request.is_unknown(text) else False
+    if request.is_unknown(text):
+        return NotKnown(f"{text} is not known")
+    return False
+
+
+def _is_match(pattern: str, text: str, *, ignore_case: bool, has_wildcards: bool) -> bool:
+    """Whether a pattern without variables matches a text."""
+    if has_wildcards:
+        return matches_wildcards(pattern, text, ignore_case=ignore_case)
+    if ignore_case:
+        return pattern.lower() == text.lower()
+    return pattern == text
 
 
 def _any(answers: Iterable[Answer]) -> Answer:

@@ -79,10 +79,15 @@ class ResourcePolicies:
         api = self.api
         if service == "kms":
             return self._key(name) is None
-        operation, member = _CREATIONS.get(service, ("", ""))
-        created = (each for _, called, each in api.calls if called == operation)
+        if service not in _CREATIONS:
+            return False
+
+        operation, name_member = _CREATIONS[service]
         own_name = name.removeprefix("repository/")
-        return bool(operation) and all(each.get(member) != own_name for each in created)
+        for _, called, members in api.calls:
+            if called == operation and members.get(name_member) == own_name:
+                return False
+        return True
 
     def allow_service(self, service: str, request: Mapping[str, Any]) -> bool:
         """Whether a key of the account lets an AWS service use it.
@@ -121,7 +126,8 @@ class ResourcePolicies:
             found = self.api.backend("sns").topics.get(resource)
         elif action.startswith("ecr:"):
             repositories = self.api.backend("ecr").repositories.values()
-            found = next((each for each in repositories if each.arn == resource), None)
+            by_arn = {repository.arn: repository for repository in repositories}
+            found = by_arn.get(resource)
         else:
             found = self._key(resource)
         return None if found is None else found.policy

@@ -32,16 +32,18 @@ class RolePolicies:
 
     def stored(self, role_arn: str) -> _Documents:
         """All policies of a role, as IAM lists them."""
-        return [parse_policy(each) for each in self._stored(role_arn).values()]
+        return [parse_policy(document) for document in self._stored(role_arn).values()]
 
     def boundary(self, role_arn: str) -> Mapping[str, Any] | None:
         """The permissions boundary of a role, unless it exists outside the
         stacks and is not known.
         """
         backend = self.api.backend("iam")
-        boundaries = {each.arn: each.permissions_boundary_arn for each in backend.roles.values()}
+        boundaries = {role.arn: role.permissions_boundary_arn for role in backend.roles.values()}
         policy = backend.managed_policies.get(boundaries.get(role_arn) or "")
-        return None if policy is None else parse_policy(_default_document(policy))
+        if policy is None:
+            return None
+        return parse_policy(_default_document(policy))
 
     def effective(self, role_arn: str) -> _Documents:
         """The policies that decide the next request: one that is new or changed may not take part
@@ -63,22 +65,27 @@ class RolePolicies:
         self, role_arn: str, name: str, document: str, before: Mapping[str, str]
     ) -> str | None:
         """Return the version of a policy that decides now, which may be the former one."""
-        if before.get(name) == document:
+        former = before.get(name)
+        if former == document:
             return document
+
         key = (role_arn, name, document)
         self._missed[key] = self._missed.get(key, -1) + 1
-        behaviour = self.api.behaviour
+
+        # IAM is eventually consistent: some requests still meet the former policy.
         # The letters at the end of an ARN differ in each run.
         fixed = name.rpartition("-")[0] if name.startswith("arn:") else name
+        behaviour = self.api.behaviour
         misses = int(behaviour.draw("propagation", fixed) * (behaviour.propagation + 1))
-        return document if self._missed[key] >= misses else before.get(name)
+        return document if self._missed[key] >= misses else former
 
     def _stored(self, role_arn: str) -> dict[str, str]:
+        """The documents of a role's policies, by the name or the ARN of the policy."""
         try:
             role = self._role(role_arn)
         except NoSuchRoleError:  # a session may outlive its role, without any permission
             return {}
-        managed = {arn: _default_document(each) for arn, each in role.managed_policies.items()}
+        managed = {arn: _default_document(policy) for arn, policy in role.managed_policies.items()}
         return {**role.policies, **managed}
 
     def _role(self, role_arn: str) -> Any:
@@ -86,5 +93,5 @@ class RolePolicies:
 
 
 def _default_document(policy: Any) -> str:
-    (document,) = [each.document for each in policy.versions if each.is_default]
+    (document,) = [version.document for version in policy.versions if version.is_default]
     return str(document)

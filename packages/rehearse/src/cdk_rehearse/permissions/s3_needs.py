@@ -27,8 +27,10 @@ def services_of_s3(region: str) -> list[str]:
     """The values that ``kms:ViaService`` may have; in China no AWS document says which,
     so all are needed.
     """
-    suffixes = ["amazonaws.com", *(["amazonaws.com.cn"] if region.startswith("cn-") else [])]
-    return [f"s3.{region}.{suffix}" for suffix in suffixes]
+    services = [f"s3.{region}.amazonaws.com"]
+    if region.startswith("cn-"):
+        services.append(f"s3.{region}.amazonaws.com.cn")
+    return services
 
 
 @dataclass
@@ -57,9 +59,9 @@ class S3Needs:
     def key_of(self, resource: str) -> str | None:
         """The ARN of the KMS key that encrypts an object, if one does."""
         found = self.object(resource)
-        return (
-            None if found is None or not found.kms_key_id else key_arn(self.api, found.kms_key_id)
-        )
+        if found is None or not found.kms_key_id:
+            return None
+        return key_arn(self.api, found.kms_key_id)
 
     def object(self, resource: str) -> Any:
         """The object of an ARN, or ``None``."""
@@ -113,20 +115,18 @@ class S3Needs:
         bucket = self.bucket(bucket_name)
         if bucket is None or not bucket.encryption:
             return None
-        given = bucket.encryption["Rule"]["ApplyServerSideEncryptionByDefault"].get(
-            "KMSMasterKeyID"
-        )
+        default = bucket.encryption["Rule"]["ApplyServerSideEncryptionByDefault"]
+        given = default.get("KMSMasterKeyID")
         return key_arn(self.api, given) if given else None
 
 
 def _of_deleting(request: SignedRequest) -> Iterator[Need]:
     """DeleteObjects is allowed or denied for each key; a version needs another action."""
-    for each in ElementTree.fromstring(request.body).iterfind("{*}Object"):
-        action = (
-            "s3:DeleteObject" if each.find("{*}VersionId") is None else "s3:DeleteObjectVersion"
-        )
-        bucket = request.resource.partition("/")[0]
-        yield action, f"{bucket}/{each.findtext('{*}Key')}", {}
+    bucket, _, _ = request.resource.partition("/")
+    for deleted in ElementTree.fromstring(request.body).iterfind("{*}Object"):
+        has_version = deleted.find("{*}VersionId") is not None
+        action = "s3:DeleteObjectVersion" if has_version else "s3:DeleteObject"
+        yield action, f"{bucket}/{deleted.findtext('{*}Key')}", {}
 
 
 def key_arn(api: ServiceApi, key: str) -> str | None:
@@ -136,6 +136,10 @@ def key_arn(api: ServiceApi, key: str) -> str | None:
     """
     _, is_alias, name = key.rpartition("alias/")
     if is_alias:
-        keys = api.backend("kms").keys.values()
-        return next((str(each.arn) for each in keys if f"alias/{name}" in each.aliases), None)
-    return key if key.startswith("arn:") else f"arn:aws:kms:{api.region}:{api.account}:key/{key}"
+        for stored in api.backend("kms").keys.values():
+            if f"alias/{name}" in stored.aliases:
+                return str(stored.arn)
+        return None
+    if key.startswith("arn:"):
+        return key
+    return f"arn:aws:kms:{api.region}:{api.account}:key/{key}"
