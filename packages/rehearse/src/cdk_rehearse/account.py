@@ -224,8 +224,8 @@ class SimulatedAccount:
         s3 = self.client("s3")
         bucket = f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}"
         tagging = {"TagSet": [{"Key": "ScanStatus", "Value": "NO_THREATS_FOUND"}]}
-        for each in s3.list_objects_v2(Bucket=bucket).get("Contents", []):
-            s3.put_object_tagging(Bucket=bucket, Key=each["Key"], Tagging=tagging)
+        for stored in s3.list_objects_v2(Bucket=bucket).get("Contents", []):
+            s3.put_object_tagging(Bucket=bucket, Key=stored["Key"], Tagging=tagging)
 
     def destroy(self, stack_name: str) -> Stack:
         """Delete a stack; its status shows the result.

@@ -77,8 +77,8 @@ def construct_libraries() -> tuple[ConstructLibrary, ...]:
     """Return the installed libraries, in the order of their names."""
     from importlib.metadata import entry_points
 
-    found = sorted(entry_points(group=_GROUP), key=lambda each: each.name)
-    return tuple(each.load() for each in found)
+    found = sorted(entry_points(group=_GROUP), key=lambda entry_point: entry_point.name)
+    return tuple(entry_point.load() for entry_point in found)
 
 
 @cache
@@ -90,10 +90,11 @@ def library_handler(archive: bytes) -> str | None:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-            members = [each for each in opened.infolist() if not each.is_dir()]
-            if sum(each.file_size for each in members) > _MAX_BYTES:
+            members = [member for member in opened.infolist() if not member.is_dir()]
+            if sum(member.file_size for member in members) > _MAX_BYTES:
                 return None
-            return _handlers().get(_digest((each.filename, opened.read(each)) for each in members))
+            files = [(member.filename, opened.read(member)) for member in members]
+            return _handlers().get(_digest(files))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError):
         return None
 
@@ -102,11 +103,9 @@ def library_handler(archive: bytes) -> str | None:
 def _handlers() -> dict[str, str]:
     """The handler of each function by the digest of its code."""
     found: dict[str, str] = {}
-    for each in construct_libraries():
-        found |= {
-            **each.RELEASED_FUNCTIONS,
-            **function_digests(each.CODE_DIRECTORY / each.CODE_FOLDER),
-        }
+    for library in construct_libraries():
+        found |= library.RELEASED_FUNCTIONS
+        found |= function_digests(library.CODE_DIRECTORY / library.CODE_FOLDER)
     return found
 
 
@@ -114,7 +113,8 @@ def is_named_as_library(handler: str) -> bool:
     """Whether a handler has the name of a library's function,
     in a top-level package of any name.
     """
-    return handler.partition(".")[2] in {each.partition(".")[2] for each in _handlers().values()}
+    known = {library_handler.partition(".")[2] for library_handler in _handlers().values()}
+    return handler.partition(".")[2] in known
 
 
 def function_digests(root: Path) -> dict[str, str]:

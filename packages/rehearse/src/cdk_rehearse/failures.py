@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import product
 
 from .account import SimulatedAccount
 from .behaviour import Behaviour
@@ -13,6 +12,7 @@ from .stacks.stack import Event, Stack
 from .steps import Step, When
 
 _CHANGES = ("create", "update", "replace")
+_LEFT = ("DELETE_FAILED", "DELETE_SKIPPED")
 _WHEN: tuple[When, ...] = ("before", "after")
 
 
@@ -37,7 +37,7 @@ class Attempt:
     @property
     def leftovers(self) -> list[Event]:
         """The deletions that failed or were skipped."""
-        return [each for each in self.events if each.status in ("DELETE_FAILED", "DELETE_SKIPPED")]
+        return [event for event in self.events if event.status in _LEFT]
 
 
 def fail_each_change(
@@ -49,9 +49,12 @@ def fail_each_change(
     ``aws`` is in the state before the deployment, to which each attempt returns. ``steps`` are
     those of the deployment without failures.
     """
-    for step, when in product([each for each in steps if each.action in _CHANGES], _WHEN):
+    changing = [step for step in steps if step.action in _CHANGES]
+    for step in changing:
         name = f"{step.place}/{step.subject}" if step.place else step.subject
-        yield attempt(aws, deploy, replace(aws.behaviour, failing={name: when}), step, when)
+        for when in _WHEN:
+            failing = replace(aws.behaviour, failing={name: when})
+            yield attempt(aws, deploy, failing, step, when)
 
 
 def attempt(

@@ -180,10 +180,12 @@ class Functions:
             raise StackError(
                 f"{function.function_name} is not a function of this library, and does not run"
             )
-        given = function.environment_vars
-        return function.handler, {
-            name: each for name, each in given.items() if not name.startswith("AWS_")
-        }
+
+        variables = {}
+        for name, value in function.environment_vars.items():
+            if not name.startswith("AWS_"):
+                variables[name] = value
+        return function.handler, variables
 
     def _write_logs(self, function: Any, text: str, credentials: RoleCredentials) -> None:
         """Write logs with the function's role, as Lambda does;

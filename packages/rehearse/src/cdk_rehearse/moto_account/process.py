@@ -42,7 +42,7 @@ def repeat_ids() -> None:
 def patches() -> list[Replacement]:
     """Return all replacements that need nothing but moto itself."""
     services = (application_autoscaling, functions, iam, kms, s3, sagemaker, sagemaker_runtime)
-    return [*server.patches(), *(each for service in services for each in service.patches())]
+    return [*server.patches(), *(patch for service in services for patch in service.patches())]
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def _call(
 def _find(original: Callable[..., Any], application: Any, host: str | None) -> Any:
     is_address = host is not None and "." in host
     if is_address and not any(
-        each.match(f"http://{host}") for _, each in application.backend_url_patterns
+        pattern.match(f"http://{host}") for _, pattern in application.backend_url_patterns
     ):
         raise NotImplementedError(f"The simulated account does not have {host}")
     return original(application, host)

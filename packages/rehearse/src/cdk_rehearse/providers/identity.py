@@ -19,6 +19,7 @@ class Role(Provider):
     _ATTACHED = ("Policies", "ManagedPolicyArns")
 
     def create(self, request: Request) -> Physical:
+        """Create the role with its policies."""
         name = self.name(request)
         wanted = {**without(request.properties, *self._ATTACHED), "RoleName": name}
         role = self.api.call("iam", "CreateRole", **wanted)["Role"]
@@ -47,6 +48,7 @@ class Role(Provider):
         self.api.call("iam", "DeleteRole", RoleName=current.physical.id)
 
     def _set_boundary(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        """Set the permissions boundary of a role, or remove the former one."""
         boundary = new.get("PermissionsBoundary")
         if boundary:
             members = {"RoleName": name, "PermissionsBoundary": boundary}
@@ -55,6 +57,7 @@ class Role(Provider):
             self.api.call("iam", "DeleteRolePermissionsBoundary", RoleName=name)
 
     def _retag(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        """Replace the tags of a role if they change."""
         if old.get("Tags") == new.get("Tags"):
             return
         keys = [*tags_as_map(old.get("Tags", []))]
@@ -88,6 +91,7 @@ class Policy(Provider):
         return Physical(request.logical_id, {"Id": request.logical_id})
 
     def update(self, current: Deployed, request: Request) -> Physical:
+        """Remove the policy from roles that no longer have it, from all if its name changes."""
         is_renamed = current.properties["PolicyName"] != request.properties["PolicyName"]
         kept = [] if is_renamed else request.properties.get("Roles", [])
         self._remove(current, [role for role in _roles(current) if role not in kept])
@@ -129,6 +133,7 @@ class ManagedPolicy(Provider):
     name_limit = 128
 
     def create(self, request: Request) -> Physical:
+        """Create the policy, and attach it to its roles."""
         wanted = without(request.properties, "ManagedPolicyName", "Roles")
         wanted["PolicyName"] = self.name(request)
         wanted["PolicyDocument"] = policy_text(wanted["PolicyDocument"])

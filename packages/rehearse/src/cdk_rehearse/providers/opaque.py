@@ -35,6 +35,7 @@ class UnknownAttributes(Mapping[str, Any]):
     """Values that are known, since the template has them."""
 
     def __getitem__(self, name: str) -> Any:
+        """Return a known value, or a stand-in; raises ``KeyError`` for what the schema lacks."""
         if name in self.known:
             return self.known[name]
         names = self.schema.attributes
@@ -67,9 +68,9 @@ class OpaqueResource(Provider):
         self._remember(request)
         declared = _certain(request)
         given = str(declared.get(self._given_name or "") or "")
+
         stand_ins = self.api.stand_ins
-        place = (request.stack_name, request.logical_id)
-        origin = stand_ins.origin(request.type, *place, given)
+        origin = stand_ins.origin(request.type, request.stack_name, request.logical_id, given)
         named = declared.get(self.name_property or "")
         if named:
             return self._physical(_as_text(named), request, origin)
@@ -89,6 +90,7 @@ class OpaqueResource(Provider):
         self.api.opaque[request.stack_name, request.logical_id] = request.type, request.properties
 
     def _physical(self, physical_id: str, request: Request, origin: Origin) -> Physical:
+        """Return the resource, whose attributes are stand-ins unless the template has them."""
         known = _declared(self._schema, request)
         if self._schema.generated_identifier:
             known[self._schema.generated_identifier] = physical_id
@@ -134,6 +136,7 @@ class Tolerant(Provider):
         self.name_property = provider.name_property
 
     def create(self, request: Request) -> Physical:
+        """Create the resource, or note that it is not simulated."""
         try:
             with self._not_refusing_stand_ins(request):
                 return self._provider.create(request)
@@ -148,8 +151,10 @@ class Tolerant(Provider):
             with self._not_refusing_stand_ins(request):
                 return self._provider.update(current, request)
         except NotSimulatedError:
-            old, new = _untagged(current.request), _untagged(request)
-            if (old, new) != (current.request, request):  # no claim depends on tags
+            old = _untagged(current.request)
+            new = _untagged(request)
+            has_tags = old != current.request or new != request
+            if has_tags:  # no claim depends on tags
                 return self.update(replace(current, request=old), new)
             if old != new:
                 what = f"update of {request.type}"

@@ -49,7 +49,7 @@ def has_unknown_form(text: str) -> bool:
 
 def _statements(given: Any) -> Any:
     if isinstance(given, list) and not is_unknown(given):
-        return [_statement(each) for each in given]
+        return [_statement(statement) for statement in given]
     return _statement(given)
 
 
@@ -110,7 +110,7 @@ def _each(value: Any, least: int, prefix: str) -> Any:
     if isinstance(value, UnknownList) and not value:
         return f"{prefix}{value.origin}"
     if isinstance(value, list):
-        return [_each(each, least, prefix) for each in value]
+        return [_each(element, least, prefix) for element in value]
     if not is_opaque(value) or value.count(":") >= least:
         return value
     return f"{prefix}{value}"

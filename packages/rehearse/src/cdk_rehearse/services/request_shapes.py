@@ -40,10 +40,13 @@ class _Check:
         self.errors: list[str] = []
 
     def visit(self, value: Any, shape: Shape, path: str) -> Any:
+        """Return a value as the shape has it; note what does not fit. Unknown values fit."""
         if is_opaque(value):
             return value
         visitor = getattr(self, f"_{shape.type_name}", None)
-        return value if visitor is None else visitor(value, shape, path)
+        if visitor is None:
+            return value
+        return visitor(value, shape, path)
 
     def _structure(self, value: Any, shape: Any, path: str) -> Any:
         """Check the members of an object, and return those that the shape knows."""
@@ -56,29 +59,34 @@ class _Check:
                 self.errors.append(f"{path}: required member {name} is missing")
         if shape.is_tagged_union and len(value) != 1:
             self.errors.append(f"{path}: exactly one member has to be set, got {sorted(value)}")
-        known = {name: each for name, each in value.items() if name in shape.members}
-        return {
-            name: self.visit(each, shape.members[name], f"{path}.{name}")
-            for name, each in known.items()
-        }
+
+        members = {}
+        for name, member in value.items():
+            if name in shape.members:
+                members[name] = self.visit(member, shape.members[name], f"{path}.{name}")
+        return members
 
     def _list(self, value: Any, shape: Any, path: str) -> Any:
+        """Check the elements of a list."""
         if not isinstance(value, list):
             return self._fault(value, path, "a list")
         self._limit(len(value), shape, path)
-        return [
-            self.visit(each, shape.member, f"{path}[{index}]") for index, each in enumerate(value)
-        ]
+        elements = []
+        for index, element in enumerate(value):
+            elements.append(self.visit(element, shape.member, f"{path}[{index}]"))
+        return elements
 
     def _map(self, value: Any, shape: Any, path: str) -> Any:
+        """Check the values of a map, which has keys of any name."""
         if not isinstance(value, dict):
             return self._fault(value, path, "a map")
         self._limit(len(value), shape, path)
         return {
-            name: self.visit(each, shape.value, f"{path}.{name}") for name, each in value.items()
+            key: self.visit(element, shape.value, f"{path}.{key}") for key, element in value.items()
         }
 
     def _number(self, convert: type[int | float], value: Any, shape: Shape, path: str) -> Any:
+        """Check a number, which CloudFormation may give as a string."""
         try:
             number = convert(value)
         except (TypeError, ValueError):
@@ -92,7 +100,9 @@ class _Check:
     def _boolean(self, value: Any, _: Shape, path: str) -> Any:
         if isinstance(value, str) and value.lower() in ("true", "false"):
             return value.lower() == "true"
-        return value if isinstance(value, bool) else self._fault(value, path, "a boolean")
+        if isinstance(value, bool):
+            return value
+        return self._fault(value, path, "a boolean")
 
     def _string(self, value: Any, shape: Any, path: str) -> Any:
         """Check a string, which CloudFormation may give as another type."""
@@ -125,7 +135,10 @@ class _Check:
             self.errors.append(f"{path}: must match {pattern}, got {value!r}")
 
     def _limit(self, number: float, shape: Shape, path: str) -> None:
-        if number < shape.metadata.get("min", number) or number > shape.metadata.get("max", number):
+        """Check that a number or a length is within the limits of its shape."""
+        lowest = shape.metadata.get("min", number)
+        highest = shape.metadata.get("max", number)
+        if number < lowest or number > highest:
             limits = {
                 name: shape.metadata[name] for name in ("min", "max") if name in shape.metadata
             }

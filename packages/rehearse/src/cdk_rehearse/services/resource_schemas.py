@@ -78,7 +78,7 @@ class ResourceSchema:
         others = {path[0][-3:].upper() for path in identifier if path not in settable}
         for name in ((f"{self.type.rpartition('::')[2]}Name",), ("Name",)):
             if name in created and (others <= {"ARN", "URL"} or name in settable):
-                required = {(each,) for each in self.body.get("required", ())}
+                required = {(name,) for name in self.body.get("required", ())}
                 return [name, *sorted({*settable, *required.intersection(created)} - {name})], 1
         return [], 0
 
@@ -189,7 +189,7 @@ class ResourceSchema:
             yield f"#/{'/'.join(map(str, error.absolute_path))}: {error.message[:300]}"
 
     def _paths(self, key: str) -> list[tuple[str, ...]]:
-        return [tuple(each.split("/")[2:]) for each in self.body.get(key) or ()]
+        return [tuple(pointer.split("/")[2:]) for pointer in self.body.get(key) or ()]
 
 
 @cache
@@ -210,7 +210,7 @@ def resource_schema(type: str) -> ResourceSchema:
 
 def _expect_no_misspelling(type: str, types: Iterable[str]) -> None:
     """Raise ``TemplateError`` if a type is a misspelled one; another may be newer than cfn-lint."""
-    meant = [each for each in types if is_misspelling(type, each)]
+    meant = [known for known in types if is_misspelling(type, known)]
     if meant:
         raise TemplateError(
             f"Template format error: Unrecognized resource types: [{type}]; "
@@ -260,7 +260,7 @@ def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[jsonschema.V
 
 
 def _enum(_: Any, values: list[Any], value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
-    if str(value) not in [str(each) for each in values]:
+    if str(value) not in [str(allowed) for allowed in values]:
         yield jsonschema.ValidationError(f"{value!r} is not one of {values!r}")
 
 
@@ -283,9 +283,9 @@ _Validator = jsonschema.validators.extend(
     jsonschema.Draft7Validator,
     {
         **{
-            each: _converted(each)
-            for each in _DRAFT
-            if each.endswith(("Length", "imum", "multipleOf"))
+            keyword: _converted(keyword)
+            for keyword in _DRAFT
+            if keyword.endswith(("Length", "imum", "multipleOf"))
         },
         "pattern": _pattern,
         "enum": _enum,

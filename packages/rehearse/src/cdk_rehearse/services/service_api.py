@@ -156,7 +156,7 @@ class ServiceApi:
         conformed, errors = conform(service, operation, request)
         if errors:
             # CloudFormation's schema has the property, so that its provider does not know it.
-            is_unknown = all(": unknown member " in each for each in errors)
+            is_unknown = all(": unknown member " in error for error in errors)
             message = f"Invalid request provided: {'; '.join(errors)}"
             raise NotSimulatedError(message) if is_unknown else StackError(message)
         self.calls.append((service, operation, conformed))

@@ -82,10 +82,12 @@ class StandIns:
 
     def is_part_of(self, value: str, stack: str, logical_id: str) -> bool:
         """Return whether a value belongs to a resource, or to one that it has replaced."""
-        numbers = range(1, self._resources[stack, logical_id] + 1)
         name = logical_id[:_MOST_OF_A_NAME]
-        digests = (_digest(stack, logical_id, str(each))[:6] for each in numbers)
-        return any(f"{_MARK}-{name}-{each}" in value for each in digests)
+        for number in range(1, self._resources[stack, logical_id] + 1):
+            digest = _digest(stack, logical_id, str(number))[:6]
+            if f"{_MARK}-{name}-{digest}" in value:
+                return True
+        return False
 
     def attribute(self, origin: Origin, name: str, kind: str = "", like: str = "") -> Any:
         """Return the value of an attribute.
@@ -122,11 +124,11 @@ class StandIns:
         if isinstance(value, Unknown):
             self._stored.add(str(value))
         elif isinstance(value, Mapping):
-            for each in value.values():
-                self.remember(each)
+            for member in value.values():
+                self.remember(member)
         elif isinstance(value, list):
-            for each in value:
-                self.remember(each)
+            for element in value:
+                self.remember(element)
 
     def is_stand_in(self, text: str) -> bool:
         """Return whether a string that a service has stored has the place of an unknown one."""
@@ -134,7 +136,7 @@ class StandIns:
 
     def shown(self, text: str) -> str:
         """Return a text in which each stand-in is replaced by where its value comes from."""
-        if _MARK not in text and not any(each in text for each in self._sources):
+        if _MARK not in text and not any(stand_in in text for stand_in in self._sources):
             return text
         for stand_in in sorted(self._sources, key=len, reverse=True):
             text = text.replace(stand_in, f"${{{self._sources[stand_in]}}}")
@@ -146,10 +148,14 @@ class StandIns:
         values = dict(_values(origin.label))
         values |= {"account": self.account, "region": self.region, "label": origin.label}
         text = form.format(**values, name=origin.given_name or origin.label)
-        is_known = origin.given_name and not re.sub(_KNOWN_FORM, "", form).count("{")
-        # The name itself may be unknown, as that of another resource.
-        is_certain = is_known and not is_opaque(origin.given_name) and "{name}" in form
-        return text if is_certain else Unknown(text)
+
+        # The value is known if its form has no other part than a name that the template gives. The
+        # name itself may be unknown, as that of another resource.
+        is_named = bool(origin.given_name) and not is_opaque(origin.given_name)
+        has_only_known_parts = "{" not in re.sub(_KNOWN_FORM, "", form)
+        if is_named and has_only_known_parts and "{name}" in form:
+            return text
+        return Unknown(text)
 
     def _form(self, origin: Origin, name: str) -> str:
         """Return the form of an attribute that no table has: its name says what it is."""
@@ -161,6 +167,7 @@ class StandIns:
 
 
 def _arn_form(type: str) -> str:
+    """Return the form of the ARNs of a resource type."""
     family = type.split("::")[1] if type.startswith("AWS::") else "CloudFormation"
     service = _FACTS["services"].get(family, family.lower())
     region = "" if service in _FACTS["without Region"] else "{region}"
@@ -171,7 +178,7 @@ def _arn_form(type: str) -> str:
 def _values(seed: str) -> Iterator[tuple[str, str]]:
     """Yield what stands for the parts of a form that a service makes up."""
     digits = _digest(seed)
-    letters = "".join(ascii_lowercase[int(each, 16)] for each in digits)
+    letters = "".join(ascii_lowercase[int(digit, 16)] for digit in digits)
     parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:32])
     yield "digits", digits[:17]
     yield "word", letters[:10]
