@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from shared_endpoint import Resources, served
 
 from cdk_rehearse.updates.codes import CODES
-from cdk_rehearse.updates.report import Rehearsal
+from cdk_rehearse.updates.report import Problem, Rehearsal
 from cdk_rehearse.updates.simulation import simulate
 from cdk_rehearse.updates.versions import Failures, Request, read_version
 
@@ -93,5 +93,12 @@ def rehearsal(
 
 
 def codes(found: Rehearsal) -> set[str]:
-    assert {each.code for each in found.problems} <= CODES.keys()
-    return {each.code for each in found.problems}
+    """The codes of the problems, each of which has an entry in the table of codes."""
+    found_codes = {problem.code for problem in found.problems}
+    assert found_codes <= CODES.keys()
+    return found_codes
+
+
+def of_code(problems: Iterable[Problem], code: str) -> list[Problem]:
+    """The problems with a code."""
+    return [problem for problem in problems if problem.code == code]

@@ -70,5 +70,5 @@ def test_acknowledged_error_does_not_count(tmp_path: Path) -> None:
     known = ["rehearse-endpoint-replaced@digits", "rehearse-leftover"]
     found = rehearse(old, new, failures="none", orders=1, acknowledge=known)
     assert found.errors == []
-    assert [each.code for each in found.acknowledged] == ["rehearse-endpoint-replaced"]
+    assert [problem.code for problem in found.acknowledged] == ["rehearse-endpoint-replaced"]
     assert found.unused_acknowledgements == ("rehearse-leftover",)

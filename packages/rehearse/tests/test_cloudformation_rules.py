@@ -258,7 +258,7 @@ def test_the_type_of_a_logical_id_does_not_change(plain: SimulatedAccount) -> No
         "Update of resource type is not permitted. The new template modifies resource type of the "
         "following resources: [Thing]"
     )
-    assert not any(each.logical_id == "New" for each in stack.events)
+    assert not any(event.logical_id == "New" for event in stack.events)
 
 
 @pytest.mark.parametrize(

@@ -266,7 +266,7 @@ def test_transform_may_add_what_is_missing() -> None:
     queue = {"Queue": _queue(), "Vpc": VPC}
     sam = {"Transform": "AWS::Serverless-2016-10-31", "Resources": {"Vpc": VPC}}
     changes = data_changes(_version(queue), Version((StackVersion("S", Template(sam)),)))
-    assert [each.kind for each in changes.changes] == ["may be removed"]
+    assert [change.kind for change in changes.changes] == ["may be removed"]
     (problem,) = lost_data_problems(changes)
     assert problem.code == "rehearse-data-may-be-lost"
 
@@ -275,7 +275,7 @@ def test_loop_of_unknown_size_may_add_what_is_missing() -> None:
     """A template with a part that only a deployment knows may still have what it does not show."""
     template = Template({"Resources": {"Vpc": VPC}}, unknown_parts=("Fn::ForEach::Queues",))
     changes = data_changes(_version({"Queue": _queue()}), Version((StackVersion("S", template),)))
-    assert [each.kind for each in changes.changes] == ["may be removed"]
+    assert [change.kind for change in changes.changes] == ["may be removed"]
 
 
 def test_stack_that_is_gone_is_deleted() -> None:
@@ -363,7 +363,7 @@ def test_refusal_does_not_hide_lost_data(tmp_path: Path) -> None:
     }
     versions = _written(tmp_path, "old", old), _written(tmp_path, "new", new)
     found = rehearse(*versions, failures="none", orders=1)
-    assert [(each.code, each.path) for each in found.errors] == [
+    assert [(problem.code, problem.path) for problem in found.errors] == [
         ("rehearse-data-lost", "Work"),
         ("rehearse-data-lost", "Orders"),
         ("rehearse-name-collision", "Jobs"),

@@ -140,7 +140,7 @@ def test_failures_share_the_way_up_to_their_step(
     calm = len(created())
     found = rehearsal(work, None, TOPICS, failures="each")
     assert len(created()) == calm + calm + len(TOPICS)
-    assert [(each.step, each.status) for each in found.failures] == [
+    assert [(failure.step, failure.status) for failure in found.failures] == [
         (number, "ROLLBACK_COMPLETE") for number in range(1, 5)
     ]
     assert not found.errors
@@ -150,7 +150,7 @@ def test_old_is_deployed_once(work: Path, created: Callable[[], list[str]]) -> N
     """The failures of an update begin with the account in which OLD is deployed already."""
     old = {"T0": TOPICS["T0"]}
     found = rehearsal(work, old, TOPICS, failures="each")
-    assert [each.status for each in found.failures] == ["UPDATE_ROLLBACK_COMPLETE"] * 3
+    assert [failure.status for failure in found.failures] == ["UPDATE_ROLLBACK_COMPLETE"] * 3
     assert created().count("T0") == 1
 
 

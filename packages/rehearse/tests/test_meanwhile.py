@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from shared_endpoint import IMAGE, Resources, component, policy, shared, trust
-from small_assembly import BUCKET, codes, endpoint, rehearsal, write_assembly
+from small_assembly import BUCKET, codes, endpoint, of_code, rehearsal, write_assembly
 
 from cdk_rehearse import construct_libraries, rehearse
 from cdk_rehearse.construct_libraries import _digest
@@ -276,7 +276,7 @@ def test_lifecycle_rule_deletes_what_is_old(tmp_path: Path, placing: bytes) -> N
         found = rehearsal(
             tmp_path, old, old, meanwhile=("days=7", "days=1"), files={"function.zip": placing}
         )
-        assert [each.message[:18] for each in found.errors] == ["after a day passes"] * lost
+        assert [problem.message[:18] for problem in found.errors] == ["after a day passes"] * lost
 
 
 def test_damaged_index_gets_the_answer_of_the_function(tmp_path: Path, placing: bytes) -> None:
@@ -319,9 +319,13 @@ def test_every_new_custom_resource_answers_failed_once(tmp_path: Path, placing: 
     and only the latter leaves the objects.
     """
     found = rehearsal(tmp_path, None, placed(), failures="each", files={"function.zip": placing})
-    (problem,) = [each for each in found.errors if each.code == "rehearse-rollback-fails"]
+    (problem,) = of_code(found.errors, "rehearse-rollback-fails")
     assert problem.path == "Placed"
-    ends = {each.event: each.status for each in found.failures if each.logical_id == "Placed"}
+    ends = {
+        failure.event: failure.status
+        for failure in found.failures
+        if failure.logical_id == "Placed"
+    }
     assert ends == {"fails": "ROLLBACK_COMPLETE", "answers FAILED": "ROLLBACK_FAILED"}
 
 

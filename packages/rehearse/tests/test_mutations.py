@@ -45,14 +45,14 @@ def test_record_contains_every_edit() -> None:
 def test_sample_is_as_recorded() -> None:
     """Of each fortieth edit, the record names exactly those that are missed or wrongly reported."""
     recorded = read_record()
-    named = {
-        (each["kind"], each["edit"])
-        for each in [*recorded["missed"], *recorded["wrongly reported"]]
-    }
-    for each in results(STEP):
-        if each.mutant.verdict != "not simulated":
-            expected = (each.mutant.kind, each.mutant.name) not in named
-            assert each.is_right == expected, (each.mutant.name, each.detail)
+    not_right = [*recorded["missed"], *recorded["wrongly reported"]]
+    named = {(edit["kind"], edit["edit"]) for edit in not_right}
+
+    for result in results(STEP):
+        edit = result.mutant
+        if edit.verdict != "not simulated":
+            expected = (edit.kind, edit.name) not in named
+            assert result.is_right == expected, (edit.name, result.detail)
 
 
 @pytest.mark.parametrize(

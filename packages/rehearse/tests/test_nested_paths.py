@@ -37,7 +37,7 @@ def test_steps_of_nested_stacks_have_the_paths_of_their_own_constructs(tmp_path:
     """Each instance of a class of nested stacks is named by its own path, at any depth."""
     old, new = (synthesize(tmp_path / label, label) for label in ("one", "two"))
     found = rehearse(old, new, failures="none", orders=1)
-    topics = [each.place for each in found.steps if each.type == "AWS::SNS::Topic"]
+    topics = [step.place for step in found.steps if step.type == "AWS::SNS::Topic"]
     assert sorted(map(found.named, topics)) == ["North/Harbor/Topic", "North/Topic", "South/Topic"]
 
 
@@ -49,7 +49,7 @@ def test_lost_data_of_a_nested_stack_is_named_by_its_own_path(tmp_path: Path) ->
     new = synthesize_shops(tmp_path / "new", north_orders="north-orders-2")
 
     found = rehearse(old, new, failures="none", orders=1)
-    (error,) = [each for each in found.errors if each.code == "rehearse-data-lost"]
+    (error,) = [problem for problem in found.errors if problem.code == "rehearse-data-lost"]
     assert found.named(found.place_of(error)) == "North/Orders"
     assert error.construct == "Shops/North/Orders/Resource"
 

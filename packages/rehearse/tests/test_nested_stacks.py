@@ -73,9 +73,14 @@ def deploy(
 
 
 def topics(aws: SimulatedAccount) -> list[str]:
-    return [
-        each["TopicArn"].rpartition(":")[2] for each in aws.client("sns").list_topics()["Topics"]
-    ]
+    """The names of the topics of the account."""
+    listed = aws.client("sns").list_topics()["Topics"]
+    return [topic["TopicArn"].rpartition(":")[2] for topic in listed]
+
+
+def physical_ids(stack: Stack) -> dict[str, str]:
+    """The physical ID of each resource of a stack."""
+    return {name: deployed.physical.id for name, deployed in stack.resources.items()}
 
 
 def test_nested_stack_is_a_part_of_the_operation_on_its_parent(aws: SimulatedAccount) -> None:
@@ -94,7 +99,7 @@ def test_nested_stack_is_a_part_of_the_operation_on_its_parent(aws: SimulatedAcc
     assert (stack.status, again.id) == ("UPDATE_COMPLETE", nested.id), stack.reason
     assert stack.output_values["Topic"].endswith(":two")
     assert topics(aws) == ["two"]
-    ends = [(each.logical_id, each.status) for each in nested.events]
+    ends = [(event.logical_id, event.status) for event in nested.events]
     assert ends.index(("Topic", "UPDATE_COMPLETE")) < ends.index(("Topic", "DELETE_COMPLETE"))
 
     assert aws.destroy("Parent").status == "DELETE_COMPLETE"
@@ -106,12 +111,13 @@ def test_nested_stack_is_rolled_back_with_its_parent(aws: SimulatedAccount) -> N
     which were never deleted.
     """
     _, nested = deploy(aws, "Restored", inner(TopicName="old"))
-    before = {name: each.physical.id for name, each in nested.resources.items()}
+    before = physical_ids(nested)
+
     stack, _ = deploy(aws, "Restored", inner(TopicName="new"), dashboard="{")
     assert (stack.status, nested.status) == ("UPDATE_ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
-    assert {name: each.physical.id for name, each in nested.resources.items()} == before
+    assert physical_ids(nested) == before
     assert topics(aws) == ["old"]
-    deleted = {each.physical_id for each in nested.events if each.status == "DELETE_COMPLETE"}
+    deleted = {event.physical_id for event in nested.events if event.status == "DELETE_COMPLETE"}
     assert before["Topic"] not in deleted
     assert deploy(aws, "Restored", inner(TopicName="new"))[0].status == "UPDATE_COMPLETE"
     assert aws.destroy("Restored").status == "DELETE_COMPLETE"
@@ -225,7 +231,7 @@ def test_retained_resource_of_a_nested_stack_is_left_behind(tmp_path: Path) -> N
     files = {"inner.json": json.dumps({"Resources": {"Key": key}}).encode()}
     found = rehearsal(tmp_path, {**topic, **nested}, topic, files=files)
     assert found.status == {"S": "UPDATE_COMPLETE"}
-    assert [each.logical_id for each in found.leftovers] == ["Key"]
+    assert [leftover.logical_id for leftover in found.leftovers] == ["Key"]
 
 
 def test_step_of_a_nested_stack_that_fails_rolls_its_parent_back(tmp_path: Path) -> None:
@@ -240,8 +246,8 @@ def test_step_of_a_nested_stack_that_fails_rolls_its_parent_back(tmp_path: Path)
     found = rehearsal(
         tmp_path, resources("a label"), resources("another"), failures="each", files=files
     )
-    assert [each.logical_id for each in found.steps] == ["Topic", "Nested"]
-    assert [(each.logical_id, each.status) for each in found.failures] == [
+    assert [step.logical_id for step in found.steps] == ["Topic", "Nested"]
+    assert [(failure.logical_id, failure.status) for failure in found.failures] == [
         ("Topic", "UPDATE_ROLLBACK_COMPLETE"),
         ("Nested", "UPDATE_ROLLBACK_COMPLETE"),
     ]
@@ -261,11 +267,11 @@ def test_instances_of_a_nested_stack_fail_one_by_one(tmp_path: Path) -> None:
     files = {"inner.json": json.dumps(inner()).encode()}
     found = rehearsal(tmp_path, resources("one"), resources("two"), failures="each", files=files)
     steps = ["North/Topic", "North", "South/Topic", "South"]
-    assert [each.place for each in found.steps] == steps
-    assert [(each.place, each.reason.split(": ")[0]) for each in found.failures] == [
+    assert [step.place for step in found.steps] == steps
+    assert [(failure.place, failure.reason.split(": ")[0]) for failure in found.failures] == [
         ("North/Topic", "North"),
         ("North", "North"),
         ("South/Topic", "South"),
         ("South", "South"),
     ]
-    assert {each.type for each in found.steps} == {"AWS::SNS::Topic", "AWS::CloudFormation::Stack"}
+    assert {step.type for step in found.steps} == {"AWS::SNS::Topic", "AWS::CloudFormation::Stack"}

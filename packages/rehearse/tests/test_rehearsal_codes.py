@@ -20,34 +20,32 @@ def test_page_has_each_code_and_each_refusal_with_its_basis() -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "rehearsal_problems.md").read_text()
     lines = page.splitlines()
     assert [line for line in lines if line.startswith("| `")] == [
-        f"| `{code}` | {each.meaning} | {each.severity} | {each.basis} |"
-        for code, each in CODES.items()
+        f"| `{name}` | {code.meaning} | {code.severity} | {code.basis} |"
+        for name, code in CODES.items()
     ]
-    for each in REFUSALS:
-        assert f"| {each.meaning} | {each.basis} |" in lines
+    for refusal in REFUSALS:
+        assert f"| {refusal.meaning} | {refusal.basis} |" in lines
 
 
 def test_explain_has_the_source_of_each_code_and_refusal() -> None:
     """What the page leaves out is what ``explain`` prints."""
-    known = dict(entries())
-    assert [code for code, each in CODES.items() if each.source not in known[code]["basis"]] == []
-    assert [
-        each.meaning
-        for each in REFUSALS
-        if each.source not in known["rehearse-update-fails"]["reasons"]
-    ] == []
+    printed = dict(entries())
+    for name, code in CODES.items():
+        assert code.source in printed[name]["basis"]
+    for refusal in REFUSALS:
+        assert refusal.source in printed["rehearse-update-fails"]["reasons"]
 
 
 def test_an_inferred_rule_is_a_warning() -> None:
     """No code whose rule is a conclusion is an error,
     and each rule has a known basis and a source.
     """
-    for each in (*CODES.values(), *REFUSALS):
-        assert each.basis in ("documented", "observed", "inferred")
-        assert each.source
-    assert {each.severity for each in CODES.values() if each.basis == "inferred"} == {
-        Severity.WARNING
-    }
+    for rule in (*CODES.values(), *REFUSALS):
+        assert rule.basis in ("documented", "observed", "inferred")
+        assert rule.source
+
+    inferred = [code for code in CODES.values() if code.basis == "inferred"]
+    assert {code.severity for code in inferred} == {Severity.WARNING}
 
 
 def test_each_refusal_is_one_of_the_simulation() -> None:
@@ -55,10 +53,11 @@ def test_each_refusal_is_one_of_the_simulation() -> None:
     and a fix is that of the diagnosis.
     """
     code = " ".join(re.sub(r'"\s*f?"', "", path.read_text()) for path in SOURCES.rglob("*.py"))
-    for each in REFUSALS:
-        words = re.findall(r"[A-Za-z ]{9,}", each.pattern)
-        assert any(word.strip() in code for word in words), each.pattern
-    (scaled,) = [each for each in REFUSALS if each.fix and each.rollback_fix]
+    for refusal in REFUSALS:
+        words = re.findall(r"[A-Za-z ]{9,}", refusal.pattern)
+        assert any(word.strip() in code for word in words), refusal.pattern
+
+    (scaled,) = [refusal for refusal in REFUSALS if refusal.fix and refusal.rollback_fix]
     assert scaled.fix == fix_of("scaled-variant-update")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from shared_endpoint import Resources
-from small_assembly import codes, endpoint, rehearsal, write_assembly
+from small_assembly import codes, endpoint, of_code, rehearsal, write_assembly
 
 from cdk_rehearse.updates import rehearsing
 from cdk_rehearse.updates.simulation import simulate
@@ -41,7 +41,7 @@ def test_update_of_a_model_is_reported_step_by_step(tmp_path: Path) -> None:
         (True, True),
         (None, True),
     ]
-    assert [(each.logical_id, each.event, each.status) for each in found.failures] == [
+    assert [(failure.logical_id, failure.event, failure.status) for failure in found.failures] == [
         ("Model", "fails", "UPDATE_ROLLBACK_COMPLETE"),
         ("Config", "fails", "UPDATE_ROLLBACK_COMPLETE"),
         ("Endpoint", "fails", "UPDATE_ROLLBACK_COMPLETE"),
@@ -67,13 +67,15 @@ def test_only_the_endpoint_of_the_step_reverts(tmp_path: Path) -> None:
     for failure in found.failures:
         if failure.event == "reverts":
             # The name of the other endpoint is generated.
-            names = {name: name if name == "digits" else "letters" for name in failure.serving}
-            serving[failure.logical_id] = {names[name]: failure.serving[name] for name in names}
+            serving[failure.logical_id] = {
+                "digits" if name == "digits" else "letters": version
+                for name, version in failure.serving.items()
+            }
     assert serving == {
         "Endpoint": {"digits": "v1", "letters": "v2"},
         "Letters": {"digits": "v2", "letters": "v1"},
     }
-    unnoticed = [each for each in found.problems if each.code == "rehearse-revert-unnoticed"]
+    unnoticed = of_code(found.problems, "rehearse-revert-unnoticed")
     assert {problem.path for problem in unnoticed} == {"Endpoint", "Letters"}
 
 
@@ -132,8 +134,8 @@ def test_generated_name_is_one_endpoint_in_both_orders(tmp_path: Path) -> None:
     old = endpoint()
     del old["Endpoint"]["Properties"]["EndpointName"]
     found = rehearsal(tmp_path, old, endpoint(name="letters"), orders=2)
-    assert [each.code for each in found.problems] == ["rehearse-endpoint-replaced"]
-    assert [each.instance_type for each in found.instances] == ["ml.g5.xlarge", "ml.g5.xlarge"]
+    assert [problem.code for problem in found.problems] == ["rehearse-endpoint-replaced"]
+    assert [fleet.instance_type for fleet in found.instances] == ["ml.g5.xlarge", "ml.g5.xlarge"]
 
 
 def test_renamed_construct_collides_with_its_own_name(tmp_path: Path) -> None:
@@ -155,8 +157,9 @@ def test_removed_endpoint_stops_serving(tmp_path: Path) -> None:
     """An endpoint that no other takes the place of is an error,
     but not if everything is deleted.
     """
-    new = {name: each for name, each in OLD.items() if name != "Endpoint"}
-    assert codes(rehearsal(tmp_path, OLD, new)) == {"rehearse-serving-stops"}
+    without_endpoint = {name: OLD[name] for name in OLD if name != "Endpoint"}
+    assert codes(rehearsal(tmp_path, OLD, without_endpoint)) == {"rehearse-serving-stops"}
+
     deleted = rehearsal(tmp_path, OLD, None)
     assert deleted.status == {"S": "DELETE_COMPLETE"}
     assert codes(deleted) == set()
@@ -172,7 +175,7 @@ def test_removed_scaling_may_shrink_the_fleet(tmp_path: Path) -> None:
     assert problem.message.startswith("depending on AWS: ")
     assert problem.severity is Severity.WARNING
     assert "it has 4" in problem.message
-    assert any("rehearse-fleet-shrinks" in each for each in found.depends_on_aws)
+    assert any("rehearse-fleet-shrinks" in note for note in found.depends_on_aws)
 
 
 @pytest.mark.parametrize(
@@ -192,11 +195,10 @@ def test_maximum_below_the_fleet_stops_instances(
     a warning if the number of instances is only assumed.
     """
     found = rehearsal(tmp_path, endpoint(scaled_to=20), endpoint(scaled_to=highest), **fleets)
-    assert [(each.code, each.severity) for each in found.problems] == (
-        [("rehearse-fleet-shrinks", severity)] if severity else []
-    )
-    assert [each.after for each in found.instances] == [after]
-    assert all("max_capacity" in each.hint for each in found.problems)
+    expected = [] if severity is None else [("rehearse-fleet-shrinks", severity)]
+    assert [(problem.code, problem.severity) for problem in found.problems] == expected
+    assert [fleet.after for fleet in found.instances] == [after]
+    assert all("max_capacity" in problem.hint for problem in found.problems)
 
 
 def test_minimum_above_the_fleet_starts_instances(tmp_path: Path) -> None:
@@ -211,13 +213,16 @@ def test_retained_endpoint_that_leaves_the_app_costs_money(tmp_path: Path) -> No
     """What costs by the hour is a warning also after an update;
     a retained bucket is a line only.
     """
-    old = {**OLD, "Bucket": BUCKET}
-    old = {name: each | {"DeletionPolicy": "Retain"} for name, each in old.items()}
+    old = {}
+    for name, declared in {**OLD, "Bucket": BUCKET}.items():
+        old[name] = {**declared, "DeletionPolicy": "Retain"}
+
     found = rehearsal(tmp_path, old, {"Topic": {"Type": "AWS::SNS::Topic"}})
+
     (problem,) = found.problems
     assert (problem.code, problem.path) == ("rehearse-leftover", "Endpoint")
     assert problem.message.startswith("after the update")
-    assert "Bucket" in {each.logical_id for each in found.leftovers}
+    assert "Bucket" in {leftover.logical_id for leftover in found.leftovers}
 
 
 def test_tags_are_updated_without_a_word(tmp_path: Path) -> None:
@@ -261,7 +266,9 @@ def test_image_repository_that_no_stack_creates_is_listed(tmp_path: Path) -> Non
         "123456789012.dkr.ecr.us-east-1.amazonaws.com/team/mine:1"
     )
     assert "existing image repository mine" in rehearsal(tmp_path, OLD, new).not_simulated
-    assert not any("repository" in each for each in rehearsal(tmp_path, None, OLD).not_simulated)
+
+    of_aws = rehearsal(tmp_path, None, OLD)
+    assert not any("repository" in note for note in of_aws.not_simulated)
 
 
 def test_instance_type_of_a_scaled_variant_is_refused(tmp_path: Path) -> None:
@@ -272,7 +279,7 @@ def test_instance_type_of_a_scaled_variant_is_refused(tmp_path: Path) -> None:
     (problem,) = found.problems
     assert problem.code == "rehearse-update-fails"
     assert "scaling_guard=True" in problem.hint
-    assert [each.instance_type for each in found.instances] == ["ml.g5.xlarge"]
+    assert [fleet.instance_type for fleet in found.instances] == ["ml.g5.xlarge"]
 
 
 def test_second_fleet_needs_quota(tmp_path: Path) -> None:
@@ -293,7 +300,8 @@ def test_fleet_that_another_stack_scales_is_kept_as_the_hint_says(tmp_path: Path
     assert "call retain_instance_counts() on it (RetainAllVariantProperties)" in problem.hint
     new["Endpoint"]["Properties"]["RetainAllVariantProperties"] = True
     found = rehearsal(tmp_path, OLD, new, digits=3)
-    assert (codes(found), [each.after for each in found.instances]) == (set(), [3])
+    assert codes(found) == set()
+    assert [fleet.after for fleet in found.instances] == [3]
 
 
 def test_instance_of_any_pool_needs_quota(tmp_path: Path) -> None:
@@ -318,16 +326,20 @@ def test_rolling_update_of_a_generated_name_adds_one_batch(
     """An endpoint without a name is meant by its logical ID;
     30 percent of five are two instances.
     """
-    versions = [endpoint(), endpoint(archive="two.tar.gz")]
-    policy = {"MaximumBatchSize": {"Type": size[0], "Value": size[1]}, "WaitIntervalInSeconds": 60}
-    for each in versions:
-        properties = each["Endpoint"]["Properties"]
+    unit, number = size
+    policy = {"MaximumBatchSize": {"Type": unit, "Value": number}, "WaitIntervalInSeconds": 60}
+    old = endpoint()
+    new = endpoint(archive="two.tar.gz")
+    for version in (old, new):
+        properties = version["Endpoint"]["Properties"]
         del properties["EndpointName"]
         properties |= {
             "RetainAllVariantProperties": True,
             "DeploymentConfig": {"RollingUpdatePolicy": policy},
         }
-    (counted,) = rehearsal(tmp_path, versions[0], versions[1], Endpoint=5).instances
+
+    (counted,) = rehearsal(tmp_path, old, new, Endpoint=5).instances
+
     assert counted.endpoint.startswith("S-Endpoint-")
     assert (counted.before, counted.peak, counted.after) == (5, peak, 5)
     assert counted.instance_type == "ml.g5.xlarge"
@@ -344,21 +356,18 @@ def test_fleet_of_an_unknown_endpoint_is_an_error(tmp_path: Path) -> None:
 def test_failed_first_deployment_leaves_a_retained_bucket(tmp_path: Path) -> None:
     """A bucket that the template retains remains after each attempt, and costs money."""
     found = rehearsal(tmp_path, None, {"Bucket": BUCKET, **OLD}, failures="each")
-    left = {
-        each.logical_id: [left.logical_id for left in each.leftovers] for each in found.failures
-    }
-    assert left["Endpoint"] == ["Bucket"]
+
+    leftovers = {failure.logical_id: failure.leftovers for failure in found.failures}
+    assert [leftover.logical_id for leftover in leftovers["Endpoint"]] == ["Bucket"]
     assert codes(found) == {"rehearse-leftover"}
     assert found.errors == []
 
 
 def test_retained_endpoint_whose_role_is_deleted_is_an_error(tmp_path: Path) -> None:
     """After the deletion of the stack, the retained endpoint cannot start an instance."""
-    kept = {"Endpoint", "Config", "Model"}
-    new = {
-        name: each | ({"DeletionPolicy": "Retain"} if name in kept else {})
-        for name, each in OLD.items()
-    }
+    new = dict(OLD)
+    for name in ("Endpoint", "Config", "Model"):
+        new[name] = {**OLD[name], "DeletionPolicy": "Retain"}
     assert codes(rehearsal(tmp_path, OLD, new)) == {"rehearse-retained-needs"}
 
 

@@ -17,6 +17,7 @@ ASYNC = {"OutputConfig": {"S3OutputPath": f"s3://{BUCKET}/answers/"}}
 
 
 def _asynchronous() -> Resources:
+    """An asynchronous endpoint, whose role may write the responses."""
     resources = endpoint()
     resources["Config"]["Properties"]["AsyncInferenceConfig"] = ASYNC
     resources["Policy"]["Properties"]["PolicyDocument"]["Statement"].append(
@@ -36,24 +37,25 @@ def test_callers_fail_if_an_endpoint_changes_how_it_is_called(tmp_path: Path) ->
         found = rehearsal(tmp_path, old, new)
         (line,) = found.callers
         assert line.endswith(f"callers must use {works}")
-        assert [each.code for each in found.errors] == ["rehearse-callers-fail"]
+        assert [problem.code for problem in found.errors] == ["rehearse-callers-fail"]
 
 
-def _two_variants(*names: str) -> Resources:
+def _variants(*names: str) -> Resources:
+    """An endpoint with variants of these names, which differ in nothing else."""
     resources = endpoint()
     (variant,) = resources["Config"]["Properties"]["ProductionVariants"]
     resources["Config"]["Properties"]["ProductionVariants"] = [
-        {**variant, "VariantName": each} for each in names
+        {**variant, "VariantName": name} for name in names
     ]
     return resources
 
 
 def test_a_removed_variant_is_a_line_only(tmp_path: Path) -> None:
     """Calls that name no variant work with each, so that the end of an A/B test is no problem."""
-    found = rehearsal(tmp_path, _two_variants("blue", "green"), _two_variants("green"))
+    found = rehearsal(tmp_path, _variants("blue", "green"), _variants("green"))
     assert found.callers == ('endpoint digits no longer has variant "blue"',)
     assert codes(found) == set()
-    renamed = rehearsal(tmp_path, _two_variants("blue"), _two_variants("green"))
+    renamed = rehearsal(tmp_path, _variants("blue"), _variants("green"))
     assert renamed.callers == (
         'endpoint digits no longer has variant "blue"',
         'endpoint digits has the new variant "green"',
@@ -61,19 +63,19 @@ def test_a_removed_variant_is_a_line_only(tmp_path: Path) -> None:
     assert codes(renamed) == set()
 
 
-def _multi_model(*containers: dict[str, Any]) -> Resources:
+def _several_containers(*containers: dict[str, Any]) -> Resources:
+    """An endpoint whose callers name one of its containers."""
     resources = endpoint()
     resources["Model"] = {**model(), "Properties": {**model()["Properties"]}}
     properties = resources["Model"]["Properties"]
     image = properties.pop("PrimaryContainer")["Image"]
-    properties["Containers"] = [
-        {"Image": image, "ModelDataUrl": f"s3://{BUCKET}/one.tar.gz", **each} for each in containers
-    ]
+    common = {"Image": image, "ModelDataUrl": f"s3://{BUCKET}/one.tar.gz"}
+    properties["Containers"] = [{**common, **container} for container in containers]
     properties["InferenceExecutionConfig"] = {"Mode": "Direct"}
     return resources
 
 
-def _multi() -> Resources:
+def _multi_model() -> Resources:
     """A multi-model endpoint of the archives that each assembly has as assets."""
     resources = endpoint()
     container = {"Image": IMAGE, "Mode": "MultiModel", "ModelDataUrl": f"s3://{BUCKET}/"}
@@ -91,9 +93,9 @@ def test_a_multi_model_container_without_archives_has_no_models(tmp_path: Path) 
     """A container without ModelDataUrl ends no rehearsal;
     its callers can name no model any more.
     """
-    new = _multi()
+    new = _multi_model()
     del new["Model"]["Properties"]["PrimaryContainer"]["ModelDataUrl"]
-    found = rehearsal(tmp_path, _multi(), new)
+    found = rehearsal(tmp_path, _multi_model(), new)
     assert codes(found) == {"rehearse-callers-fail"}
 
 
@@ -101,7 +103,8 @@ def test_models_of_a_bucket_that_no_stack_creates_are_not_known(tmp_path: Path) 
     """A multi-model endpoint may read a bucket outside the stacks;
     nothing is said of its models.
     """
-    outside, placed = _multi(), _multi()
+    placed = _multi_model()
+    outside = _multi_model()
     outside["Model"]["Properties"]["PrimaryContainer"]["ModelDataUrl"] = "s3://outside/models/"
     assert rehearsal(tmp_path, outside, outside).callers == ()
     (line,) = rehearsal(tmp_path, outside, placed).callers
@@ -113,8 +116,9 @@ def test_models_of_a_bucket_that_no_stack_creates_are_not_known(tmp_path: Path) 
 
 def test_a_removed_container_of_direct_invocation_is_a_warning(tmp_path: Path) -> None:
     """Callers name the host name of a container."""
-    first, second = {"ContainerHostname": "ocr"}, {"ContainerHostname": "faces"}
-    found = rehearsal(tmp_path, _multi_model(first, second), _multi_model(first))
+    first = {"ContainerHostname": "ocr"}
+    second = {"ContainerHostname": "faces"}
+    found = rehearsal(tmp_path, _several_containers(first, second), _several_containers(first))
     assert 'endpoint digits no longer has container "faces"' in found.callers
     assert codes(found) == {"rehearse-callers-fail"}
 
@@ -125,11 +129,11 @@ def test_a_removed_component_is_a_warning(name: str, tmp_path: Path) -> None:
     old = shared()
     if name:
         old["One"]["Properties"]["InferenceComponentName"] = name
-    new = {key: each for key, each in old.items() if key != "One"}
+    new = {name: old[name] for name in old if name != "One"}
     found = rehearsal(tmp_path, old, new)
     (line,) = found.callers
     assert "no longer has inference component" in line
-    assert [each.severity for each in found.problems] == [Severity.WARNING]
+    assert [problem.severity for problem in found.problems] == [Severity.WARNING]
 
 
 def test_a_stack_without_endpoints_has_no_callers(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_assembly import endpoint, write_assembly
+from small_assembly import endpoint, of_code, write_assembly
 
 from cdk_rehearse.cli.text import report_lines
 from cdk_rehearse.updates.environments import by_environment
@@ -71,7 +71,7 @@ def test_unchanged_stages_with_the_same_names_have_no_problem() -> None:
     assert found.status == {
         f"Digits ({place})": "UPDATE_COMPLETE" for place in (STAGING, PRODUCTION)
     }
-    assert [each.endpoint for each in found.instances] == [
+    assert [fleet.endpoint for fleet in found.instances] == [
         f"digits ({place})" for place in (STAGING, PRODUCTION)
     ]
     assert (found.steps, found.problems, found.callers) == ((), (), ())
@@ -104,7 +104,7 @@ def test_problem_names_its_environment_and_the_step_of_the_whole_update(tmp_path
     assert max(failure.step for failure in found.failures) > 1
 
     # and the problem is that of the second environment, from the step that causes it on.
-    (lost,) = [each for each in found.problems if each.code == "rehearse-reader-loses-access"]
+    (lost,) = of_code(found.problems, "rehearse-reader-loses-access")
     (policy,) = [step for step in found.steps if step.logical_id == "Policy"]
     assert lost.path == f"endpoint digits ({PRODUCTION})"
     assert lost.message.startswith(f"from step {policy.number} (update Policy) on")
@@ -112,7 +112,7 @@ def test_problem_names_its_environment_and_the_step_of_the_whole_update(tmp_path
 
 def _with_assets(stacks: tuple[StackVersion, ...], folder: Path) -> Version:
     """Return a version whose stacks are of the assembly in this folder."""
-    return Version(tuple(replace(each, directory=folder) for each in stacks))
+    return Version(tuple(replace(bare, directory=folder) for bare in stacks))
 
 
 def test_rehearsal_stops_at_the_first_environment_that_fails() -> None:
@@ -126,7 +126,7 @@ def test_rehearsal_stops_at_the_first_environment_that_fails() -> None:
     )
     found = rehearsal(old, new)
     assert found.status == {"A": "UPDATE_ROLLBACK_COMPLETE"}
-    assert [(each.code, each.path) for each in found.problems] == [
+    assert [(problem.code, problem.path) for problem in found.problems] == [
         ("rehearse-update-fails", f"Topic ({STAGING})")
     ]
     assert f"{PRODUCTION}, since the update fails before" in found.not_simulated
@@ -136,7 +136,9 @@ def test_stage_that_leaves_the_app_is_no_deletion_of_the_app() -> None:
     """Its endpoint is reported as deleted, in its environment only."""
     whole = stages("one.tar.gz", "one.tar.gz")
     found = rehearsal(whole, whole[:1])
-    stopped = [each.path for each in found.problems if each.code == "rehearse-serving-stops"]
+    stopped = [
+        problem.path for problem in found.problems if problem.code == "rehearse-serving-stops"
+    ]
     assert stopped == [f"endpoint digits ({PRODUCTION})"]
     assert found.callers == (f"endpoint digits ({PRODUCTION}) no longer exists",)
 
@@ -145,7 +147,7 @@ def test_fleet_belongs_to_every_environment_that_has_the_endpoint() -> None:
     """With the environment behind its name, as in the report, it belongs to this one only."""
     app = stages("one.tar.gz", "one.tar.gz")
     found = rehearsal(app, app, {"digits": 3, f"digits ({PRODUCTION})": 2})
-    assert [each.before for each in found.instances] == [3, 2]
+    assert [fleet.before for fleet in found.instances] == [3, 2]
     names = (
         stack("A", STAGING, endpoint(name="one")),
         stack("B", PRODUCTION, endpoint(name="two")),
@@ -249,7 +251,7 @@ def test_reference_to_another_region_is_resolved(tmp_path: Path, code: str) -> N
     found = simulate(Request(whole, whole, {}, "each", 2))
     assert found.status == {"Writer": "UPDATE_COMPLETE", "Reader": "UPDATE_COMPLETE"}
     assert (found.steps, found.problems) == ((), ())
-    assert not any("Parameter" in each for each in found.not_simulated)
+    assert not any("Parameter" in note for note in found.not_simulated)
 
 
 @pytest.mark.parametrize(
@@ -287,7 +289,7 @@ def test_changed_value_is_not_written_again_by_a_later_release(tmp_path: Path) -
     new = app(tmp_path / "new", "putParameter", topic("others") | writer(), reader())
     found = simulate(Request(old, new, {}, "none", 1))
     assert found.status == {"Writer": "UPDATE_COMPLETE", "Reader": "UPDATE_COMPLETE"}
-    assert [each.stack for each in found.steps] == ["Writer"] * len(found.steps)
+    assert [step.stack for step in found.steps] == ["Writer"] * len(found.steps)
     kept = "the CDK keeps the former value in the other Region: Writeruseast1RefTopic9D7CE2C3"
     assert kept in found.not_simulated
 
@@ -306,5 +308,5 @@ def test_output_of_another_region_has_the_value_of_its_version() -> None:
         for name in ("alerts", "others")
     )
     found = rehearsal(old, new)
-    assert [(each.stack, each.action) for each in found.steps][-1] == ("Reader", "update")
+    assert [(step.stack, step.action) for step in found.steps][-1] == ("Reader", "update")
     assert found.problems == ()

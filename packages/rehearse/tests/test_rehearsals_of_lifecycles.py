@@ -69,7 +69,7 @@ def test_network_of_a_retained_endpoint_cannot_be_deleted(
         assert f"[{kept}]" in found.deletion.reason
         assert "a network interface of endpoint digits" in found.deletion.reason
         assert "in another stack" in found.problems[0].hint
-        assert "S" not in [each.logical_id for each in found.deletion.leftovers]
+        assert "S" not in [leftover.logical_id for leftover in found.deletion.leftovers]
 
 
 def busy(maximum: int, memory: int) -> Resources:
@@ -117,7 +117,7 @@ def test_log_group_may_return_after_its_deletion(
         rehearsal(tmp_path, with_log_group(denies=denies), None),
     ):
         assert codes(report) - {"rehearse-data-lost"} == found
-        assert {each.code for each in report.errors} <= {"rehearse-data-lost"}
+        assert {problem.code for problem in report.errors} <= {"rehearse-data-lost"}
 
 
 def test_log_group_of_another_endpoint_or_a_retained_one_does_not_return(tmp_path: Path) -> None:

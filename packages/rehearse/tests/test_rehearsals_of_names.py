@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from shared_endpoint import Resources
-from small_assembly import codes, endpoint, rehearsal
+from small_assembly import codes, endpoint, of_code, rehearsal
 
 from cdk_rehearse.updates.report import Rehearsal
 from cdk_rehearse.updates.simulation import simulate
@@ -34,7 +34,7 @@ def test_a_bucket_that_moves_is_reported_in_each_region(region: str) -> None:
     """S3 in us-east-1 creates a bucket twice without an error, CloudFormation in no Region."""
     bucket = {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "acme-models"}}
     found = _in_region(region, {"A": bucket}, {"B": bucket})
-    (problem,) = [each for each in found.problems if each.code == "rehearse-name-collision"]
+    (problem,) = of_code(found.problems, "rehearse-name-collision")
     assert "keep the construct ID" in problem.hint
 
 
@@ -65,7 +65,7 @@ def test_the_log_group_of_an_endpoint_in_service_exists(tmp_path: Path) -> None:
     not if the role may not create it.
     """
     found = rehearsal(tmp_path, _logged(), {**_logged(), "Logs": GROUP})
-    (problem,) = [each for each in found.problems if each.code == "rehearse-name-collision"]
+    (problem,) = of_code(found.problems, "rehearse-name-collision")
     assert "put-retention-policy" in problem.hint
     assert (
         codes(rehearsal(tmp_path, _logged(denied=True), {**_logged(denied=True), "Logs": GROUP}))

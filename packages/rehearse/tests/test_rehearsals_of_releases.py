@@ -151,7 +151,7 @@ def rehearsed(old: Path, new: Path) -> Rehearsal:
 
 def listed(found: Rehearsal) -> list[str]:
     """What is not simulated because of the functions."""
-    return [each for each in found.not_simulated if "unction" in each or "Custom::" in each]
+    return [note for note in found.not_simulated if "unction" in note or "Custom::" in note]
 
 
 def test_functions_of_a_release_run(released: Path, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_functions_of_a_release_run(released: Path, tmp_path: Path) -> None:
     new = assembly(tmp_path / "new", present, "model_sync", files(present, digest="d2"))
     found = rehearsed(old, new)
     assert (found.status, codes(found), listed(found)) == ({"S": "UPDATE_COMPLETE"}, set(), [])
-    assert {each.logical_id for each in found.steps} >= {"Function", "Files", "Model", "Endpoint"}
+    assert {step.logical_id for step in found.steps} >= {"Function", "Files", "Model", "Endpoint"}
 
 
 def test_changed_byte_of_a_release_does_not_run(released: Path, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_fleet_of_an_unknown_guard_has_its_maximum(tmp_path: Path) -> None:
     old = assembly(tmp_path / "old", other, "scaling_guard", resources)
     changed = {**resources, **endpoint(archive="two.tar.gz")}
     found = rehearsed(old, assembly(tmp_path / "new", other, "scaling_guard", changed))
-    assert [(each.before, each.peak) for each in found.instances] == [(4, 5)]
+    assert [(fleet.before, fleet.peak) for fleet in found.instances] == [(4, 5)]
 
 
 def test_each_released_function_has_a_function_of_today() -> None:

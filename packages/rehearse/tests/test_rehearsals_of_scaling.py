@@ -71,12 +71,13 @@ def scaled(
 
 
 def problems(folder: Path, old: Resources | None, new: Resources) -> list[tuple[str, str]]:
-    """The code and the text of each problem of scaling or weights, which are warnings."""
-    found = [
-        each for each in rehearsal(folder, old, new).problems if each.code in (SCALING, WEIGHTS)
-    ]
-    assert all(each.severity is Severity.WARNING for each in found)
-    return [(each.path, each.message) for each in found]
+    """The path and the text of each problem of scaling or weights, which are warnings."""
+    found = []
+    for problem in rehearsal(folder, old, new).problems:
+        if problem.code in (SCALING, WEIGHTS):
+            assert problem.severity is Severity.WARNING
+            found.append((problem.path, problem.message))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,8 @@ def test_policy_on_another_metric_is_named_as_not_known(
 
 def test_update_is_a_warning_only_where_it_causes_it(tmp_path: Path) -> None:
     """A removed policy is reported, and bounds that had no policy before are not."""
-    with_policy, without = scaled(stepping(), bounds=(1, 3)), scaled(bounds=(1, 3))
+    with_policy = scaled(stepping(), bounds=(1, 3))
+    without = scaled(bounds=(1, 3))
     assert len(problems(tmp_path, with_policy, without)) == 1
     assert problems(tmp_path, without, scaled(bounds=(1, 4))) == []
 

@@ -115,7 +115,7 @@ def test_stack_whose_export_is_in_use_is_not_deleted() -> None:
         == "Delete canceled. Cannot delete export Producer:Name as it is in use by Consumer"
     )
     assert found.steps == ()
-    assert [each.code for each in found.problems] == ["rehearse-update-fails"]
+    assert [problem.code for problem in found.problems] == ["rehearse-update-fails"]
 
 
 def test_one_stack_of_several_is_selected() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_assembly import codes, endpoint, rehearsal, write_assembly
+from small_assembly import codes, endpoint, of_code, rehearsal, write_assembly
 
 from cdk_rehearse import rehearse
 from constructs_triton_core.errors import InvalidValueError
@@ -46,7 +46,7 @@ def test_existing_resources_are_assumed_and_named(tmp_path: Path) -> None:
     found = rehearsal(tmp_path, outside(), outside(readable="two.tar.gz"))
     assert codes(found) == {"rehearse-reader-loses-access"}
     assert list(found.errors) == []
-    assert [each for each in found.not_simulated if each.startswith("existing")] == [
+    assert [note for note in found.not_simulated if note.startswith("existing")] == [
         "existing KMS key 0000aaaa-0000-0000-0000-00000000aaaa",
         "existing bucket platform",
         "existing security group sg-0123456789abcdef0",
@@ -67,7 +67,7 @@ def pulling(image: str, effect: str = "Allow") -> dict[str, Any]:
     token = {"Effect": "Allow", "Action": "ecr:GetAuthorizationToken", "Resource": "*"}
     target = repository if effect == "Allow" else "*"
     pull = {"Effect": effect, "Action": "ecr:Batch*", "Resource": target}
-    others = [each for each in statements if "ecr" not in json.dumps(each)]
+    others = [statement for statement in statements if "ecr" not in json.dumps(statement)]
     resources["Policy"]["Properties"]["PolicyDocument"]["Statement"] = [*others, token, pull]
     return resources
 
@@ -142,7 +142,7 @@ def test_deleted_bucket_is_not_assumed(tmp_path: Path) -> None:
     bucket = {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "platform"}}
     found = rehearsal(tmp_path, {"Bucket": bucket, **outside()}, outside())
     assert "rehearse-reader-loses-access" in codes(found)
-    (problem,) = [each for each in found.problems if each.code == "rehearse-reader-loses-access"]
+    (problem,) = of_code(found.problems, "rehearse-reader-loses-access")
     assert "s3://platform/one.tar.gz: NoSuchBucket" in problem.message
     assert "existing bucket platform" not in found.not_simulated
 
@@ -232,4 +232,4 @@ def test_endpoint_of_another_stack_is_no_error(tmp_path: Path, resources: dict[s
     """What no stack of the rehearsal has created may exist; what uses it is not simulated."""
     found = rehearsal(tmp_path, None, resources)
     assert codes(found) == set()
-    assert any("AWS::" in each for each in found.not_simulated)
+    assert any("AWS::" in note for note in found.not_simulated)

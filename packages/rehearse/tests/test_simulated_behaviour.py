@@ -41,14 +41,16 @@ def test_orders_depend_on_the_seed_and_keep_dependencies() -> None:
     """
     body = {**topics(5), "Last": {"Type": "AWS::SNS::Topic", "DependsOn": ["Topic0", "Topic1"]}}
     template = Template({"Resources": body})
-    seeds = [replace(UNFRIENDLY, seed=seed) for seed in range(20)]
-    orders = [order(template, each, "change") for each in seeds]
-    assert orders == [order(template, each, "change") for each in seeds]
+    behaviours = [replace(UNFRIENDLY, seed=seed) for seed in range(20)]
+
+    orders = [order(template, behaviour, "change") for behaviour in behaviours]
+
+    assert orders == [order(template, behaviour, "change") for behaviour in behaviours]
     assert len(set(orders)) > 10
     for created in orders:
         assert created.index("Last") > max(created.index("Topic0"), created.index("Topic1"))
-    for each in seeds:
-        deleted = order(template, each, "delete", is_reversed=True)
+    for behaviour in behaviours:
+        deleted = order(template, behaviour, "delete", is_reversed=True)
         assert deleted.index("Last") < min(deleted.index("Topic0"), deleted.index("Topic1"))
     assert order(template, CALM, "change") == template.order
 
@@ -57,17 +59,15 @@ def test_injected_failure_is_rolled_back(aws: SimulatedAccount) -> None:
     """A failing change rolls the stack back, whether the service carried it out or not."""
     stack = deploy(aws, topics(4))
     assert stack.status == "CREATE_COMPLETE"
-    changed = {
-        each: {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": "new"}}
-        for each in topics(4)
-    }
+    topic = {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": "new"}}
+    changed = dict.fromkeys(topics(4), topic)
     for seed in range(4):
         aws.behaviour = Behaviour(seed=seed, failure_rate=0.9)
         deploy(aws, changed, stack.name)
         assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
         assert "Internal Failure" in stack.reason
-        for each in stack.resources.values():
-            found = aws.client("sns").get_topic_attributes(TopicArn=each.physical.id)
+        for deployed in stack.resources.values():
+            found = aws.client("sns").get_topic_attributes(TopicArn=deployed.physical.id)
             assert not found["Attributes"].get("DisplayName")
 
 
@@ -93,10 +93,10 @@ def test_managed_policies_have_quotas(aws: SimulatedAccount) -> None:
     with pytest.raises(ClientError, match="Cannot exceed quota for PolicySize: 6144"):
         iam.create_policy(PolicyName="long", PolicyDocument=long)
     iam.create_role(RoleName="full", AssumeRolePolicyDocument=json.dumps(TRUST))
-    arns = [
-        iam.create_policy(PolicyName=f"short{each}", PolicyDocument=short)["Policy"]["Arn"]
-        for each in range(11)
-    ]
+    arns = []
+    for number in range(11):
+        created = iam.create_policy(PolicyName=f"short{number}", PolicyDocument=short)
+        arns.append(created["Policy"]["Arn"])
     for arn in arns[:10]:
         iam.attach_role_policy(RoleName="full", PolicyArn=arn)
     with pytest.raises(ClientError, match="Cannot exceed quota for PoliciesPerRole: 10"):
@@ -167,7 +167,7 @@ def test_update_that_sagemaker_does_not_keep(
     listed = aws.client("cloudformation").list_stack_resources(StackName=stack.name)[
         "StackResourceSummaries"
     ]
-    assert "DELETE_COMPLETE" not in [each["ResourceStatus"] for each in listed]
+    assert "DELETE_COMPLETE" not in [event["ResourceStatus"] for event in listed]
     refused = [event.reason for event in stack.events if event.status == "DELETE_FAILED"]
     assert ["is in use by endpoint" in reason for reason in refused] == [True] * in_use
 

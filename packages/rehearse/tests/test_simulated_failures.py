@@ -100,7 +100,7 @@ def test_rollback_keeps_what_the_update_created(
     before = names_of_what_is_listed(running)
     stack = update(running, {**NEW, **added})()
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
-    skipped = [each.logical_id for each in stack.events if each.status == "DELETE_SKIPPED"]
+    skipped = [event.logical_id for event in stack.events if event.status == "DELETE_SKIPPED"]
     assert skipped == ["Added"] * is_left
     left = names_of_what_is_listed(running) - before
     assert [name.rpartition("-")[0] for name in left] == ["failing-added"] * is_left
@@ -110,7 +110,7 @@ def names_of_what_is_listed(aws: SimulatedAccount) -> set[str]:
     """The models and buckets of the account."""
     models = aws.client("sagemaker").list_models()["Models"]
     buckets = aws.client("s3").list_buckets()["Buckets"]
-    return {each["ModelName"] for each in models} | {each["Name"] for each in buckets}
+    return {model["ModelName"] for model in models} | {bucket["Name"] for bucket in buckets}
 
 
 def fail_each_restore(
@@ -119,15 +119,11 @@ def fail_each_restore(
     """Fail each step of a rollback, after the ``last`` change of the update has failed."""
     failing = replace(aws.behaviour, failing={last.subject: "after"})
     moments: tuple[When, ...] = ("before", "after")
-    restored = [
-        each
-        for each in attempt(aws, deploy, failing, last, "after").steps
-        if each.action == "restore"
-    ]
+    steps = attempt(aws, deploy, failing, last, "after").steps
+    restored = [step for step in steps if step.action == "restore"]
     for step, when in product(restored, moments):
-        yield attempt(
-            aws, deploy, replace(failing, failing_restore={step.subject: when}), step, when
-        )
+        fails_twice = replace(failing, failing_restore={step.subject: when})
+        yield attempt(aws, deploy, fails_twice, step, when)
 
 
 def test_failed_rollback_can_be_continued(running: SimulatedAccount) -> None:
@@ -135,11 +131,13 @@ def test_failed_rollback_can_be_continued(running: SimulatedAccount) -> None:
     before = running.stack(NAME).resources
     attempts = list(fail_each_restore(running, update(running), CHANGES[-1]))
     assert len(attempts) == 2 * len(CHANGES)
-    for each in attempts:
-        assert each.statuses == ("UPDATE_ROLLBACK_FAILED", "UPDATE_ROLLBACK_COMPLETE"), each
-        restored = [step for step in each.steps if step.action == "restore"]
+    for failed in attempts:
+        assert failed.statuses == ("UPDATE_ROLLBACK_FAILED", "UPDATE_ROLLBACK_COMPLETE"), failed
+        restored = [step for step in failed.steps if step.action == "restore"]
         assert len(restored) == len(set(restored)) == len(CHANGES)
-        assert (each.drops, each.leftovers) == ((), [])
+        assert failed.drops == ()
+        assert failed.leftovers == []
+
     assert running.stack(NAME).resources == before
     topic = before["Topic"].physical.id
     attributes = running.client("sns").get_topic_attributes(TopicArn=topic)["Attributes"]
@@ -176,12 +174,10 @@ def test_update_without_retained_counts_drops_a_scaled_fleet(running: SimulatedA
     """
     assert update(running, with_topic("two.tar.gz", retains=False))().status == "UPDATE_COMPLETE"
     (drop,) = running.fleets.drops
-    assert (drop.after.moment, drop.before.count, drop.after.count) == (
-        Step("update", "Endpoint"),
-        4,
-        1,
-    )
+    assert drop.after.moment == Step("update", "Endpoint")
+    assert (drop.before.count, drop.after.count) == (4, 1)
     assert str(drop).endswith("variant AllTraffic: 4 instances became 1")
+
     scale(running.stack(NAME), running, 1)
     update(running, with_topic("one.tar.gz", retains=False, count=2))()
     update(running, with_topic("one.tar.gz", retains=False, count=1))()
@@ -195,9 +191,8 @@ def test_end_of_retained_counts_may_drop_a_scaled_fleet(
     """AWS does not document whether the change of this property alone is sent to SageMaker."""
     running.behaviour = Behaviour(updates_with_the_same_config=is_sent)
     assert update(running, with_topic("one.tar.gz", retains=False))().status == "UPDATE_COMPLETE"
-    assert [(each.before.count, each.after.count) for each in running.fleets.drops] == [
-        (4, 1)
-    ] * is_sent
+    drops = [(drop.before.count, drop.after.count) for drop in running.fleets.drops]
+    assert drops == ([(4, 1)] if is_sent else [])
 
 
 def test_failed_creation_is_deleted(aws: SimulatedAccount) -> None:
@@ -206,10 +201,9 @@ def test_failed_creation_is_deleted(aws: SimulatedAccount) -> None:
     """
     names = iter(f"{NAME}{number}" for number in range(100))
     steps = [Step("create", name) for name in OLD]
-    for each in fail_each_change(aws, lambda: deploy(aws, OLD, next(names)), steps):
-        assert (each.statuses, each.leftovers) == (("ROLLBACK_COMPLETE", "DELETE_COMPLETE"), []), (
-            each
-        )
+    for failed in fail_each_change(aws, lambda: deploy(aws, OLD, next(names)), steps):
+        assert failed.statuses == ("ROLLBACK_COMPLETE", "DELETE_COMPLETE"), failed
+        assert failed.leftovers == [], failed
     assert aws.client("sagemaker").list_endpoints()["Endpoints"] == []
 
 

@@ -183,7 +183,7 @@ def test_function_of_a_copy_changes_the_copy(tmp_path: Path) -> None:
             with side:
                 failed = "FunctionError" in invoke(aws)
                 buckets = aws.client("s3").list_buckets()["Buckets"]
-                side.send((failed, [each["Name"] for each in buckets]))
+                side.send((failed, [bucket["Name"] for bucket in buckets]))
         assert isinstance(side, Copy)
         assert side.receive() == (False, ["of-the-function"])
         side.forget()

@@ -72,7 +72,7 @@ def create_key(aws: SimulatedAccount, statements: list[Any]) -> str:
 
 
 def document(statements: list[Any]) -> str:
-    every = [{"Resource": "*", **each} for each in statements]
+    every = [{"Resource": "*", **statement} for statement in statements]
     return json.dumps({"Version": "2012-10-17", "Statement": every})
 
 

@@ -30,8 +30,8 @@ def many(*reads: tuple[str, Any]) -> Resources:
 
 def refused(aws: SimulatedAccount) -> set[str]:
     """The archives that could not be read at some moment, with that moment's action."""
-    readings = [each for each in aws.fleets.readings if each.refusal]
-    return {f"{each.moment.action} {each.object.rpartition('/')[2]}" for each in readings}
+    readings = [reading for reading in aws.fleets.readings if reading.refusal]
+    return {f"{reading.moment.action} {reading.object.rpartition('/')[2]}" for reading in readings}
 
 
 def test_each_archive_of_a_multi_model_endpoint_is_read(aws: SimulatedAccount) -> None:

@@ -257,7 +257,8 @@ def test_change_sets_show_replacements(aws: SimulatedAccount) -> None:
     client.create_change_set(StackName="Telling", ChangeSetName="next", TemplateBody=body)
     described = client.describe_change_set(StackName="Telling", ChangeSetName="next")["Changes"]
     changes = {
-        each["ResourceChange"]["LogicalResourceId"]: each["ResourceChange"] for each in described
+        change["ResourceChange"]["LogicalResourceId"]: change["ResourceChange"]
+        for change in described
     }
     actions = {
         name: (change["Action"], change.get("Replacement")) for name, change in changes.items()

@@ -132,7 +132,7 @@ def without(action: str, name: str) -> Resources:
 def test_taking_a_permission_away_is_found(tmp_path: Path, action: str, name: str) -> None:
     """By each kind of policy, for all data that needs the action, with the step."""
     found = rehearsal(tmp_path, writing(), without(action, name))
-    assert {each.path.partition(", ")[2] for each in found.problems} == DATA[action]
+    assert {problem.path.partition(", ")[2] for problem in found.problems} == DATA[action]
     for problem in found.problems:
         assert (problem.code, problem.severity) == ("rehearse-data-loses-access", Severity.ERROR)
         assert f"(update {name}) on, role Role may not" in problem.message
@@ -161,8 +161,10 @@ def test_policy_of_a_resource_gives_a_permission(tmp_path: Path, action: str) ->
     name = RESOURCE_POLICIES[action.partition(":")[0]]
     statements_of(old, name).append(statement(action, Principal={"AWS": ROLE}))
     new = copy.deepcopy(old)
-    statements_of(new, "Policy")[1]["Action"] = [each for each in WRITES if each != action]
+    others = [allowed for allowed in WRITES if allowed != action]
+    statements_of(new, "Policy")[1]["Action"] = others
     assert codes(rehearsal(tmp_path, old, new)) == set()
+
     statements_of(new, "Boundary")[:] = statements_of(without(action, "Boundary"), "Boundary")
     assert codes(rehearsal(tmp_path, old, new)) == {"rehearse-data-loses-access"}
 
@@ -182,7 +184,7 @@ def test_bucket_policy_may_require_encryption(tmp_path: Path) -> None:
         statements_of(new, "BucketPolicy").append(denied)
     found = rehearsal(tmp_path, writing(), new)
     assert codes(found) == set()
-    assert any("aws:PrincipalOrgID is not known" in each for each in found.not_simulated)
+    assert any("aws:PrincipalOrgID is not known" in note for note in found.not_simulated)
 
 
 def test_what_failed_before_is_a_warning(tmp_path: Path) -> None:
@@ -191,10 +193,10 @@ def test_what_failed_before_is_a_warning(tmp_path: Path) -> None:
     """
     broken = without("s3:PutObject", "Policy")
     found = rehearsal(tmp_path, broken, broken)
-    assert {each.severity for each in found.problems} == {Severity.WARNING}
-    assert all(
-        each.message.startswith("before and after the update, role Role") for each in found.problems
-    )
+    assert {problem.severity for problem in found.problems} == {Severity.WARNING}
+    for problem in found.problems:
+        assert problem.message.startswith("before and after the update, role Role")
+
     capture = broken["Config"]["Properties"].pop("DataCaptureConfig")
     broken["Config"]["Properties"] = {
         "ProductionVariants": endpoint()["Config"]["Properties"]["ProductionVariants"],
@@ -223,14 +225,15 @@ def test_boundary_that_a_role_gets_limits_it(
     tmp_path: Path, boundary: Any, expected: set[str]
 ) -> None:
     """A policy of the stack and one of AWS are known; another is named and allows everything."""
-    old, new = ({**endpoint(), "Limit": LIMIT} for _ in range(2))
-    new["Role"] = copy.deepcopy(old["Role"])
+    old = {**endpoint(), "Limit": LIMIT}
+    new = copy.deepcopy(old)
     new["Role"]["Properties"]["PermissionsBoundary"] = boundary
+
     found = rehearsal(tmp_path, old, new)
+
     assert codes(found) == expected
-    assert all(
-        "(update Role) on, a new instance cannot start" in each.message for each in found.problems
-    )
+    for problem in found.problems:
+        assert "(update Role) on, a new instance cannot start" in problem.message
     assert ("existing managed policy limits" in found.not_simulated) is (boundary == OUTSIDE)
     assert found.way_back is not None
     assert found.way_back.succeeds
@@ -246,8 +249,9 @@ def test_description_of_a_role_changes_in_place(tmp_path: Path) -> None:
         "Tags": [{"Key": "team", "Value": "ml"}],
     }
     found = rehearsal(tmp_path, endpoint(), new)
-    assert (codes(found), found.replaced) == (set(), ())
-    assert not any("Role" in each for each in found.not_simulated)
+    assert codes(found) == set()
+    assert found.replaced == ()
+    assert not any("Role" in note for note in found.not_simulated)
 
 
 def connected(*statements: dict[str, Any]) -> Resources:
@@ -280,15 +284,13 @@ def test_network_actions_may_be_narrowed(tmp_path: Path) -> None:
     """By the resources that each supports, or by a condition whose value is not known,
     which is named.
     """
-    arns = [
-        f"arn:aws:ec2:*:*:{each}"
-        for each in ("network-interface/*", "subnet/*", "security-group/*")
-    ]
-    others = [each for each in NETWORK_ACTIONS if each != "ec2:CreateNetworkInterface"]
+    resources = ("network-interface/*", "subnet/*", "security-group/*")
+    arns = [f"arn:aws:ec2:*:*:{resource}" for resource in resources]
+    others = [action for action in NETWORK_ACTIONS if action != "ec2:CreateNetworkInterface"]
     new = connected(
         {**statement("ec2:CreateNetworkInterface"), "Resource": arns},
         statement(*others, Condition={"StringEquals": {"ec2:Region": "us-east-1"}}),
     )
     found = rehearsal(tmp_path, connected(statement("ec2:*")), new)
     assert codes(found) == set()
-    assert any("ec2:Region" in each for each in found.not_simulated)
+    assert any("ec2:Region" in note for note in found.not_simulated)

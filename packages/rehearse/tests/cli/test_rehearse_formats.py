@@ -117,7 +117,7 @@ def test_app_without_lines_is_told_once_how_to_get_them(
     print_rehearsal(found, "github")
     assert "JSII_HOST_STACK_TRACES" not in capsys.readouterr().out
 
-    problems = tuple(replace(each, place=None) for each in found.problems)
+    problems = tuple(replace(problem, place=None) for problem in found.problems)
     print_rehearsal(replace(found, problems=problems), "github")
     assert capsys.readouterr().out.count("JSII_HOST_STACK_TRACES=1") == 1
 

@@ -64,20 +64,20 @@ def bucket_policy(name: Any, *resources: Any) -> dict[str, Any]:
     """A policy of a bucket that forbids requests without TLS."""
     insecure = {"Bool": {"aws:SecureTransport": "false"}}
     deny = {"Effect": "Deny", "Action": "s3:*", "Principal": "*", "Condition": insecure}
-    statements = [{**deny, "Resource": each} for each in resources]
+    statements = [{**deny, "Resource": covered} for covered in resources]
     return resource("AWS::S3::BucketPolicy", Bucket=name, PolicyDocument=document(*statements))
 
 
 def needed(resources: Resources, *roots: str) -> Resources:
     """The resources that these refer to or depend on, in the order of the template."""
     found: set[str] = set()
-    waiting = [each for each in roots if each in resources]
+    waiting = [root for root in roots if root in resources]
     while waiting:
         name = waiting.pop()
         found.add(name)
         named = references(resources[name]) | set(resources[name].get("DependsOn", ()))
         waiting += (named & resources.keys()) - found
-    return {name: each for name, each in resources.items() if name in found}
+    return {name: declared for name, declared in resources.items() if name in found}
 
 
 def realtime() -> Resources:

@@ -23,9 +23,9 @@ _IMAGE = re.compile(r"(sagemaker-tritonserver:)(\d+\.\d+)")
 
 def _of_type(body: Body, *types: str) -> Iterator[dict[str, Any]]:
     """The properties of the resources of these types."""
-    for each in body["Resources"].values():
-        if each["Type"] in types:
-            yield each.setdefault("Properties", {})
+    for declared in body["Resources"].values():
+        if declared["Type"] in types:
+            yield declared.setdefault("Properties", {})
 
 
 def _describe(body: Body) -> bool:
@@ -34,25 +34,23 @@ def _describe(body: Body) -> bool:
 
 
 def _annotate(body: Body) -> bool:
-    body["Metadata"] = {**body.get("Metadata", {}), "Owner": "vision"}
-    for each in body["Resources"].values():
-        each["Metadata"] = {**each.get("Metadata", {}), "Owner": "vision"}
+    """Metadata of the template and of each resource."""
+    for annotated in (body, *body["Resources"].values()):
+        annotated["Metadata"] = {**annotated.get("Metadata", {}), "Owner": "vision"}
     return True
 
 
 def _tag(body: Body) -> bool:
     """A tag on every resource whose type has a list of tags."""
     found = False
-    for each in body["Resources"].values():
-        schema = resource_schema(each["Type"]).body.get("properties", {})
-        if (
-            "Tags" in schema
-            and schema["Tags"].get("type", "array") == "array"
-            and "Fn::If" not in each.get("Properties", {})
-        ):
-            properties = each.setdefault("Properties", {})
-            properties["Tags"] = [*properties.get("Tags", []), {"Key": "owner", "Value": "vision"}]
-            found = True
+    for declared in body["Resources"].values():
+        schema = resource_schema(declared["Type"]).body.get("properties", {})
+        has_list_of_tags = "Tags" in schema and schema["Tags"].get("type", "array") == "array"
+        if not has_list_of_tags or "Fn::If" in declared.get("Properties", {}):
+            continue
+        properties = declared.setdefault("Properties", {})
+        properties["Tags"] = [*properties.get("Tags", []), {"Key": "owner", "Value": "vision"}]
+        found = True
     return found
 
 
@@ -68,54 +66,57 @@ def _policies(body: Body) -> Iterator[dict[str, Any]]:
         if isinstance(value, dict):
             if isinstance(value.get("Statement"), list) and "Version" in value:
                 yield value
-            for each in value.values():
-                yield from inside(each)
+            for member in value.values():
+                yield from inside(member)
         elif isinstance(value, list):
-            for each in value:
-                yield from inside(each)
+            for element in value:
+                yield from inside(element)
 
     yield from inside(body["Resources"])
 
 
 def _reverse_statements(body: Body) -> bool:
-    documents = [each for each in _policies(body) if len(each["Statement"]) > 1]
-    for each in documents:
-        each["Statement"].reverse()
-    return bool(documents)
+    found = False
+    for policy in _policies(body):
+        if len(policy["Statement"]) > 1:
+            policy["Statement"].reverse()
+            found = True
+    return found
 
 
 def _list_actions(body: Body) -> bool:
     """``Action`` as a list of one."""
-    statements = [
-        one
-        for each in _policies(body)
-        for one in each["Statement"]
-        if isinstance(one.get("Action"), str)
-    ]
-    for each in statements:
-        each["Action"] = [each["Action"]]
-    return bool(statements)
+    found = False
+    for policy in _policies(body):
+        for statement in policy["Statement"]:
+            if isinstance(statement.get("Action"), str):
+                statement["Action"] = [statement["Action"]]
+                found = True
+    return found
 
 
 def _split_statements(body: Body) -> bool:
     """Two statements in place of one with several actions."""
     found = False
-    for each in _policies(body):
+    for policy in _policies(body):
         statements = []
-        for one in each["Statement"]:
-            actions = one.get("Action")
-            if isinstance(actions, list) and len(actions) > 1 and "Sid" not in one:
-                statements += [{**one, "Action": actions[:1]}, {**one, "Action": actions[1:]}]
-                found = True
-            else:
-                statements.append(one)
-        each["Statement"] = statements
+        for whole in policy["Statement"]:
+            actions = whole.get("Action")
+            # Two statements of a policy cannot have the same Sid.
+            if not isinstance(actions, list) or len(actions) < 2 or "Sid" in whole:
+                statements.append(whole)
+                continue
+            statements.append({**whole, "Action": actions[:1]})
+            statements.append({**whole, "Action": actions[1:]})
+            found = True
+        policy["Statement"] = statements
     return found
 
 
 def _allow_more(body: Body) -> bool:
     """One more policy for each role of the template."""
-    roles = [name for name, each in body["Resources"].items() if each["Type"] == "AWS::IAM::Role"]
+    resources = body["Resources"].items()
+    roles = [name for name, declared in resources if declared["Type"] == "AWS::IAM::Role"]
     for number, name in enumerate(roles):
         body["Resources"][f"AddedPolicy{number}"] = resource(
             "AWS::IAM::Policy",
@@ -135,32 +136,35 @@ def _set(
     adds: bool = False,
 ) -> bool:
     """Change one property of each resource of some types."""
-    found = [each for each in _of_type(body, *types) if adds or name in each]
-    for each in found:
-        each[name] = change(each.get(name))
-    return bool(found)
+    found = False
+    for properties in _of_type(body, *types):
+        if adds or name in properties:
+            properties[name] = change(properties.get(name))
+            found = True
+    return found
 
 
 def _retain(body: Body) -> bool:
-    kinds = ("AWS::Logs::LogGroup", "AWS::S3::Bucket", "AWS::SNS::Topic", "AWS::DynamoDB::Table")
-    found = [
-        each
-        for each in body["Resources"].values()
-        if each["Type"] in kinds and each.get("DeletionPolicy", "Delete") == "Delete"
-    ]
-    for each in found:
-        each["DeletionPolicy"] = each["UpdateReplacePolicy"] = "Retain"
-    return bool(found)
+    """Resources that AWS deletes are retained."""
+    types = ("AWS::Logs::LogGroup", "AWS::S3::Bucket", "AWS::SNS::Topic", "AWS::DynamoDB::Table")
+    found = False
+    for declared in body["Resources"].values():
+        is_deleted = declared.get("DeletionPolicy", "Delete") == "Delete"
+        if declared["Type"] in types and is_deleted:
+            declared["DeletionPolicy"] = "Retain"
+            declared["UpdateReplacePolicy"] = "Retain"
+            found = True
+    return found
 
 
 def _second_endpoint(body: Body) -> bool:
     """Another endpoint with the configuration of the first."""
-    for name, each in list(body["Resources"].items()):
-        if each["Type"] == "AWS::SageMaker::Endpoint":
-            config = each["Properties"]["EndpointConfigName"]
+    for name, first in list(body["Resources"].items()):
+        if first["Type"] == "AWS::SageMaker::Endpoint":
+            config = first["Properties"]["EndpointConfigName"]
             body["Resources"][f"{name}Second"] = {
                 **resource("AWS::SageMaker::Endpoint", EndpointConfigName=config),
-                "DependsOn": each.get("DependsOn", []),
+                "DependsOn": first.get("DependsOn", []),
             }
             return True
     return False
@@ -168,25 +172,26 @@ def _second_endpoint(body: Body) -> bool:
 
 def _variable(body: Body) -> bool:
     """One more environment variable for each container."""
-    containers = [
-        container
-        for model in _of_type(body, "AWS::SageMaker::Model")
-        for container in [
-            *model.get("Containers", ()),
-            *filter(None, [model.get("PrimaryContainer")]),
-        ]
-    ]
-    for each in containers:
-        each["Environment"] = {**each.get("Environment", {}), "OWNER": "vision"}
+    containers: list[dict[str, Any]] = []
+    for model in _of_type(body, "AWS::SageMaker::Model"):
+        containers += model.get("Containers", ())
+        if model.get("PrimaryContainer"):
+            containers.append(model["PrimaryContainer"])
+
+    for container in containers:
+        container["Environment"] = {**container.get("Environment", {}), "OWNER": "vision"}
     return bool(containers)
 
 
 def _image(body: Body) -> bool:
     """Another version of the Triton image."""
     text = json.dumps(body)
-    changed = _IMAGE.sub(
-        lambda found: f"{found[1]}{'25.04' if found[2] != '25.04' else '25.09'}", text
-    )
+
+    def other_version(found: re.Match[str]) -> str:
+        image, version = found.group(1, 2)
+        return f"{image}25.09" if version == "25.04" else f"{image}25.04"
+
+    changed = _IMAGE.sub(other_version, text)
     body.update(json.loads(changed))
     return changed != text
 
@@ -202,22 +207,27 @@ def _reword(body: Body) -> bool:
 def _rename_outputs(body: Body) -> bool:
     """Outputs without an export get another logical ID."""
     outputs = body.get("Outputs", {})
-    body["Outputs"] = {
-        name if "Export" in each else f"{name}Two": each for name, each in outputs.items()
-    }
-    return any("Export" not in each for each in outputs.values())
+    renamed = {}
+    found = False
+    for name, output in outputs.items():
+        if "Export" in output:
+            renamed[name] = output
+        else:
+            renamed[f"{name}Two"] = output
+            found = True
+    body["Outputs"] = renamed
+    return found
 
 
 def _cooldown(body: Body) -> bool:
-    name = "TargetTrackingScalingPolicyConfiguration"
-    found = [
-        each[name]
-        for each in _of_type(body, "AWS::ApplicationAutoScaling::ScalingPolicy")
-        if name in each
-    ]
-    for each in found:
-        each["ScaleInCooldown"] = int(each.get("ScaleInCooldown", 300)) + 60
-    return bool(found)
+    """A longer cooldown of target tracking."""
+    found = False
+    for policy in _of_type(body, "AWS::ApplicationAutoScaling::ScalingPolicy"):
+        tracking = policy.get("TargetTrackingScalingPolicyConfiguration")
+        if tracking is not None:
+            tracking["ScaleInCooldown"] = int(tracking.get("ScaleInCooldown", 300)) + 60
+            found = True
+    return found
 
 
 def _raise_maximum(body: Body) -> bool:
@@ -232,12 +242,12 @@ def _lifecycle(body: Body) -> bool:
         "Status": "Enabled",
         "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 7},
     }
-    found = [
-        each for each in _of_type(body, "AWS::S3::Bucket") if "LifecycleConfiguration" not in each
-    ]
-    for each in found:
-        each["LifecycleConfiguration"] = {"Rules": [rule]}
-    return bool(found)
+    found = False
+    for bucket in _of_type(body, "AWS::S3::Bucket"):
+        if "LifecycleConfiguration" not in bucket:
+            bucket["LifecycleConfiguration"] = {"Rules": [rule]}
+            found = True
+    return found
 
 
 _CHANGED: Mapping[str, Edit] = {
@@ -279,8 +289,8 @@ _REPLACED: Mapping[str, Edit] = {
 }
 GROUPS: tuple[Mapping[str, Edit], ...] = (
     {
-        **{f"{each} added": partial(add_resources, name=each) for each in ADDED},
-        **{f"{each} added": partial(add_section, name=each) for each in SECTIONS},
+        **{f"{name} added": partial(add_resources, name=name) for name in ADDED},
+        **{f"{name} added": partial(add_section, name=name) for name in SECTIONS},
     },
     _CHANGED,
     _REPLACED,

@@ -93,23 +93,24 @@ def assess(mutant: Mutant, assets: Path) -> Result:
     """Rehearse a mutant without failures; ``assets`` is an empty folder,
     or one of :func:`write_assets`.
     """
-    versions = [
-        NONE if each is None else _version(each, assets) for each in (mutant.old, mutant.new)
-    ]
+    old = NONE if mutant.old is None else _version(mutant.old, assets)
+    new = NONE if mutant.new is None else _version(mutant.new, assets)
     try:
-        found = simulate(Request(versions[0], versions[1], {}, "none", mutant.orders))
+        found = simulate(Request(old, new, {}, "none", mutant.orders))
     except TemplateError as error:
         if str(error).startswith("OLD"):
             raise AssertionError(f"{mutant.kind} {mutant.name}: {error}") from None
         return Result(mutant, (INVALID,), str(error), has_errors=True)
-    codes = tuple(sorted({each.code for each in found.problems}))
+    codes = tuple(sorted({problem.code for problem in found.problems}))
     return Result(mutant, codes, _detail(found), bool(found.errors))
 
 
 def _detail(found: Rehearsal) -> str:
-    return "; ".join(f"{each.code} {each.path}: {each.message}" for each in found.problems) or (
-        f"{dict(found.status)} {found.reason} {len(found.steps)} steps"
-    )
+    """The problems of a rehearsal, or its end if it has none."""
+    if not found.problems:
+        return f"{dict(found.status)} {found.reason} {len(found.steps)} steps"
+    problems = [f"{problem.code} {problem.path}: {problem.message}" for problem in found.problems]
+    return "; ".join(problems)
 
 
 def _version(stacks: Stacks, assets: Path) -> Version:

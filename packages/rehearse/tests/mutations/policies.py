@@ -127,13 +127,13 @@ def _disallow(resources: Resources, access: Access) -> None:
     properties = resources[access.granted_in]["Properties"]
     for found in properties.get("Policies", [properties]):
         statements = found["PolicyDocument"]["Statement"]
-        for each in [
-            one for one in statements if one["Resource"] == access.resource or _covers(one, access)
-        ]:
-            actions = each["Action"] if isinstance(each["Action"], list) else [each["Action"]]
-            each["Action"] = [one for one in actions if one != access.action] or [
-                "s3:GetBucketLocation"
-            ]
+        for statement in statements:
+            if statement["Resource"] != access.resource and not _covers(statement, access):
+                continue
+            given = statement["Action"]
+            actions = given if isinstance(given, list) else [given]
+            others = [action for action in actions if action != access.action]
+            statement["Action"] = others or ["s3:GetBucketLocation"]
 
 
 def _covers(statement: Any, access: Access) -> bool:

@@ -30,9 +30,21 @@ def changed_types() -> Iterator[Mutant]:
     types = (*OPAQUE, "AWS::S3::Bucket", "AWS::SNS::Topic", "AWS::SSM::Parameter")[::2]
     source = "CloudFormation does not permit the type of a resource to change"
     for before, after in zip(types, [*types[1:], types[0]], strict=True):
-        old, new = (named(each, str(named_types()[each]))[0] for each in (before, after))
-        stacks = {"S": template({"It": old})}, {"S": template({"It": new})}
-        yield Mutant("type changed", f"{before} to {after}", *stacks, "wrong", source, REFUSED)
+        yield Mutant(
+            "type changed",
+            f"{before} to {after}",
+            {"S": template({"It": _named_sample(before)})},
+            {"S": template({"It": _named_sample(after)})},
+            "wrong",
+            source,
+            REFUSED,
+        )
+
+
+def _named_sample(type: str) -> dict[str, Any]:
+    """A resource of a type, with a name."""
+    sample, _ = named(type, str(named_types()[type]))
+    return sample
 
 
 def replacements() -> Iterator[Mutant]:
@@ -40,21 +52,22 @@ def replacements() -> Iterator[Mutant]:
     for kind_of, name_property in named_types().items():
         it, beside = named(kind_of, name_property)
         for name, (before, after) in _create_only(kind_of, name_property, it["Properties"]):
-            old, new = (
-                {
-                    "S": template(
-                        {**beside, "It": {**it, "Properties": {**it["Properties"], name: value}}}
-                    )
-                }
-                for value in (before, after)
+            old = {**it, "Properties": {**it["Properties"], name: before}}
+            new = {**it, "Properties": {**it["Properties"], name: after}}
+            yield Mutant(
+                "named resource replaced",
+                f"{kind_of}.{name}",
+                {"S": template({**beside, "It": old})},
+                {"S": template({**beside, "It": new})},
+                "wrong",
+                f"{name} is create-only, and the name is taken while the old resource exists",
+                (COLLISION,),
             )
-            source = f"{name} is create-only, and the name is taken while the old resource exists"
-            place = f"{kind_of}.{name}"
-            yield Mutant("named resource replaced", place, old, new, "wrong", source, (COLLISION,))
             break
 
 
 def _create_only(type: str, name_property: str, sample: Any) -> Iterator[tuple[str, list[Any]]]:
+    """The properties that replace a resource, each with two values that the schema accepts."""
     schema = resource_schema(type)
     for path in schema.body.get("createOnlyProperties", ()):
         name, *deeper = path.split("/")[2:]
@@ -146,29 +159,39 @@ def _exporting(name: str, value: Any, description: str = "") -> dict[str, Any]:
 def quotas() -> Iterator[Mutant]:
     """Templates over a quota of CloudFormation, and one at each quota."""
     handle = {"Type": "AWS::CloudFormation::WaitConditionHandle"}
-    text = "x" * 1000
-    yield _quota("501 resources", "wrong", {f"H{each}": handle for each in range(500)})
+    yield _quota("501 resources", "wrong", _numbered("H", 500, handle))
+
     for number, verdict in ((200, "harmless"), (201, "wrong")):
-        outputs = {f"O{each}": {"Value": "x"} for each in range(number)}
+        outputs = _numbered("O", number, {"Value": "x"})
         yield _quota(f"{number} outputs", verdict, {}, Outputs=outputs)
-        parameters = {f"P{each}": {"Type": "String", "Default": "x"} for each in range(number)}
+        parameters = _numbered("P", number, {"Type": "String", "Default": "x"})
         yield _quota(f"{number} parameters", verdict, {}, Parameters=parameters)
-        mappings = {f"M{each}": {"a": {"b": "c"}} for each in range(number)}
+        mappings = _numbered("M", number, {"a": {"b": "c"}})
         yield _quota(f"{number} mappings", verdict, {}, Mappings=mappings)
+
+    six_kilobytes = {"Value": "x" * 6000}
     for number, verdict in ((900, "harmless"), (1100, "wrong")):
-        outputs = {f"O{each}": {"Value": text * 6} for each in range(number // 6)}
+        outputs = _numbered("O", number // 6, six_kilobytes)
         yield _quota(f"a template of {number} kB", verdict, {}, Outputs=outputs)
     yield _quota("a description of 1025 bytes", "wrong", {}, Description="x" * 1025)
 
 
+def _numbered(prefix: str, count: int, value: dict[str, Any]) -> dict[str, Any]:
+    """This many entries of a section of a template, which differ in their names only."""
+    return {f"{prefix}{number}": value for number in range(count)}
+
+
 def _quota(name: str, verdict: Any, resources: Any, **sections: Any) -> Mutant:
-    stacks = (
+    """An update of a topic to a template with further resources and sections."""
+    is_wrong = verdict == "wrong"
+    return Mutant(
+        "quota of a template" if is_wrong else "quota reached",
+        name,
         {"S": template({"Topic": _TOPIC})},
         {"S": template({"Topic": _TOPIC, **resources}, **sections)},
-    )
-    kind = "quota of a template" if verdict == "wrong" else "quota reached"
-    return Mutant(
-        kind, name, *stacks, verdict, "CloudFormation quotas", REFUSED if verdict == "wrong" else ()
+        verdict,
+        "CloudFormation quotas",
+        REFUSED if is_wrong else (),
     )
 
 
@@ -177,23 +200,28 @@ def invalid_properties() -> Iterator[Mutant]:
     a read-only one set.
     """
     old = queue()
-    by_type = {each["Type"]: (name, each["Properties"]) for name, each in old.items()}
+    by_type = {}
+    for logical_id, declared in old.items():
+        by_type[declared["Type"]] = (logical_id, declared["Properties"])
+
     for kind_of, (logical_id, properties) in by_type.items():
         schema = resource_schema(kind_of)
         edits: dict[str, dict[str, Any]] = {"unknown property": {**properties, "Undeclared": "x"}}
         for name in schema.body.get("required", ())[:1]:
-            edits[f"without {name}"] = {
-                key: each for key, each in properties.items() if key != name
-            }
+            others = {other: properties[other] for other in properties if other != name}
+            edits[f"without {name}"] = others
         for name in sorted(schema.read_only)[:1]:
             edits[f"read-only {name}"] = {**properties, name: "x"}
         for edit, edited in edits.items():
-            stacks = (
+            yield Mutant(
+                "property refused by the schema",
+                f"{kind_of}: {edit}",
                 {"S": template(old)},
                 {"S": template({**old, logical_id: resource(kind_of, **edited)})},
+                "wrong",
+                "the schema of the type",
+                REFUSED,
             )
-            place, source = f"{kind_of}: {edit}", "the schema of the type"
-            yield Mutant("property refused by the schema", place, *stacks, "wrong", source, REFUSED)
 
 
 def invalid_templates() -> Iterator[Mutant]:
@@ -247,12 +275,9 @@ def invalid_templates() -> Iterator[Mutant]:
 
 def refusals() -> Iterator[Mutant]:
     """All edits of this module."""
-    for each in (
-        changed_types,
-        replacements,
-        exports,
-        quotas,
-        invalid_properties,
-        invalid_templates,
-    ):
-        yield from each()
+    yield from changed_types()
+    yield from replacements()
+    yield from exports()
+    yield from quotas()
+    yield from invalid_properties()
+    yield from invalid_templates()

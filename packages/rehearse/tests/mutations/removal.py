@@ -96,8 +96,8 @@ def without(resources: Resources, name: str) -> Resources:
     while waiting:
         gone = waiting.pop()
         new.pop(gone, None)
-        for other, each in list(new.items()):
-            if not _forget(each, gone):
+        for other, declared in list(new.items()):
+            if not _forget(declared, gone):
                 waiting.append(other)
     return new
 

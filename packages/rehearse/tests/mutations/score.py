@@ -7,7 +7,7 @@ import multiprocessing
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,25 +38,34 @@ _FAMILIES = (
 @cache
 def mutants() -> tuple[Mutant, ...]:
     """Every edit of the base templates."""
-    return tuple(each for family in _FAMILIES for each in family())
+    edits: list[Mutant] = []
+    for family in _FAMILIES:
+        edits += family()
+    return tuple(edits)
 
 
 def results(step: int = 1, first: int = 0, processes: int = 1) -> list[Result]:
     """Rehearse each ``step``-th edit, from ``first`` on, in processes of their own."""
-    shares = [(step * processes, first + step * number) for number in range(processes)]
     if processes == 1:
-        return _share(*shares[0])
+        return _share(step, first)
+
+    wider_step = step * processes
+    starts = [first + step * number for number in range(processes)]
+    found: list[Result] = []
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        return [each for share in pool.map(_share, *zip(*shares, strict=True)) for each in share]
+        for share in pool.map(partial(_share, wider_step), starts):
+            found += share
+    return found
 
 
 def _share(step: int, first: int) -> list[Result]:
+    """Rehearse the edits of one process."""
+    found = []
     with TemporaryDirectory() as folder:
-        return [
-            assess(each, Path(folder))
-            for number, each in enumerate(mutants())
-            if number % step == first
-        ]
+        for number, edit in enumerate(mutants()):
+            if number % step == first:
+                found.append(assess(edit, Path(folder)))
+    return found
 
 
 def record(every: Iterable[Result]) -> dict[str, Any]:
@@ -121,7 +130,7 @@ def write_record(every: Iterable[Result]) -> dict[str, Any]:
 
 def wrong_errors(recorded: dict[str, Any]) -> list[dict[str, Any]]:
     """The harmless edits that are reported as errors."""
-    return [each for each in recorded["wrongly reported"] if each["is error"]]
+    return [edit for edit in recorded["wrongly reported"] if edit["is error"]]
 
 
 def score(recorded: dict[str, Any]) -> float:
