@@ -63,7 +63,9 @@ class SimulatedAccount:
         *,
         functions: Literal["library", "python"] = "library",
     ) -> None:
-        self._account, self._region, self._runs = account, region, functions
+        self._account = account
+        self._region = region
+        self._runs = functions
         self._exit = ExitStack()
 
     def __enter__(self) -> SimulatedAccount:

@@ -161,7 +161,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
     """Return OLD and NEW from the arguments; OLD is read from AWS with ``--deployed``."""
-    paths, count = arguments.versions, len(arguments.versions)
+    paths = arguments.versions
+    count = len(paths)
     if arguments.deployed is None:
         if count != 2:
             fix = "write both, or `none` for one that does not exist"

@@ -54,7 +54,8 @@ class ForkServer:
         Each call sends a socket of its own, so that several processes can share a server.
         """
         self._starting = threading.Lock()
-        self._shared, self._server = self._server, None
+        self._shared = self._server
+        self._server = None
 
     def call(self, request: bytes, *, seconds: float, memory_bytes: int) -> bytes | None:
         """Return what the function returns; ``None`` if its process ends before, or takes too long.
@@ -107,7 +108,10 @@ class ForkServer:
             self._end()
 
     def _end(self) -> None:
-        server, control, self._server, self._control = self._server, self._control, None, None
+        server = self._server
+        control = self._control
+        self._server = None
+        self._control = None
         if server is not None and control is not None:
             control.close()
             server.end()

@@ -75,11 +75,14 @@ class ResourceSchema:
         settable = [path for path in identifier if path[0] not in self.read_only]
         if len(settable) == len(identifier):
             return settable, len(settable)
-        others = {path[0][-3:].upper() for path in identifier if path not in settable}
+
+        generated = [path[0] for path in identifier if path not in settable]
+        is_address = all(member.upper().endswith(("ARN", "URL")) for member in generated)
         for name in ((f"{self.type.rpartition('::')[2]}Name",), ("Name",)):
-            if name in created and (others <= {"ARN", "URL"} or name in settable):
-                required = {(name,) for name in self.body.get("required", ())}
-                return [name, *sorted({*settable, *required.intersection(created)} - {name})], 1
+            if name in created and (is_address or name in settable):
+                required = {(member,) for member in self.body.get("required", ())}
+                others = {*settable, *required.intersection(created)} - {name}
+                return [name, *sorted(others)], 1
         return [], 0
 
     @property
@@ -104,8 +107,11 @@ class ResourceSchema:
             if "$ref" in found:
                 definition = found["$ref"].rpartition("/")[2]
                 found = self.body.get("definitions", {}).get(definition) or {}
-        kind, form = found.get("type", ""), found.get("format", "")
-        return (kind if isinstance(kind, str) else ""), form
+
+        value_type = found.get("type", "")
+        if not isinstance(value_type, str):  # it may have one of several
+            value_type = ""
+        return value_type, found.get("format", "")
 
     @property
     def tag_property(self) -> str:

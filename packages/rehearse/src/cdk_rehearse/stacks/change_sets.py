@@ -36,8 +36,10 @@ class ChangeSet:
     created: float = field(default_factory=time.time)
 
     def fail(self, reason: str) -> None:
-        """Whether there is nothing to execute."""
-        self.status, self.execution_status, self.reason = "FAILED", "UNAVAILABLE", reason
+        """Mark it as one that cannot be executed."""
+        self.status = "FAILED"
+        self.execution_status = "UNAVAILABLE"
+        self.reason = reason
 
 
 def resource_changes(
@@ -47,12 +49,15 @@ def resource_changes(
     as ``DescribeChangeSet`` lists them.
     """
     walk = _Walk(stack, template, parameters)
-    changes = [walk.change(template.resources[name]) for name in template.order if name in wanted]
-    removed = [name for name in stack.resources if name not in wanted]
-    changes += [
-        _change("Remove", stack, name, stack.resources[name].request.type) for name in removed
-    ]
-    return [change for change in changes if change is not None]
+    changes = []
+    for name in template.order:
+        change = walk.change(template.resources[name]) if name in wanted else None
+        if change is not None:
+            changes.append(change)
+    for name, deployed in stack.resources.items():
+        if name not in wanted:
+            changes.append(_change("Remove", stack, name, deployed.request.type))
+    return changes
 
 
 class _Walk:

@@ -226,7 +226,8 @@ class Deployer(Engine):
 
     def _remove(self, stack: Stack, deployed: Deployed, *, retain: bool) -> None:
         """Delete a resource, or note that it is retained."""
-        request, physical_id = deployed.request, deployed.physical.id
+        request = deployed.request
+        physical_id = deployed.physical.id
         self.stacks.identifiers.add(deployed, stack_id="")
         if retain:
             stack.record(request.logical_id, request.type, physical_id, "DELETE_SKIPPED")

@@ -115,7 +115,8 @@ def attributes_of_users(old: Properties, new: Properties) -> str:
 
     Source: aws-amplify/amplify-cli#13989; Cognito API reference, AddCustomAttributes.
     """
-    before, after = old.get("Schema"), new.get("Schema")
+    before = old.get("Schema")
+    after = new.get("Schema")
     if is_opaque(before) or is_opaque(after):
         return ""
     fixed = ("AttributeDataType", "Mutable", "Required")
@@ -238,7 +239,8 @@ def _is_lower(old: Any, new: Any) -> bool:
     """Whether a number or version is lower, in the parts that both have."""
     if _has_unknown(old) or _has_unknown(new):
         return False
-    before, after = _numbers(old), _numbers(new)
+    before = _numbers(old)
+    after = _numbers(new)
     return after[: len(before)] < before[: len(after)]
 
 

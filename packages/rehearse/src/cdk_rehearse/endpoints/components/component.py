@@ -46,17 +46,21 @@ class Component:
 
     @property
     def status(self) -> str:
+        """The ``InferenceComponentStatus`` that SageMaker shows."""
         if self.operation is not None:
             return "Creating" if self.operation.state == "CREATE_IN_PROGRESS" else "Updating"
         return "Failed" if self.has_failed else "InService"
 
     def begin(self, operation: Operation) -> None:
         """Start an operation, which also ends the report of an earlier failure."""
-        self.operation, self.failure_reason, self.changed = operation, None, now()
+        self.operation = operation
+        self.failure_reason = None
+        self.changed = now()
 
     def step(self) -> None:
         """Let the operation in progress come one step further."""
-        if (operation := self.operation) is None:
+        operation = self.operation
+        if operation is None:
             return
         operation.steps -= 1
         if operation.steps <= 0:
@@ -97,23 +101,27 @@ class Component:
 
 def specifications(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the specifications of a request: one, or one for each instance type."""
-    return (
-        [body["Specification"]] if "Specification" in body else list(body.get("Specifications", []))
-    )
+    if "Specification" in body:
+        return [body["Specification"]]
+    return list(body.get("Specifications", []))
 
 
 def base_of(body: Mapping[str, Any]) -> str | None:
     """Return the base component of an adapter; ``None`` for another component."""
-    return next((each.get("BaseInferenceComponentName") for each in specifications(body)), None)
+    found = specifications(body)
+    return found[0].get("BaseInferenceComponentName") if found else None
 
 
 def _described(body: Mapping[str, Any]) -> dict[str, Any]:
     """The answer has the image in another member than the request."""
-    found = [_with_deployed_image(each) for each in specifications(body)]
-    return {"Specification": found[0]} if "Specification" in body else {"Specifications": found}
+    found = [_with_deployed_image(specification) for specification in specifications(body)]
+    if "Specification" in body:
+        return {"Specification": found[0]}
+    return {"Specifications": found}
 
 
 def _with_deployed_image(specification: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a specification as it is shown while its copies run."""
     if "Image" not in specification.get("Container", {}):
         return dict(specification)
     container = dict(specification["Container"])
