@@ -69,10 +69,14 @@ def previous_uses(present: Sequence[Use], documents: Iterable[Mapping[str, Any]]
     ``present`` is what it does now. The keys of ``models`` are current, but models are encrypted
     again.
     """
-    current = {each.key for each in present if each.key}
-    kept = (MODELS, SCHEDULES)
+    current = {use.key for use in present if use.key}
+    reads = []
+    for use in present:
+        if use.action == "reads" and use.data not in (MODELS, SCHEDULES):
+            reads.append(use)
+
     for statement, keys in _decrypting(documents):
-        for use in [each for each in present if each.action == "reads" and each.data not in kept]:
+        for use in reads:
             if _concerns(use, statement, keys & current):
                 for key in sorted(keys - current):
                     yield replace(use, key=key, has_previous_key=True)
@@ -102,7 +106,7 @@ def _decrypting(
         given = document["Statement"]
         for statement in given if isinstance(given, list) else [given]:
             named = allowed_resources([{"Statement": [statement]}], _DECRYPT)
-            keys = {each for each in named if ":key/" in each and "*" not in each}
+            keys = {arn for arn in named if ":key/" in arn and "*" not in arn}
             form = json.dumps({**statement, "Resource": ""}, sort_keys=True)
             found.setdefault(form, (statement, set()))[1].update(keys)
     yield from found.values()

@@ -198,7 +198,7 @@ class Meanwhile:
         return f"key {logical_id} is disabled"
 
     def _delete_image(self, subject: str) -> str:
-        """Delete an image that an endpoint runs; the others can be in no one's way."""
+        """Delete an image that an endpoint runs; no other one matters to the update."""
         images = []
         for reading in self.before.readings if self.before else ():
             if not reading.object.startswith("s3://"):

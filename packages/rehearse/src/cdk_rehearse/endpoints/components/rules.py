@@ -31,7 +31,7 @@ def check_config(wanted: Mapping[str, Any], region: str) -> None:
         if minimum == 0 and is_without_zero_instances(region):
             what = "Min instance count needs to be greater"
             raise ValidationError(f"{what} than 0 for enabled managed instance scaling")
-    if any("ModelName" not in each for each in variants):
+    if any("ModelName" not in variant for variant in variants):
         _check_shared_config(wanted)
 
 
@@ -55,9 +55,11 @@ def _check_shared_config(wanted: Mapping[str, Any]) -> None:
 
 def variant_without_model(config: Any, name: str | None) -> Mapping[str, Any]:
     """Return the variant that components may use, unless the endpoint has models of its own."""
-    (first, *_) = variants = config.production_variants
-    if any("ModelName" in each for each in variants):
+    variants = config.production_variants
+    if any("ModelName" in variant for variant in variants):
         raise ValidationError(_NOT_SUPPORTED)
+
+    first = variants[0]
     if name is not None and name != first["VariantName"]:
         raise ValidationError(f"Could not find variant {name}")
     found: Mapping[str, Any] = first
@@ -70,12 +72,17 @@ def check_body(body: Mapping[str, Any], variant: Mapping[str, Any]) -> None:
         raise ValidationError("Exactly one of Specification and Specifications has to be given.")
     types = instance_types_of(variant)
     for specification in specifications(body):
-        for each in [specification["InstanceType"]] if "InstanceType" in specification else types:
-            if each not in types:
-                raise ValidationError(
-                    f"InstanceType {each} is not in the InstancePools of the variant."
-                )
-            _check_specification(specification, each)
+        if "InstanceType" not in specification:
+            for instance_type in types:
+                _check_specification(specification, instance_type)
+            continue
+
+        own_type = specification["InstanceType"]
+        if own_type not in types:
+            raise ValidationError(
+                f"InstanceType {own_type} is not in the InstancePools of the variant."
+            )
+        _check_specification(specification, own_type)
 
 
 def _check_specification(specification: Mapping[str, Any], instance_type: str) -> None:

@@ -67,14 +67,14 @@ class CopyScaling:
     def _alarms(self, name: str) -> Iterator[Any]:
         """The alarms on the calls without capacity; their only dimension is the component."""
         for alarm in self._api.backend("cloudwatch").alarms.values():
-            dimensions = {each.name: each.value for each in alarm.dimensions or ()}
+            dimensions = {dimension.name: dimension.value for dimension in alarm.dimensions or ()}
             if alarm.metric_name == _METRIC and dimensions == {"InferenceComponentName": name}:
                 yield alarm
 
     def _carry_out(self, name: str, policy_arn: str) -> None:
         """Change the copies of a component as a step scaling policy says."""
         policies = self._api.backend("applicationautoscaling").policies.values()
-        (policy,) = [each for each in policies if each.policy_arn == policy_arn]
+        (policy,) = [policy for policy in policies if policy.policy_arn == policy_arn]
         if policy.resource_id != f"inference-component/{name}":
             raise StackError(f"The alarm of {name} fires a policy of {policy.resource_id}")
         change = _first_step(policy.step_scaling_policy_configuration)
@@ -91,11 +91,13 @@ class CopyScaling:
 def _first_step(policy: Mapping[str, Any]) -> int:
     """Return the change of the step for a metric that is just above the threshold."""
     assert policy["AdjustmentType"] == "ChangeInCapacity"
-    (change,) = [
-        int(each["ScalingAdjustment"])
-        for each in policy["StepAdjustments"]
-        if each.get("MetricIntervalLowerBound", 0)
-        <= 0
-        < each.get("MetricIntervalUpperBound", float("inf"))
-    ]
+    changes = []
+    for step in policy["StepAdjustments"]:
+        # The bounds are differences from the threshold.
+        lowest = step.get("MetricIntervalLowerBound", 0)
+        highest = step.get("MetricIntervalUpperBound", float("inf"))
+        if lowest <= 0 < highest:
+            changes.append(int(step["ScalingAdjustment"]))
+
+    (change,) = changes
     return change
