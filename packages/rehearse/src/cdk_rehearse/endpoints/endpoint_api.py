@@ -221,7 +221,7 @@ def _peak(deployment: Mapping[str, Any], old: _Fleet, new: _Fleet) -> Peak:
 def _batch(size: Mapping[str, Any], count: int) -> int:
     """The instances of one batch of a rolling update: a number, or a share of those that run."""
     if size["Type"] == "CAPACITY_PERCENT":
-        return math.ceil(count * size["Value"] / 100)
+        return math.ceil(count * int(size["Value"]) / 100)
     return int(size["Value"])
 
 

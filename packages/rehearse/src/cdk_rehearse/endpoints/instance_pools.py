@@ -50,7 +50,7 @@ def variants_with_pools(config: Any, described: Mapping[str, Any]) -> list[Mappi
     if config is not None:
         declared = {variant["VariantName"]: variant for variant in config.production_variants}
 
-    variants = []
+    variants: list[Mapping[str, Any]] = []
     for running in described["ProductionVariants"]:
         summary = _summary(running, declared.get(running["VariantName"], {}))
         variants.append({**running, **summary})
