@@ -310,3 +310,50 @@ def test_output_of_another_region_has_the_value_of_its_version() -> None:
     found = rehearsal(old, new)
     assert [(step.stack, step.action) for step in found.steps][-1] == ("Reader", "update")
     assert found.problems == ()
+
+
+def bucket(name: Any) -> Resources:
+    return {"Bucket": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": name}}}
+
+
+def role(name: Any) -> Resources:
+    trust = {"Version": "2012-10-17", "Statement": []}
+    properties = {"RoleName": name, "AssumeRolePolicyDocument": trust}
+    return {"Role": {"Type": "AWS::IAM::Role", "Properties": properties}}
+
+
+@pytest.mark.parametrize("resources", [bucket("models"), role("Readers")])
+def test_name_is_unique_in_all_regions_of_an_account(resources: Resources) -> None:
+    """The second Region cannot have a role or a bucket of the name, which the rehearsal of each
+    Region alone does not see.
+    """
+    new = (stack("App", VIRGINIA, resources), stack("App", IRELAND, resources))
+    (found,) = rehearsal((), new).problems
+    (logical_id,) = resources
+    assert found.code == "rehearse-name-collision"
+    assert found.path == f"{logical_id} ({IRELAND})"
+    assert f"that of {logical_id} in App ({VIRGINIA})" in found.message
+    assert "self.region" in found.hint
+
+
+def test_bucket_is_unique_in_all_accounts_and_a_role_is_not() -> None:
+    """Two accounts have a role of the same name each, but only one can have the bucket."""
+    resources = {**bucket("models"), **role("Readers")}
+    new = (stack("A", STAGING, resources), stack("B", PRODUCTION, resources))
+    assert [problem.path for problem in rehearsal((), new).problems] == [f"Bucket ({PRODUCTION})"]
+
+
+@pytest.mark.parametrize(
+    "name", [None, {"Fn::Sub": "models-${AWS::Region}"}, {"Fn::ImportValue": "Name"}]
+)
+def test_name_that_differs_or_is_not_known_is_no_collision(name: Any) -> None:
+    """A name with the Region in it is another one there; what is not known is no error."""
+    new = (stack("App", VIRGINIA, bucket(name)), stack("App", IRELAND, bucket(name)))
+    codes = {problem.code for problem in rehearsal((), new).problems}
+    assert "rehearse-name-collision" not in codes
+
+
+def test_names_that_are_deployed_are_no_collision() -> None:
+    """What OLD has already was accepted by AWS, for example from partitions that are not known."""
+    app = (stack("App", VIRGINIA, role("Readers")), stack("App", IRELAND, role("Readers")))
+    assert rehearsal(app, app).problems == ()

@@ -21,6 +21,7 @@ from ..moto_account.process import DEFAULT_ACCOUNT_ID
 from ..providers.cdk import ExportReader
 from ..services.service_api import Place
 from .lost_data import DATA_CODES
+from .names_of_all_regions import names_given_twice
 from .report import Operation, Rehearsal
 from .versions import NONE, Request, StackVersion, Version
 
@@ -143,8 +144,14 @@ def joined(
     whole = _sum(named)
     unreached_environments = list(parts)[len(found) :]
     missed = [f"{name}, since the update fails before" for name in unreached_environments]
+    given_twice = [
+        _of_environment(found_twice, environment, ambiguous, 0)
+        for environment, found_twice in names_given_twice(parts)
+    ]
     # Lost data comes first, whichever environment it is in.
-    problems = sorted(whole.problems, key=lambda problem: problem.code not in DATA_CODES)
+    problems = sorted(
+        (*whole.problems, *given_twice), key=lambda problem: problem.code not in DATA_CODES
+    )
     return replace(
         whole,
         reason=found[-1].reason,
