@@ -10,18 +10,20 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from constructs_triton_core.cloud_assembly.template import TRANSFORM
+from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_core.cloud_assembly.template import TRANSFORM, Template
 
 from ..services.resource_schemas import resource_schema
 from .codes import CODES
 from .custom_resource_ids import sdk_call
 from .possible_attributes import attributes_without_schema
 from .possible_database_refusals import DATABASE_RULES
+from .possible_delivery_refusals import DELIVERY_RULES
 from .possible_network_refusals import NETWORK_RULES
 from .replacements import keeps_its_name, replacements
 from .report import Problem
 from .stack_update import PossibleRefusal, StackUpdate
-from .versions import Version
+from .versions import NONE, Version
 
 __all__ = ["possible_refusals"]
 
@@ -45,18 +47,20 @@ def possible_refusals(old: Version, new: Version) -> Iterator[Problem]:
         new: The version to deploy.
     """
     before = {stack.name: stack for version in old.stacks for stack in version.synthesized()}
-    for version in new.stacks:
-        for stack in version.synthesized():
-            update = StackUpdate(before.get(stack.name), stack)
-            for found in _found(update):
-                yield Problem(
-                    _CODE,
-                    CODES[_CODE].severity,
-                    found.logical_id,
-                    found.message,
-                    found.fix,
-                    stack=stack.name,
-                )
+    after = [stack for version in new.stacks for stack in version.synthesized()]
+    if new == NONE:
+        after = [SynthesizedStack(name, Template({"Resources": {}})) for name in before]
+    for stack in after:
+        update = StackUpdate(before.get(stack.name), stack)
+        for found in _found(update):
+            yield Problem(
+                _CODE,
+                CODES[_CODE].severity,
+                found.logical_id,
+                found.message,
+                found.fix,
+                stack=stack.name,
+            )
 
 
 def _found(update: StackUpdate) -> Iterator[PossibleRefusal]:
@@ -254,5 +258,6 @@ _RULES: Sequence[Callable[[StackUpdate], Iterator[PossibleRefusal]]] = (
     models_without_role,
     attributes_without_schema,
     *DATABASE_RULES,
+    *DELIVERY_RULES,
     *NETWORK_RULES,
 )
