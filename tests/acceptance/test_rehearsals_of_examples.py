@@ -118,6 +118,14 @@ def test_change_of_models_is_clean(name: str, versions: tuple[Path, Path]) -> No
     assert (changed == set()) == (name in UNCHANGED)
 
 
+def test_first_deployment_into_an_existing_bucket_is_clean(versions: tuple[Path, Path]) -> None:
+    """The function that places models looks for objects that are not there yet, and expects the
+    answer of a bucket that it may not list.
+    """
+    found = rehearse(None, versions[0] / "existing_bucket", failures="none")
+    assert [str(problem) for problem in found.problems] == []
+
+
 def _without_monitoring(template: str) -> dict[str, Any]:
     resources = json.loads(template)["Resources"]
     return {name: each for name, each in resources.items() if "::CloudWatch::" not in each["Type"]}

@@ -105,10 +105,14 @@ class Access:
         What only the policy of a resource outside of the stacks can allow counts as allowed, and is
         one of ``api.undecided``.
         """
-        request = (action, resource, context)
-        if self._allow(self.policies.stored(role_arn), role_arn, request):
+        need = (action, resource, context)
+        documents = self.policies.stored(role_arn)
+        if self._allow(documents, role_arn, need):
             return True
-        return self._is_undecided(self.policies.stored(role_arn), role_arn, request)
+        if not self._may_be_allowed(documents, role_arn, need):
+            return False
+        self._add_undecided(role_arn, need)
+        return True
 
     def certainly_allows(
         self, role_arn: str, action: str, resource: str, context: Mapping[str, str]
@@ -116,7 +120,13 @@ class Access:
         """Whether the policies of the stacks allow an action of a role."""
         return self._allow(self.policies.stored(role_arn), role_arn, (action, resource, context))
 
-    def _is_undecided(self, documents: list[Mapping[str, Any]], role_arn: str, need: Need) -> bool:
+    def _add_undecided(self, role_arn: str, need: Need) -> None:
+        action, resource, _ = need
+        self.api.undecided.add(Undecided(role_arn, action, resource))
+
+    def _may_be_allowed(
+        self, documents: list[Mapping[str, Any]], role_arn: str, need: Need
+    ) -> bool:
         """Whether the policy of a resource outside of the stacks may allow what the others do not.
 
         In one account, either may allow (IAM user guide, "Policy evaluation logic").
@@ -128,10 +138,7 @@ class Access:
             return False
         if self._decide(documents, **request) is Decision.DENIED:
             return False
-        if not self.resource_policies.may_allow_outside(role_arn, action, resource):
-            return False
-        self.api.undecided.add(Undecided(role_arn, action, resource))
-        return True
+        return self.resource_policies.may_allow_outside(role_arn, action, resource)
 
     def _allow(self, documents: list[Mapping[str, Any]], role_arn: str, need: Need) -> bool:
         """Whether the policies of a role, its boundary and those of the resource allow a need."""
@@ -205,10 +212,15 @@ class Access:
             needs = list(self.s3_needs.of(request))
         else:
             needs = self._service_needs(request)
-        return all(
-            self._allow(documents, role_arn, need) or self._is_undecided(documents, role_arn, need)
-            for need in needs
-        )
+        for need in needs:
+            if self._allow(documents, role_arn, need):
+                continue
+            if not self._may_be_allowed(documents, role_arn, need):
+                return False
+            # What reads a missing object must expect that: its status is another one, 403 or 404.
+            if not self.s3_needs.decides_only_the_status(need, request):
+                self._add_undecided(role_arn, need)
+        return True
 
     def _service_needs(self, request: SignedRequest) -> list[Need]:
         """The permissions of a request to a service other than S3.

@@ -95,6 +95,11 @@ class S3Needs:
         elif request.method == "GET" or request.headers.get("x-amz-checksum-mode") == "ENABLED":
             yield from self._of_key("kms:Decrypt", self.key_of(resource))
 
+    def decides_only_the_status(self, need: Need, request: SignedRequest) -> bool:
+        """Whether a need decides with which status a missing object is answered, and no more."""
+        action, _, _ = need
+        return action == "s3:ListBucket" and "/" in request.resource.removeprefix("arn:aws:s3:::")
+
     def _of_writing(self, request: SignedRequest) -> Iterator[Need]:
         """Yield the permissions for keys that writing an object needs."""
         given = request.headers.get("x-amz-server-side-encryption-aws-kms-key-id")
