@@ -23,8 +23,19 @@ _METHOD = re.compile(r"\b(?:grant|scale_on|auto_scale|retain)_\w+")
 _CONSTRUCT = re.compile(r"\bTriton[A-Z]\w+(?:\.\w+)?")
 _KEYWORD = re.compile(r"(?<![\w-])([a-z]\w+)=(?:True|False|\d+)")
 _OF_TRITON = {"TritonPythonModel", "TritonError"}
-#: Arguments of tritonclient, onnx, docker, torch and transformers.
-_OF_OTHERS = {"ssl", "full_check", "keep_io_types", "nofile", "weights_only", "truncation"}
+#: Arguments of tritonclient, onnx, docker, torch, transformers and the CDK.
+_OF_OTHERS = {
+    "cross_region_references",
+    "full_check",
+    "keep_io_types",
+    "nat_gateways",
+    "nofile",
+    "padding",
+    "ssl",
+    "truncation",
+    "use_fast",
+    "weights_only",
+}
 
 
 def _run(words: list[str], program: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
