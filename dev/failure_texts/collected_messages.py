@@ -4,9 +4,9 @@ No message is in another list of this project. Each was tried as it was found (`
 ``first_entry``); then the kinds that the batch showed were added, and it was given verdicts again
 (``verdict``, ``entry``). Batch 2 was tried with the kinds of batch 1, and batch 3 with those of
 both. Batch 4 was tried before ``Rank.KIND`` existed, and batch 5 with the kinds that were written
-from the forms of messages after it. Batch 6 was tried with those of both; its kinds were added
-afterwards. Their messages are from threads that a search for symptoms of the audience returned,
-not from a random choice.
+from the forms of messages after it. Batch 6 was tried with those of both, and batch 7 with the
+kinds of batch 6 and those of frequent exceptions. Their messages are from threads that a search for
+symptoms of the audience returned, not from a random choice.
 
 The verdicts are by the author of the entries, in the words of ``reviewed_messages``. Messages are
 shortened to the line that counts; causes are in our words. Threads without an owner are in the
