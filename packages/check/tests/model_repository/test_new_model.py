@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
-from triton_model_check.model_repository.new_model import NewModel
+from triton_model_check.model_repository.new_model import NewModel, write_together
 
 CONFIG = """name: "net"
 backend: "python"
@@ -72,3 +72,25 @@ def test_nothing_is_left_after_an_error(
     ):
         net.write_to(tmp_path / "a" / "models")
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_models_and_files_are_written_together_or_not_at_all(tmp_path: Path) -> None:
+    """A file that cannot be written leaves no model, no other file and no new folder behind."""
+    models = [NewModel("net", CONFIG, {"model.py": CODE.encode()})]
+    repository = tmp_path / "new" / "models"
+    files = {"requirements.txt": "pillow\n", "absent/triton-models.toml": "# text\n"}
+    with pytest.raises(InvalidValueError, match="cannot be written"):
+        write_together(models, repository, files=files)
+    assert list(tmp_path.iterdir()) == []
+
+    write_together(models, repository, files={"requirements.txt": "pillow\n"})
+    assert sorted(each.name for each in repository.iterdir()) == ["net", "requirements.txt"]
+
+
+def test_file_of_the_user_is_not_replaced(tmp_path: Path) -> None:
+    """A file that is there already is an error that says so, and no model is written."""
+    (tmp_path / "requirements.txt").write_text("mine\n")
+    models = [NewModel("net", CONFIG, {"model.py": CODE.encode()})]
+    with pytest.raises(InvalidValueError, match=r"requirements\.txt: already exists.*the file"):
+        write_together(models, tmp_path, files={"requirements.txt": "pillow\n"})
+    assert [each.name for each in tmp_path.iterdir()] == ["requirements.txt"]

@@ -61,38 +61,55 @@ class NewModel:
 
 
 def write_together(
-    models: Sequence[NewModel], repository: Path, *, check: bool = True
+    models: Sequence[NewModel],
+    repository: Path,
+    *,
+    check: bool = True,
+    files: Mapping[str, str] | None = None,
 ) -> list[Path]:
     """Check models that belong together, create their folders in ``repository`` and return these.
 
-    All folders are created complete, or none. The model files are copied. ``check`` is whether the
-    models are checked as the only ones of a repository.
+    All folders and files are created complete, or none. The model files are copied.
+
+    Args:
+        models: The models.
+        repository: The folder of the repository.
+        check: Whether the models are checked as the only ones of a repository.
+        files: Names of files beside the folders, with their text.
 
     Raises:
-        InvalidValueError: a folder exists already, or cannot be written.
+        InvalidValueError: a folder or a file exists already, or cannot be written.
         RepositoryError: the checks found errors; nothing is written.
     """
-    targets = [repository / model.name for model in models]
+    folders = [repository / model.name for model in models]
+    texts = dict(files or {})
+    targets = [*folders, *(repository / name for name in texts)]
     for target in targets:
         if os.path.lexists(target):
             raise InvalidValueError(
-                f"{target}: already exists; choose another name, or delete the folder"
+                f"{target}: already exists; choose another name, or delete the {_kind(target)}"
             )
     with (
-        explained(targets[-1], "cannot be written", "choose a folder that you may write"),
+        explained(folders[-1], "cannot be written", "choose a folder that you may write"),
         _created(repository),
         partial_folder(repository) as draft,
     ):
         for model in models:
             model.fill(draft, _copy)
         if check:
-            _check(draft, targets[-1])
+            _check(draft, folders[-1])
+        for name, text in texts.items():
+            (draft / name).write_text(text, encoding="utf-8", newline="\n")
         _move(draft, targets)
-    return targets
+    return folders
+
+
+def _kind(path: Path) -> str:
+    return "file" if path.is_file() else "folder"
 
 
 def _move(draft: Path, targets: Sequence[Path]) -> None:
-    """Rename the folders of a draft to their places; if one fails, move the others back."""
+    """Rename what a draft has to its place; if one fails, move the others back."""
     moved: list[Path] = []
     try:
         for target in targets:

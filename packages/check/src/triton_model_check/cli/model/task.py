@@ -10,7 +10,6 @@ from pathlib import Path
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.untrusted.terminal import print_json, print_lines
-from constructs_triton_core.untrusted.written_files import write_whole
 from triton_model_check.builder.derived_config import checked_name
 from triton_model_check.cli.config import described_folder, print_tensors
 from triton_model_check.cli.model.arguments import SYNTAX, config_fields
@@ -30,10 +29,10 @@ def run_task(arguments: argparse.Namespace) -> int:
     """Create the folders, and print what was recognized, what was assumed and what to do next."""
     _refuse_options(arguments)
     planned = _planned(arguments)
-    folders = write_together(planned.models, arguments.repository)
+    files = _environment_files(planned, arguments)
+    folders = write_together(planned.models, arguments.repository, files=files)
     written = list(_written(planned, folders))
-    if arguments.program != _CHECKER:
-        written.extend(map(str, _write_environment(planned, arguments.repository)))
+    written.extend(str(arguments.repository / name) for name in files)
     if arguments.json:
         _print_json(planned, folders, written)
     else:
@@ -77,17 +76,19 @@ def _planned(arguments: argparse.Namespace) -> TaskModels:
 # --- the package pillow ---------------------------------------------------------------------------
 
 
-def _write_environment(planned: TaskModels, repository: Path) -> list[Path]:
-    """Write the two files that add pillow to the image, which lacks it; return their paths.
+def _environment_files(planned: TaskModels, arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the two files that add pillow to the image, which lacks it.
 
     A repository that has one of them is described by its user, who gets the lines to add.
     """
-    requirements, description = repository / _REQUIREMENTS, repository / _DESCRIPTION
-    if os.path.lexists(requirements) or os.path.lexists(description):
-        return []
-    write_whole(requirements, "pillow\n")
-    write_whole(description, f"[python_environments]\n{_environment(planned)}\n")
-    return [requirements, description]
+    names = (_REQUIREMENTS, _DESCRIPTION)
+    is_described = any(os.path.lexists(arguments.repository / name) for name in names)
+    if arguments.program == _CHECKER or is_described:
+        return {}
+    return {
+        _REQUIREMENTS: "pillow\n",
+        _DESCRIPTION: f"[python_environments]\n{_environment(planned)}\n",
+    }
 
 
 def _environment(planned: TaskModels) -> str:
