@@ -8,6 +8,7 @@ from triton_model_check.model_config.server_answer import Outcome, ServerAnswer
 from triton_model_check.model_config.target import Target
 
 KSERVE = Target.named("kserve")
+DYNAMO = Target.named("dynamo")
 DOCKER = Target.named("docker", image_version="24.10")
 _PYTHON = {"n/config.pbtxt": HEAD, "n/1/model.py": CLASS}
 _READING = """from pathlib import Path
@@ -52,6 +53,11 @@ EXAMPLES: dict[str, Example] = {
     ),
     "server-stray-folder: hidden": Example(
         one(HEAD, **{"..data/notes.txt": "..."}), one(HEAD), DOCKER
+    ),
+    "server-version-unreachable": Example(
+        one(HEAD + "version_policy { all { } }\n", **{"m/2/model.py": CLASS}),
+        one(HEAD, **{"m/2/model.py": CLASS}),
+        DYNAMO,
     ),
     "server-named-config": Example(
         one(HEAD, **{"m/configs/h100.pbtxt": HEAD.replace("TYPE_FP32", "FP32", 1)}),

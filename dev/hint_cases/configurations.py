@@ -247,6 +247,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     ),
     "server-stray-folder": (delete("docs"),),
     "server-stray-folder: hidden": (endpoint(load_models=("m",)),),
+    "server-version-unreachable": (config("version_policy { all { } }\n", ""),),
     "server-named-config": (
         file("m/configs/h100.pbtxt", "data_type: FP32", "data_type: TYPE_FP32"),
         endpoint(model_config_name="h100"),

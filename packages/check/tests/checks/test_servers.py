@@ -224,6 +224,7 @@ def test_rules_name_platforms_and_no_words_of_sagemaker() -> None:
     [
         ({}, "server", ["..data", "docs"]),
         ({"load_models": ("*",)}, "kserve", ["..data", "docs"]),
+        ({}, "dynamo", ["..data", "docs"]),
         ({"load_models": ("m",)}, "server", []),
         ({"local_files": False}, "server", []),
         ({}, "sagemaker", []),
@@ -468,3 +469,34 @@ def test_flavor_that_is_not_known_may_have_any_backend(tmp_path: Path) -> None:
     report = repository.check(target, is_packed=False)
     line = 'm: not checked whether image 24.10-py3-igpu has the backend "fil"'
     assert line in report.not_checked
+
+
+def test_hint_for_a_stray_folder_on_dynamo_can_be_followed(tmp_path: Path) -> None:
+    """NVIDIA Dynamo's worker has no explicit mode, so its hint does not name one."""
+    files = one(HEAD, **{"docs/a.md": "x"})
+    (found,) = _findings(files, tmp_path, "dynamo")
+    assert found.hint == "move the folder out of the repository"
+
+
+@pytest.mark.parametrize(
+    ("policy", "platform", "message"),
+    [
+        ("all { }", "dynamo", "loads versions 1, 2 and 3, and requests through Dynamo reach only"),
+        ("latest { num_versions: 2 }", "dynamo", "loads versions 2 and 3, and"),
+        ("specific { versions: 1 }", "dynamo", None),
+        ("latest { num_versions: 1 }", "dynamo", None),
+        ("all { }", "kubernetes", None),
+    ],
+)
+def test_versions_that_no_request_reaches(
+    policy: str, platform: Platform, message: str | None, tmp_path: Path
+) -> None:
+    """Dynamo routes by the name of a model alone; other servers have a version in the request."""
+    files = one(
+        HEAD + f"version_policy {{ {policy} }}\n", **{"m/2/model.py": CLASS, "m/3/model.py": CLASS}
+    )
+    found = [each.message for each in _findings(files, tmp_path, platform)]
+    assert [text for text in found if "through Dynamo" in text] == [
+        text for text in found if message and message in text
+    ]
+    assert bool(found) is (message is not None)

@@ -22,7 +22,7 @@ MIB = 1 << 20
 def test_nothing_known_is_the_default() -> None:
     """``Target()`` is a single-model endpoint with unknown hardware and image."""
     assert Target() == Target("sagemaker", gpu_count=None, image_version=None, local_files=True)
-    assert [Target(each).is_sagemaker for each in PLATFORMS] == [False] * 4 + [True] * 2
+    assert [Target(each).is_sagemaker for each in PLATFORMS] == [False] * 5 + [True] * 2
     assert [Target(each).mode for each in ("sagemaker", "sagemaker-multi-model")] == [
         "single",
         "multi-model",
@@ -38,6 +38,7 @@ def test_nothing_known_is_the_default() -> None:
         ("kserve", {"image_version": "24.10"}, "24.10", 64 * MIB, 2),
         ("docker", {"image_version": None}, "26.08", 64 * MIB, None),
         ("kubernetes", {"shm_bytes": 128 * MIB}, "26.08", 128 * MIB, None),
+        ("dynamo", {}, "26.08", None, None),
         ("sagemaker", {}, "26.05", None, None),
         ("sagemaker-multi-model", {"image_version": "26.05"}, "26.05", None, None),
     ],

@@ -1,4 +1,4 @@
-"""How a server is started, on a machine, in a container, on Kubernetes or on KServe."""
+"""How a server is started, on a machine, in a container, on Kubernetes, KServe or Dynamo."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from triton_model_check.model_config.target import ALL_MODELS, SERVERS
 from triton_model_check.model_config.text import decode, read_text_fault
 
 _OF_CHECKOUTS = {".git", ".github"}
+_MOVE_FOLDER = "move the folder out of the repository"
 _server_rule = partial(rule, platforms=SERVERS)
 
 
@@ -25,7 +26,7 @@ _server_rule = partial(rule, platforms=SERVERS)
         "ModelRepositoryManager::Poll takes each folder for a model"
     ),
     hint=(
-        "move the folder out of the repository, or start the server with "
+        f"{_MOVE_FOLDER}, or start the server with "
         "--model-control-mode=explicit and --load-model for each model"
     ),
     needs_files=True,
@@ -42,13 +43,15 @@ def stray_folder(context: RepositoryContext) -> Iterator[Problem]:
         return  # layout-folder-is-model and layout-no-model report the others
     if ALL_MODELS not in (context.target.load_models or ALL_MODELS):
         return
+    # dynamo.triton has no option for the model control mode (its backend_args.py).
+    hint = _MOVE_FOLDER if context.target.platform == "dynamo" else None
     for name in sorted(context.others.keys() - _OF_CHECKOUTS):
         message = f'Could not determine backend for model "{name}"'
         if "." in name:  # what follows the dot is the backend
             message = (
                 f'at least one version must be available under the version policy of model "{name}"'
             )
-        yield Problem(f"{message}: the folder is no model", path=name)
+        yield Problem(f"{message}: the folder is no model", path=name, hint=hint)
 
 
 @_server_rule(
@@ -82,3 +85,27 @@ def named_config(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(
                 fault.message, path=path, line=fault.line, column=fault.column, hint=hint, fix=fix
             )
+
+
+@rule(
+    "server-version-unreachable",
+    severity=Severity.WARNING,
+    source='github ai-dynamo/dynamo: page "Triton", known limitations, "Model version selection"',
+    hint="remove version_policy, so that only the newest version is loaded",
+    platforms=("dynamo",),
+    when=("version_policy",),
+    needs_files=True,
+)
+def unreachable_version(model: ModelUnderCheck) -> Iterator[Problem]:
+    """NVIDIA Dynamo sends each request to the newest version of a model.
+
+    Its frontend routes by the name of the model alone. Older versions take memory, and only models
+    of the same folder that name them can call them.
+    """
+    newest, *older = model.versions_to_load or ("",)
+    if older:
+        yield Problem(
+            f"loads versions {', '.join(reversed(older))} and {newest}, and requests through "
+            f"Dynamo reach only version {newest}",
+            ("version_policy",),
+        )

@@ -34,8 +34,16 @@ __all__ = [
 ]
 
 Mode = Literal["single", "multi-model"]
-Platform = Literal["server", "kserve", "docker", "kubernetes", "sagemaker", "sagemaker-multi-model"]
-SERVERS: tuple[Platform, ...] = ("server", "kserve", "docker", "kubernetes")
+Platform = Literal[
+    "server",
+    "kserve",
+    "docker",
+    "kubernetes",
+    "dynamo",
+    "sagemaker",
+    "sagemaker-multi-model",
+]
+SERVERS: tuple[Platform, ...] = ("server", "kserve", "docker", "kubernetes", "dynamo")
 """The platforms where Triton alone decides what loads."""
 SAGEMAKER: tuple[Platform, ...] = ("sagemaker", "sagemaker-multi-model")
 """The platforms where SageMaker's front end decides too."""
@@ -85,7 +93,8 @@ class Target:
 
     ``platform``
         ``"server"``: Triton on a machine. ``"docker"``, ``"kubernetes"``, ``"kserve"``: in a
-        container of one of these. ``"sagemaker"``: a single-model endpoint with one archive,
+        container of one of these. ``"dynamo"``: in the Triton runtime of NVIDIA Dynamo.
+        ``"sagemaker"``: a single-model endpoint with one archive,
         unpacked into ``/opt/ml/model``. ``"sagemaker-multi-model"``: one archive for each model,
         loaded by name on its first request.
     ``gpu_count``
