@@ -14,6 +14,7 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.operating import component_log_statement
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import SageMakerEndpoint
 from constructs_triton.cdk.inference_component.component_host import ComponentHost
+from constructs_triton.cdk.metrics.host_metrics import HostMetrics
 from constructs_triton.cdk.options.removal import is_kept
 from constructs_triton.cdk.permissions.statements import Statement
 from constructs_triton.cdk.validation.property_types import shown
@@ -23,7 +24,7 @@ from constructs_triton_core.facts.instance_types import InstanceType
 
 
 @jsii.implements(sagemaker_references.IEndpointRef)
-class ComponentEndpointBase(SageMakerEndpoint):
+class ComponentEndpointBase(HostMetrics, SageMakerEndpoint):
     """An endpoint without a model, on whose instances components are placed.
 
     To allow calls, use ``grant_invoke`` of a component. The endpoint does not implement

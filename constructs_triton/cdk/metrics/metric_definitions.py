@@ -26,13 +26,21 @@ class MetricDefinition:
 
     CloudWatch filters by ``unit``; it is ``None`` if the documentation has no unit.
     ``has_variant_dimension`` is false for the queue of an asynchronous endpoint, which all variants
-    share: CloudWatch has no data for its metrics with a ``VariantName``.
+    share: CloudWatch has no data for its metrics with a ``VariantName``. ``endpoint_namespace`` is
+    where a metric of components is published for the instances of their endpoint.
     """
 
     namespace: str
     statistic: str
     unit: cloudwatch.Unit | None = None
     has_variant_dimension: bool = True
+    endpoint_namespace: str | None = None
+
+    def namespace_for(self, dimensions: Mapping[str, str]) -> str:
+        """Return the namespace of the metric of an endpoint or a component."""
+        if self.endpoint_namespace is not None and "EndpointName" in dimensions:
+            return self.endpoint_namespace
+        return self.namespace
 
 
 @cache
@@ -41,7 +49,13 @@ def _definitions() -> dict[str, MetricDefinition]:
     for group in _load("published_metrics")["groups"]:
         unit = cloudwatch.Unit[group["unit"]] if "unit" in group else None
         has_variant = group.get("has_variant_dimension", True)
-        definition = MetricDefinition(group["namespace"], group["statistic"], unit, has_variant)
+        definition = MetricDefinition(
+            group["namespace"],
+            group["statistic"],
+            unit,
+            has_variant,
+            group.get("endpoint_namespace"),
+        )
         table |= dict.fromkeys(group["metrics"], definition)
     return table
 
@@ -89,7 +103,7 @@ def published_metric(
     if (instance_type := options.get("instance_type")) is not None:
         dimensions = {**dimensions, "InstanceType": instance_type}
     return MetricValue(
-        namespace=definition.namespace,
+        namespace=definition.namespace_for(dimensions),
         metric_name=metric_name,
         dimensions_map=dimensions,
         statistic=definition.statistic if statistic is None else statistic,

@@ -313,6 +313,36 @@ class VariantMetrics:
         """Number of queued requests that expired before they were processed."""
         return self.metric("ExpiredRequests", **options)
 
+    def metric_total_processing_time(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Time from the arrival of a request until its response is in S3, in **milliseconds**."""
+        return self.metric("TotalProcessingTime", **options)
+
+    def metric_request_download_latency(
+        self, **options: Unpack[MetricOptions]
+    ) -> cloudwatch.Metric:
+        """Time to download a request from S3, in **microseconds**."""
+        return self.metric("RequestDownloadLatency", **options)
+
+    def metric_request_download_failures(
+        self, **options: Unpack[MetricOptions]
+    ) -> cloudwatch.Metric:
+        """Number of requests that could not be downloaded from S3."""
+        return self.metric("RequestDownloadFailures", **options)
+
+    def metric_response_upload_latency(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Time to upload a response to S3, in **microseconds**."""
+        return self.metric("ResponseUploadLatency", **options)
+
+    def metric_response_upload_failures(
+        self, **options: Unpack[MetricOptions]
+    ) -> cloudwatch.Metric:
+        """Number of responses that could not be uploaded to S3."""
+        return self.metric("ResponseUploadFailures", **options)
+
+    def metric_notification_failures(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Number of notifications that could not be published to SNS."""
+        return self.metric("NotificationFailures", **options)
+
 
 def _in_unit(
     metric: MetricValue, unit: cloudwatch.Unit | None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -10,7 +12,9 @@ import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
 from cdk_apps import import_endpoint, only, synthesize
 
-from constructs_triton import InstanceType
+from constructs_triton import InstanceType, TritonComponentEndpoint
+from constructs_triton.cdk.metrics import metric_definitions
+from constructs_triton.cdk.metrics.host_metrics import HostMetrics
 from constructs_triton.cdk.metrics.metrics import VariantMetrics, variant_metric
 from constructs_triton_core.errors import InvalidValueError
 
@@ -49,6 +53,21 @@ PUBLISHED: dict[str, tuple[str, str, cloudwatch.Unit | None]] = {
     "metric_time_in_backlog": (INVOCATIONS, "Average", US),
     "metric_invocation_failures": (INVOCATIONS, "Sum", None),
     "metric_expired_requests": (INVOCATIONS, "Sum", None),
+    "metric_total_processing_time": (INVOCATIONS, "Average", MS),
+    "metric_request_download_latency": (INVOCATIONS, "Average", US),
+    "metric_request_download_failures": (INVOCATIONS, "Sum", None),
+    "metric_response_upload_latency": (INVOCATIONS, "Average", US),
+    "metric_response_upload_failures": (INVOCATIONS, "Sum", None),
+    "metric_notification_failures": (INVOCATIONS, "Sum", None),
+}
+# Of the instances of an endpoint with inference components.
+HOST: dict[str, tuple[str, str, cloudwatch.Unit | None]] = {
+    "metric_cpu_reservation": (INSTANCES, "Average", None),
+    "metric_gpu_reservation": (INSTANCES, "Average", None),
+    "metric_memory_reservation": (INSTANCES, "Average", None),
+    "metric_cpu_utilization_normalized": (INSTANCES, "Average", None),
+    "metric_gpu_utilization_normalized": (INSTANCES, "Average", None),
+    "metric_gpu_memory_utilization_normalized": (INSTANCES, "Average", None),
 }
 QUEUE = {
     "metric_approximate_backlog_size": "Average",
@@ -80,11 +99,16 @@ def camel(method: str) -> str:
     return "".join(upper.get(word, word.capitalize()) for word in words)
 
 
-@pytest.mark.parametrize("method", PUBLISHED)
-def test_metric_is_where_it_is_published(endpoint: VariantMetrics, method: str) -> None:
+@pytest.mark.parametrize("method", [*PUBLISHED, *HOST])
+def test_metric_is_where_it_is_published(
+    stack: cdk.Stack, endpoint: VariantMetrics, method: str
+) -> None:
     """Namespace, dimensions, statistic, unit and period are those that SageMaker publishes."""
-    found = stat(getattr(endpoint, method)())
-    namespace, statistic, unit = PUBLISHED[method]
+    owner = endpoint
+    if method in HOST:
+        owner = TritonComponentEndpoint.from_endpoint_name(stack, "Host", "bert")
+    found = stat(getattr(owner, method)())
+    namespace, statistic, unit = {**PUBLISHED, **HOST}[method]
     assert (found.metric_name, found.namespace) == (camel(method), namespace)
     assert (found.statistic, found.unit_filter) == (statistic, unit)
     assert {each.name: each.value for each in found.dimensions or ()} == BOTH
@@ -110,9 +134,22 @@ def test_queue_belongs_to_the_endpoint(stack: cdk.Stack, method: str) -> None:
 
 
 def test_every_metric_method_is_listed_here() -> None:
-    """Every metric method has a row above, or a test of its own."""
+    """Every metric method has a row above, or a test of its own, and every published metric has a
+    method.
+    """
     methods = {name for name in vars(VariantMetrics) if name.startswith("metric_")}
     assert methods == {*PUBLISHED, *QUEUE, "metric_instance_count"}
+    assert {name for name in vars(HostMetrics) if name.startswith("metric_")} == set(HOST)
+    methods |= set(HOST)
+    published = {name for group in _load_groups() for name in group["metrics"]}
+    of_components = {"ConcurrentRequestsPerCopy", "MemoryUtilizationNormalized"}
+    assert published - {camel(method) for method in methods} == of_components
+
+
+def _load_groups() -> list[dict[str, Any]]:
+    path = Path(metric_definitions.__file__).with_name("published_metrics.json")
+    groups: list[dict[str, Any]] = json.loads(path.read_text())["groups"]
+    return groups
 
 
 def test_unknown_metric_has_defaults(endpoint: VariantMetrics) -> None:
