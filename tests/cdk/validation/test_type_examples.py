@@ -14,6 +14,8 @@ import pytest
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
@@ -30,6 +32,8 @@ FOLDER = Path(library.__file__).parent / "cdk"
 NAMES: dict[str, Any] = {
     "endpoint": library.TritonEndpoint,
     "aws_cloudwatch_actions": actions,
+    "events": events,
+    "targets": targets,
     "plan": Plan,
     "ModelRepositoryBuilder": ModelRepositoryBuilder,
 }
