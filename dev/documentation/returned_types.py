@@ -14,7 +14,8 @@ from typing import Any
 
 from documentation.members import hidden_bases, members_of
 
-_NAME = re.compile(r"\b[A-Z]\w+")
+# Not after a dot: the type of another module, such as ``events.Rule`` of the CDK.
+_NAME = re.compile(r"(?<![\w.])[A-Z]\w+")
 
 
 @dataclass(frozen=True, slots=True)
