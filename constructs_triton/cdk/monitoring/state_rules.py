@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from aws_cdk import aws_events as events
 from constructs import Construct
@@ -41,8 +41,8 @@ _API_STATUSES = frozenset(
     )
 )
 
-EventPattern = events.EventPattern | Mapping[str, Any]
-"""Further conditions of a rule. The CDK takes a mapping of its properties too."""
+EventPattern: TypeAlias = "events.EventPattern | dict[str, Any]"
+"""Further conditions of a rule. The CDK takes a dict of its properties too."""
 
 
 def add_state_rule(
@@ -68,7 +68,7 @@ def add_state_rule(
         InvalidValueError: an argument has the wrong type.
     """
     check_has("target", target, "bind", "targets.SnsTopic(topic)")
-    check_type("event_pattern", event_pattern, ((events.EventPattern, Mapping), _PATTERN_EXAMPLE))
+    check_type("event_pattern", event_pattern, ((events.EventPattern, dict), _PATTERN_EXAMPLE))
     check_string("rule_name", rule_name)
     check_string("description", description)
     check_has("cross_stack_scope", cross_stack_scope, "node", "other_stack")
@@ -130,7 +130,7 @@ def _misspelt_statuses(event_pattern: EventPattern | None) -> Iterator[Finding]:
 
 def _wanted_statuses(event_pattern: EventPattern | None) -> list[str]:
     """Return the statuses that a pattern has as strings, without what ``Match`` wrote."""
-    if isinstance(event_pattern, Mapping):
+    if isinstance(event_pattern, dict):
         detail = event_pattern.get("detail")
     else:
         detail = None if event_pattern is None else event_pattern.detail

@@ -114,7 +114,7 @@ def test_rule_of_a_nested_stack_is_beside_its_endpoint(stack: cdk.Stack, tmp_pat
     assert resources(synthesize(stack), RULE) == {}
 
 
-IMPORTS = {
+IMPORTS: dict[str, dict[str, Any]] = {
     "name": {"endpoint_name": "DigitsProd"},
     "arn": {"endpoint_arn": ARN},
     "both": {"endpoint_name": "DigitsProd", "endpoint_arn": ARN},
@@ -135,7 +135,7 @@ def test_rule_of_an_imported_endpoint_matches_the_documented_event(
 
 def matches(event_pattern: dict[str, Any], detail: dict[str, Any]) -> bool:
     """Whether the simulated EventBridge matches an event with a pattern."""
-    event = {
+    event: Any = {
         "id": "d2921b5a",
         "detail-type": "SageMaker Endpoint State Change",
         "source": "aws.sagemaker",
