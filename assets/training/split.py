@@ -5,8 +5,8 @@ depend on the order of the images or on a random generator, and two equal images
 same side.
 
 ``digits.csv.gz`` is the test set of the UCI data set "Optical Recognition of Handwritten Digits"
-(E. Alpaydin, C. Kaynak, 1998; CC BY 4.0), in the file that scikit-learn contains: a line for each of
-1797 images has its 8 x 8 pixels from 0 to 16, and its digit.
+(E. Alpaydin, C. Kaynak, 1998; CC BY 4.0), in the file that scikit-learn contains. Each of 1797
+lines has the 8 x 8 pixels of an image, from 0 to 16, and its digit.
 """
 
 import functools

@@ -112,7 +112,7 @@ def work_groups_in_use(update: StackUpdate) -> Iterator[PossibleRefusal]:
         if is_group and not is_recursive and _is_deleted(update, name):
             yield PossibleRefusal(
                 name,
-                "Athena refuses to delete a work group in which somebody has run or saved a query",
+                "Athena refuses to delete a work group in which a query has run or is saved",
                 "set RecursiveDeleteOption to true, and deploy that before",
             )
 
