@@ -29,6 +29,7 @@ HARMLESS = {
     "delete the file": "a file of results, or a manifest beside a plan",
     "delete the lock file": "a lock file",
     "delete the folder": "the folder in which a new model would be created",
+    "delete the {_kind(target)}": "what is in the place of a new model",
     "delete this file": "the index of a local run",
     # Records of commands, which have no data of the user.
     "delete the record with": "which stack has adopted an endpoint",
@@ -44,6 +45,7 @@ HARMLESS = {
     "delete this one when nothing calls it": "an endpoint",
     "delete one index in each deployment": "an index of a table, which has no data of its own",
     "delete the old one in the next deployment": "an index of a table",
+    "delete a stack in rollback_complete": "its first deployment was rolled back: it has nothing",
     "delete the stack again": "the stack is being deleted",
     "delete the stack (`npx cdk destroy`": "its first deployment was rolled back: it has nothing",
     "delete the parameter": "the version of the bootstrap stack, which cdk bootstrap writes again",

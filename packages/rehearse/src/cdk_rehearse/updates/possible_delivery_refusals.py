@@ -77,11 +77,10 @@ def replicated_functions(update: StackUpdate) -> Iterator[PossibleRefusal]:
             if _is_deleted(update, function):
                 yield PossibleRefusal(
                     function,
-                    f"{name} runs this function at edge locations; Lambda refuses to delete it "
-                    "until its copies are deleted, some hours after the distribution has no more "
-                    "use for it",
-                    "retain the function and its version (RemovalPolicy.RETAIN), and delete them "
-                    "by hand the next day",
+                    f"{name} runs this function at edge locations; Lambda keeps it as long as it "
+                    "has copies there, some hours after the distribution has no more use for it",
+                    "retain the function and its version (RemovalPolicy.RETAIN); the next day they "
+                    "can be removed by hand",
                 )
 
 
@@ -112,7 +111,7 @@ def work_groups_in_use(update: StackUpdate) -> Iterator[PossibleRefusal]:
         if is_group and not is_recursive and _is_deleted(update, name):
             yield PossibleRefusal(
                 name,
-                "Athena refuses to delete a work group in which a query has run or is saved",
+                "Athena deletes no work group in which a query has run or is saved",
                 "set RecursiveDeleteOption to true, and deploy that before",
             )
 
