@@ -168,4 +168,5 @@ def test_catalogue_of_failures_takes_linear_time() -> None:
 )
 def test_slow_patterns_are_found(pattern: str) -> None:
     """The texts are hostile enough."""
-    assert slow(re.compile(pattern), sizes=(250, 1_000, 4_000))
+    # Another process may take the processor during the shorter text, which then seems as slow.
+    assert any(slow(re.compile(pattern), sizes=(250, 1_000, 4_000)) for _ in range(3))

@@ -20,6 +20,7 @@ from constructs_triton.cdk.validation.read_once import stack_of
 from constructs_triton.cdk.validation.same_environment import is_elsewhere
 from constructs_triton.cdk.validation.synthesis_warning import add_warning
 from constructs_triton_core.findings import Finding, Severity
+from constructs_triton_core.tokens import is_lookup_dummy
 
 ENDPOINT_STATE = "SageMaker Endpoint State Change"
 DEPLOYMENT_STATE = "SageMaker Endpoint Deployment State Change"
@@ -41,7 +42,7 @@ _API_STATUSES = frozenset(
     )
 )
 
-EventPattern: TypeAlias = "events.EventPattern | dict[str, Any]"
+EventPattern: TypeAlias = events.EventPattern | dict[str, Any]
 """Further conditions of a rule. The CDK takes a dict of its properties too."""
 
 
@@ -86,7 +87,8 @@ def add_state_rule(
         cross_stack_scope=cross_stack_scope,
         description=description,
         event_pattern=event_pattern,
-        rule_name=rule_name,
+        # The CDK refuses the stand-in of a value that it looks up after the first synthesis.
+        rule_name=None if is_lookup_dummy(rule_name) else rule_name,
     )
     rule.add_event_pattern(source=["aws.sagemaker"], detail_type=[detail_type], detail=detail)
     if target is not None:

@@ -102,7 +102,7 @@ def use_everything(construct: Any, caller: iam.IGrantable) -> Iterator[str]:
             elif name == "grant":
                 found = value(caller, "sagemaker:DescribeEndpoint")
             else:
-                found = value(**arguments(value, values))
+                found = value(**arguments(value, values | {"id": name}))
         except InvalidValueError as error:
             yield f"{name}: {error}"
             continue
