@@ -8,7 +8,9 @@ from the forms of messages after it. Batch 6 was tried with those of both, and b
 kinds of batch 6 and those of frequent exceptions. Their messages are from threads that a search for
 symptoms of the audience returned, not from a random choice.
 
-The verdicts are by the author of the entries, in the words of ``reviewed_messages``. Messages are
+The verdicts are by the author of the entries, in the words of ``reviewed_messages``; the first
+verdicts of batch 8, which was collected with the kinds of batch 7, are by another person, who has
+not seen the entries. Messages are
 shortened to the line that counts; causes are in our words. Threads without an owner are in the
 organization triton-inference-server.
 """

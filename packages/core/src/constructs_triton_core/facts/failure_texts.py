@@ -42,9 +42,9 @@ class SourceText(NamedTuple):
         return f"Triton's {self.repository}, {self.file} ({releases})"
 
     def is_in(self, line: str) -> bool:
-        """Whether a line contains the text: its parts, in order."""
+        """Whether a line contains the text: its parts, in order, with or without its full stop."""
         position = 0
-        for part in self.text.split(HOLE):
+        for part in self.text.removesuffix(".").split(HOLE):
             position = line.find(part, position)
             if position < 0:
                 return False
