@@ -53,7 +53,10 @@ def test_search_finds_two_instances_after_an_interruption(
     models, output = tmp_path / "models", tmp_path / "tuned"
     write_model(models, "slots")
     assert interrupt_after_the_first_row(command(models, output)) == 130
-    assert (output / "report.md").read_text().startswith("Stopped: so far nothing holds more")
+    report = (output / "report.md").read_text()
+    # On a busy machine, the rate of the configuration is not known yet.
+    is_early = "ended before the rate of your configuration was known" in report
+    assert is_early or report.startswith("Stopped: so far nothing holds more")
 
     for _ in range(ATTEMPTS):
         assert main([*command(models, output), "--json"]) == 0
