@@ -1,4 +1,4 @@
-"""What CloudFront, Lambda@Edge, Glue and Athena may refuse, by public reports."""
+"""What CloudFront, Lambda@Edge and Glue may refuse, by public reports."""
 
 from __future__ import annotations
 
@@ -31,10 +31,6 @@ def edge_function(**attributes: str) -> Resources:
     function = {"Type": "AWS::Lambda::Function", "Properties": {"Role": "arn:r"}, **attributes}
     version = {"Type": "AWS::Lambda::Version", "Properties": {"FunctionName": {"Ref": "Edge"}}}
     return {"Edge": function, "Version": version}
-
-
-def work_group(**properties: Any) -> Resources:
-    return {"Type": "AWS::Athena::WorkGroup", "Properties": {"Name": "reports", **properties}}
 
 
 def database(name: Any) -> Resources:
@@ -98,14 +94,6 @@ def test_retained_function_and_one_of_a_region_can_leave_the_stack() -> None:
     kept = {"Site": distribution(runs="Version"), **edge_function(DeletionPolicy="Retain")}
     assert warned(kept, {}) == []
     assert warned({"Site": distribution(), **edge_function()}, {}) == []
-
-
-@pytest.mark.parametrize(
-    ("properties", "names"), [({}, ["W"]), ({"RecursiveDeleteOption": True}, [])]
-)
-def test_work_group_with_queries_is_not_deleted(properties: Any, names: list[str]) -> None:
-    """aws-samples/coast-grafana-cost-intelligence-dashboards#9: "WorkGroup is not empty"."""
-    assert warned({"W": work_group(**properties)}, {}) == names
 
 
 @pytest.mark.parametrize(

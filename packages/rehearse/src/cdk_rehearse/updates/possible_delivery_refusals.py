@@ -1,6 +1,4 @@
-"""What CloudFront, Lambda@Edge, Glue and Athena may refuse: names in use, and what has copies or
-content.
-"""
+"""What CloudFront, Lambda@Edge and Glue may refuse: names in use, and what has copies."""
 
 from __future__ import annotations
 
@@ -14,7 +12,6 @@ __all__ = ["DELIVERY_RULES"]
 
 _DISTRIBUTION = "AWS::CloudFront::Distribution"
 _VERSION = "AWS::Lambda::Version"
-_WORK_GROUP = "AWS::Athena::WorkGroup"
 _KEPT = ("Retain", "RetainExceptOnCreate")
 #: The property that has the name of a thing in Glue's catalog, and what it must differ in besides.
 _INPUTS = {
@@ -99,23 +96,6 @@ def _edge_versions(distribution: Mapping[str, Any]) -> Iterator[str]:
                 yield arn["Ref"]
 
 
-def work_groups_in_use(update: StackUpdate) -> Iterator[PossibleRefusal]:
-    """A work group that is deleted without what was done in it.
-
-    Source: Athena API reference, DeleteWorkGroup, RecursiveDeleteOption;
-    aws-samples/coast-grafana-cost-intelligence-dashboards#9.
-    """
-    for name, resource in update.before.items():
-        is_group = resource.type == _WORK_GROUP
-        is_recursive = update.old_properties(name).get("RecursiveDeleteOption") in (True, "true")
-        if is_group and not is_recursive and _is_deleted(update, name):
-            yield PossibleRefusal(
-                name,
-                "Athena deletes no work group in which a query has run or is saved",
-                "set RecursiveDeleteOption to true, and deploy that before",
-            )
-
-
 def _is_deleted(update: StackUpdate, name: str) -> bool:
     """Whether an update deletes a resource of OLD."""
     resource = update.before.get(name)
@@ -162,6 +142,5 @@ def _catalog_name(resource_type: str, properties: Mapping[str, Any]) -> str | No
 DELIVERY_RULES: Sequence[Callable[[StackUpdate], Iterator[PossibleRefusal]]] = (
     aliases_in_use,
     replicated_functions,
-    work_groups_in_use,
     catalog_names_in_use,
 )
