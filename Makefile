@@ -60,13 +60,13 @@ $(NODE_INSTALLED): package.json package-lock.json | system
 	npm ci --no-audit --no-fund --silent
 	@touch $@
 
-# Python compiles what the demo imports at its first start; to compile the whole CDK takes longer than the demo.
 $(DEMO_INSTALLED): pyproject.toml $(wildcard packages/*/pyproject.toml) constraints.txt | system-python
 	@echo "installing the Python packages that the demo needs"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(QUIETLY) uv
 	$(UV_INSTALL) $(EDITABLE_DEMO) && $(UV_INSTALL) --no-deps --reinstall-package aws-cdk-lib aws-cdk-lib || \
 		$(BIN)/python -m pip install $(QUIETLY) $(EDITABLE_DEMO)
+	$(BIN)/python dev/compile_cdk.py
 	@touch $@
 
 # Without npm's own record, which says that all is there, so that `make test` installs the rest.
