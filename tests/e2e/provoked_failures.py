@@ -17,6 +17,7 @@ from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.server.host_features import (
     has_private_addresses,
     has_private_mounts,
+    why_no_private_mounts,
 )
 from constructs_triton_tools.local.server.installation import find_installation, inspect_python
 from constructs_triton_tools.local.server.server import ServerSettings, TritonServer
@@ -237,6 +238,8 @@ def server_settings() -> ServerSettings:
         installation,
         python,
         lambda _: None,
-        has_private_mounts=has_private_mounts(needed, lambda _: None, is_wanted=True),
+        has_private_mounts=has_private_mounts(
+            needed, lambda _: None, why_no_private_mounts(is_wanted=True)
+        ),
         has_private_addresses=has_private_addresses(lambda _: None, allows_open_ports=True),
     )

@@ -20,7 +20,7 @@ SINGLE, MULTI = "/opt/ml/model/m/1/ten", "/opt/ml/models/*/model/m/1/ten"
 """
 
 
-NO_MOUNTS = why_no_private_mounts([])
+NO_MOUNTS = why_no_private_mounts()
 needs_private_mounts = pytest.mark.skipif(
     NO_MOUNTS is not None, reason=f"no private /opt/ml here: {NO_MOUNTS}"
 )

@@ -137,6 +137,14 @@ assert main(["check", {str(MODELS)!r}]) == 0
     assert "google" in loaded
 
 
+def test_local_run_starts_servers_first() -> None:
+    """What a run imports before it starts its servers has no web server, no boto3 and no NumPy."""
+    code = "import constructs_triton_tools.local.run, constructs_triton_tools.local.bundled_servers"
+    assert not _loaded(code) & (HEAVY | {"aiohttp", "boto3", "botocore", "numpy"})
+    first = "import constructs_triton_tools.local.run, constructs_triton_tools.local.server.machine"
+    assert not _loaded(first) & {"google", "triton_model_check.checks", "yaml"}
+
+
 def test_client_is_lazy() -> None:
     """Importing the client loads no other package,
     and its first transport no boto3 and no urllib3.

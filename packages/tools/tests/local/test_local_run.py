@@ -8,35 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_container import SETTINGS
+from fake_container import fake_server
 
 from constructs_triton_core.errors import InvalidValueError, LocalEndpointError
 from constructs_triton_tools.local import run
-from constructs_triton_tools.local.gateway.inference_components import LocalVariant
-from constructs_triton_tools.local.server.server import TritonServer
+from constructs_triton_tools.local.gateway.served_endpoints import served_endpoints
+from constructs_triton_tools.local.options import RunOptions
+from constructs_triton_tools.local.server_start import LocalServer
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 
-def started(
-    container: ContainerSpec, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> LocalVariant:
-    """The variant of a server whose start only gets a folder."""
-
-    async def start(server: TritonServer) -> None:
-        server.directory = folder
-
-    monkeypatch.setattr(TritonServer, "start", start)
-    variant = VariantSpec("v", container)
-    server = TritonServer("e/v", container, SETTINGS)
-    return asyncio.run(
-        run._start_variant(EndpointSpec("e", "Stack", (variant,)), variant, server, 1)
-    )
-
-
 @pytest.mark.parametrize("is_multi_model", [False, True])
-def test_started_variant(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_multi_model: bool
-) -> None:
+def test_served_variant(tmp_path: Path, is_multi_model: bool) -> None:
     """One model has none to load and unload; the archives of several are below
     the prefix at the start.
     """
@@ -45,7 +28,11 @@ def test_started_variant(
     container = ContainerSpec("m", "", "s3://bucket/prefix/", archive=archive)
     if is_multi_model:
         container = replace(container, archive=None, archives={"a.tar.gz": archive})
-    variant = started(container, tmp_path, monkeypatch)
+    variant_spec = VariantSpec("v", container)
+    endpoint = EndpointSpec("e", "Stack", (variant_spec,))
+    server = LocalServer(endpoint, variant_spec, fake_server(tmp_path, [], container=container))
+    served = served_endpoints([endpoint], [server], RunOptions(tmp_path), 2**30)
+    variant = served["e"].variants["v"]
     assert (variant.spec.name, variant.server.label) == ("v", "e/v")
     placed = variant.multi_model and (variant.multi_model.prefix / "a.tar.gz").read_bytes()
     assert placed == (b"archive" if is_multi_model else None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fake_container import in_loop
 
-from constructs_triton_tools.local.run import changes
+from constructs_triton_tools.local.changed_files import changes
 
 
 @in_loop

@@ -91,3 +91,18 @@ def _joined(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     for key, value in pairs:
         found[key] = [*found.get(key, ()), *value] if isinstance(value, list) else value
     return found
+
+
+def add_concurrency(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that sends requests together."""
+    parser.add_argument(
+        "--concurrency",
+        type=whole_number(RangeLimit(1, 256)),
+        default=1,
+        metavar="N",
+        help=(
+            "also send N requests together, several times, so that dynamic batching puts them into "
+            "batches; finds models that mix the requests of a batch (default: "
+            "one request at a time)"
+        ),
+    )

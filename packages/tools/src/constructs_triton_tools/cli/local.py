@@ -10,25 +10,17 @@ from typing import TYPE_CHECKING
 
 from constructs_triton_core.declared_values import declared_values
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.model_index import ModelIndex, some_of
 from constructs_triton_core.program.argument_types import (
     add_common,
 )
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_tools.cli.flags import add_option, given
+from constructs_triton_core.untrusted.terminal import print_note
+from constructs_triton_tools.cli.flags import add_concurrency, add_option, given
 from constructs_triton_tools.cli.local_run import status
-from constructs_triton_tools.cli.verify import add_concurrency
-from constructs_triton_tools.local.call_example import call_example, index_url, invocation_url
-from constructs_triton_tools.local.gateway.model_names import list_command
 from constructs_triton_tools.local.options import PAGE_PATH, LocalRunOptions, RunOptions
-from constructs_triton_tools.local.stand_ins.replaced_models import find_stand_ins
 from triton_model_check.cli.tensor_options import add_called_models, called_models
 
 if TYPE_CHECKING:
-    from constructs_triton_tools.local.gateway.inference_components import LocalComponent
-    from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
     from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
-    from constructs_triton_tools.local.sources.specs import ContainerSpec
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -134,7 +126,10 @@ def run(arguments: argparse.Namespace) -> int:
             "--stand-in: cannot be combined with --no-stand-ins; remove one of them"
         )
     chosen = given(arguments, LocalRunOptions)
-    chosen["stand_ins"] = find_stand_ins(chosen.get("stand_ins", {}))
+    if arguments.stand_ins:
+        from constructs_triton_tools.local.stand_ins.replaced_models import find_stand_ins
+
+        chosen["stand_ins"] = find_stand_ins(chosen["stand_ins"])
     options = RunOptions(
         source=arguments.source or Path("cdk.out"),
         aws_endpoint_url=arguments.aws_endpoint_url,
@@ -150,10 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_and_verify(options, arguments.verify, arguments.concurrency)
     if arguments.concurrency != 1:
         raise InvalidValueError("--concurrency: is about --verify; add --verify FILE, or remove it")
-    page = PAGE_PATH if options.ui else None
-    show = partial(_print_json, page=page)
-    if not arguments.json:
-        show = partial(_print_ready, page=page, bucket_folder=options.bucket_folder)
+    show = partial(_print_ready, options, as_json=arguments.json)
     try:
         LocalRun(options, _report, show).run()
     except KeyboardInterrupt:
@@ -213,108 +205,14 @@ def _report(text: str) -> None:
     print_note(*text.split("\n"))
 
 
-def _print_json(url: str, endpoints: Sequence[RunningEndpoint], *, page: str | None = None) -> None:
-    address = {} if page is None else {"page": f"{url}{page}"}
-    described = [_describe(endpoint) for endpoint in endpoints]
-    print_json({"url": url, **address, "endpoints": described}, indent=None)
-
-
-def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
-    return {
-        "name": endpoint.spec.name,
-        "stack": endpoint.spec.stack,
-        "inference_components": {
-            name: {
-                "variant": component.invoked_variant,
-                "starts_at_zero": component.spec.starts_at_zero,
-                **component.server.identity(),
-                "log": str(component.server.log),
-            }
-            for name, component in endpoint.components.items()
-        },
-        "variants": {
-            name: {
-                "target_models": sorted(variant.spec.container.archives),
-                "model_directory": str(variant.multi_model.folder) if variant.multi_model else None,
-                **variant.server.identity(),
-                "log": str(variant.server.log),
-            }
-            for name, variant in endpoint.variants.items()
-        },
-    }
-
-
 def _print_ready(
-    url: str,
-    endpoints: Sequence[RunningEndpoint],
-    *,
-    page: str | None = None,
-    bucket_folder: Path | None = None,
+    options: RunOptions, url: str, endpoints: Sequence[RunningEndpoint], *, as_json: bool
 ) -> None:
-    regions: set[str] = set()
-    for endpoint in endpoints:
-        print_lines("", f"{endpoint.spec.name}  {invocation_url(url, endpoint)}")
-        for name in endpoint.variants:
-            print_lines(*_variant_lines(url, name, endpoint))
-        print_lines(*(_component_line(component) for component in endpoint.components.values()))
+    # Imported after the servers have started.
+    from constructs_triton_tools.cli.local_run.ready import print_run, print_run_as_json
 
-        # The calls of further endpoints in a Region have the same client.
-        is_first = endpoint.spec.region not in regions
-        example = call_example(url, endpoint, bucket_folder, has_client=is_first)
-        print_lines(*example.split("\n"))
-        regions.add(endpoint.spec.region)
-    if page is not None:
-        print_lines(f"look at it: {url}{page}", "")
-    print_lines("ready (press Ctrl-C to stop)")
-
-
-def _variant_lines(url: str, name: str, endpoint: RunningEndpoint) -> list[str]:
-    variant = endpoint.variants[name]
-    container = variant.spec.container
-    if variant.multi_model is None:
-        return [f"  variant {name}: {_model_of(container)}"]
-    models = _models_of(variant.multi_model, index_url(url, endpoint))
-    if container.fetch_archive is not None:
-        archives = f"the archives below {container.model_data_url}, downloaded on the first call"
-        if not models:
-            return [f"  variant {name}: {archives}"]
-        return [f"  variant {name}: {models}", f"  {archives}"]
-    return [
-        f"  variant {name}: {models or 'no archives yet'}",
-        f"  archives that you copy into {variant.multi_model.folder} can be called immediately",
-    ]
-
-
-def _models_of(container: MultiModelContainer, url: str) -> str:
-    """Return how many models or archives there are, and a few of them,
-    as there may be thousands.
-    """
-    index = container.index()
-    if index is not None and index.target_models:
-        named = ModelIndex(index.target_models, url)
-        return (
-            f"{_counted(len(named.target_models), 'model')} by name: "
-            f"{some_of(named.target_models, named.listing)}"
-        )
-    archives = container.archive_names()
-    if not archives:
-        return ""
-    shown = some_of(archives, list_command(container.folder))
-    return f"{_counted(len(archives), 'archive')}: {shown}"
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
-
-
-def _component_line(component: LocalComponent) -> str:
-    start = "; starts at zero copies, its first call wakes it" if component.copies.are_zero else ""
-    return (
-        f"  inference component {component.spec.name}: {_model_of(component.spec.container)}{start}"
-    )
-
-
-def _model_of(container: ContainerSpec) -> str:
-    return container.environment.get(
-        "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "the archive's only model"
-    )
+    page = PAGE_PATH if options.ui else None
+    if as_json:
+        print_run_as_json(url, endpoints, page=page)
+    else:
+        print_run(url, endpoints, page=page, bucket_folder=options.bucket_folder)

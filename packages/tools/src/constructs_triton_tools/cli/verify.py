@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from constructs_triton_core.declared_values import Value
-from constructs_triton_core.facts.limits import RangeLimit
-from constructs_triton_core.program.argument_types import add_common, whole_number
+from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_WRONG, combined_code, exit_code_of
+from constructs_triton_tools.cli.flags import add_concurrency
 from constructs_triton_tools.cli.invoke import connect
 from constructs_triton_tools.cli.options import (
     add_called_endpoint,
@@ -52,21 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_concurrency(parser)
     add_connection(parser)
     add_common(parser, "--json")
-
-
-def add_concurrency(parser: argparse.ArgumentParser) -> None:
-    """Declare the option that sends requests together."""
-    parser.add_argument(
-        "--concurrency",
-        type=whole_number(RangeLimit(1, 256)),
-        default=1,
-        metavar="N",
-        help=(
-            "also send N requests together, several times, so that dynamic batching puts them into "
-            "batches; finds models that mix the requests of a batch (default: "
-            "one request at a time)"
-        ),
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:

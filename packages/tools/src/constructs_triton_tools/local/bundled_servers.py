@@ -7,17 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from constructs_triton_tools.local.options import RunOptions
-from constructs_triton_tools.local.server.host_features import (
-    has_network_isolation,
-    has_private_addresses,
-    has_private_mounts,
-)
-from constructs_triton_tools.local.server.installation import (
-    ModelPython,
-    find_installation,
-    inspect_python,
-    require_machine,
-)
+from constructs_triton_tools.local.server.host_features import has_network_isolation
+from constructs_triton_tools.local.server.installation import ModelPython
+from constructs_triton_tools.local.server.machine import Machine
 from constructs_triton_tools.local.server.memory import available_bytes
 from constructs_triton_tools.local.server.server import ServerSettings, TritonServer
 from constructs_triton_tools.local.sources.specs import (
@@ -26,8 +18,7 @@ from constructs_triton_tools.local.sources.specs import (
     label_of,
     variants_of,
 )
-from constructs_triton_tools.local.stand_ins.replaced_models import check_replaced_names
-from constructs_triton_tools.local.stand_ins.stand_ins import PACKAGES, StandIns
+from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,37 +28,32 @@ class BundledServers:
     settings: ServerSettings
 
     @classmethod
-    def find(
+    def on(
         cls,
+        machine: Machine,
         options: RunOptions,
         specs: Sequence[EndpointSpec],
         report: Callable[[str], None],
         folder: Path,
     ) -> BundledServers:
-        """Find the server, the Python and the features of this machine that all endpoints share."""
-        check_replaced_names(options.stand_ins, specs)
-        require_machine(options.tritonserver)
-        # First what fails in a second: the server of the wheel may have to be downloaded.
-        python = inspect_python(options.python, PACKAGES if options.uses_stand_ins else None)
-        installation = find_installation(options.tritonserver)
-        needed = [installation.executable, python.executable]
-        has_addresses = has_private_addresses(report, allows_open_ports=options.allow_open_ports)
+        """Return what creates the servers of these endpoints on a machine.
+
+        ``folder`` is deleted if the gateway is killed.
+        """
         isolated = [label_of(*pair) for pair in variants_of(specs) if pair[1].container.is_isolated]
         settings = ServerSettings(
-            installation=installation,
-            python=python,
+            installation=machine.installation,
+            python=machine.python,
             report=report,
             startup_timeout_seconds=options.startup_timeout_seconds,
             invocation_timeout_seconds=options.invocation_timeout_seconds,
-            has_private_mounts=has_private_mounts(
-                needed, report, is_wanted=options.uses_private_mounts
-            ),
-            has_private_addresses=has_addresses,
+            has_private_mounts=machine.has_private_mounts,
+            has_private_addresses=machine.has_private_addresses,
             has_network_isolation=has_network_isolation(
-                isolated, report, has_addresses=has_addresses
+                isolated, report, has_addresses=machine.has_private_addresses
             ),
             is_exact=options.is_exact,
-            stand_ins=_stand_ins(options, python),
+            stand_ins=_stand_ins(options, machine.python),
             run_folders=(folder,),
         )
         return cls(settings)

@@ -21,7 +21,8 @@ from constructs_triton_tools.local.server.installation import (
     make_backends,
 )
 from constructs_triton_tools.local.stand_ins.environments import replace_environments
-from constructs_triton_tools.local.stand_ins.stand_ins import PACKAGES, StandIns
+from constructs_triton_tools.local.stand_ins.frameworks import PACKAGES
+from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
 from triton_model_check.model.backends import infer_backend
 from triton_model_check.model.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model_config.server_answer import Loader

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from collections.abc import Callable
+
 import aiohttp
 
 from constructs_triton_core.errors import LocalEndpointError
@@ -19,6 +23,8 @@ _MAXIMUM_STATISTICS_BYTES = 4 * 2**20
 _MAXIMUM_ALL_STATISTICS_BYTES = 64 * 2**20
 _STATISTICS_TIMEOUT = aiohttp.ClientTimeout(total=15.0)
 _INDEX_PATH = "repository/index"
+_PING_INTERVAL_SECONDS = 0.02
+_PING_TIMEOUT = aiohttp.ClientTimeout(total=2.0)
 
 
 def open_session(connector: aiohttp.BaseConnector, timeout_seconds: float) -> aiohttp.ClientSession:
@@ -33,6 +39,22 @@ def open_session(connector: aiohttp.BaseConnector, timeout_seconds: float) -> ai
         read_bufsize=READ_BUFFER_BYTES,
         headers={"Accept-Encoding": "identity"},
     )
+
+
+async def wait_for_ping(
+    session: aiohttp.ClientSession, url: str, check: Callable[[], None]
+) -> None:
+    """Wait until ``/ping`` answers 200.
+
+    ``check`` runs after each failure and may raise an error.
+    """
+    while True:
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+            async with session.get(f"{url}/ping", timeout=_PING_TIMEOUT) as response:
+                if response.status == 200:
+                    return
+        check()
+        await asyncio.sleep(_PING_INTERVAL_SECONDS)
 
 
 async def read_statistics(session: aiohttp.ClientSession, url: str) -> tuple[ModelStatistics, ...]:

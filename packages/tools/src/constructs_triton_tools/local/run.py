@@ -1,4 +1,9 @@
-"""Starts the servers and the gateway of a local run, and stops them."""
+"""Starts the servers and the gateway of a local run, and stops them.
+
+A server takes seconds to start, so it starts before all else: the machine is inspected while the
+models are read, and the gateway, whose libraries take long to import, is imported while the servers
+start.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,11 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,82 +25,27 @@ from constructs_triton_core.errors import (
     InvalidValueError,
     LocalEndpointError,
 )
-from constructs_triton_tools.local.containers.container import EngineContainers
-from constructs_triton_tools.local.gateway.gateway import gateway_application
-from constructs_triton_tools.local.gateway.inference_components import LocalComponent, LocalVariant
-from constructs_triton_tools.local.gateway.listener import HOST, listen, serving
-from constructs_triton_tools.local.gateway.multi_model import MultiModelContainer
-from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
+from constructs_triton_tools.local.changed_files import changes
+from constructs_triton_tools.local.gateway.gateway_port import HOST, listen
 from constructs_triton_tools.local.interruptible import run_in_thread
-from constructs_triton_tools.local.options import DEFAULT_WAKE_SECONDS, RunOptions
-from constructs_triton_tools.local.running_container import ContainerRunner, RunningContainer
-from constructs_triton_tools.local.sources.deployed import read_deployed_endpoints
-from constructs_triton_tools.local.sources.sources import read_source
-from constructs_triton_tools.local.sources.specs import (
-    ComponentSpec,
-    EndpointSpec,
-    VariantSpec,
-    variants_of,
+from constructs_triton_tools.local.options import RunOptions
+from constructs_triton_tools.local.running_container import ContainerRunner
+from constructs_triton_tools.local.server_start import (
+    LocalServer,
+    create_servers,
+    first_error,
+    start_all,
 )
-from triton_model_check.model_repository.ignore import IGNORE_FILE, IgnoreRules
 
 if TYPE_CHECKING:
+    from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
     from constructs_triton_tools.local.page.application import Page
+    from constructs_triton_tools.local.server.machine import Machine
+    from constructs_triton_tools.local.sources.specs import EndpointSpec
 
 __all__ = ["LocalRun", "RunOptions"]
 
-_INTERVAL_SECONDS = 0.5
-_DEFAULTS = IgnoreRules()
-_State = Mapping[str, tuple[int, int]]
-#: The part of the free memory that all multi-model containers share equally by default.
-_MEMORY_SHARE = 0.7
-_IDLE_INTERVAL_SECONDS = 0.1
-
-
-async def changes(source: Path, interval_seconds: float = _INTERVAL_SECONDS) -> AsyncIterator[None]:
-    """Yield each time that files below ``source`` have changed and then stayed the same for an
-    interval.
-
-    Sizes and times of modification are compared. A change while the caller works is yielded next.
-    """
-    known = await asyncio.to_thread(_state, source)
-    previous = known
-    while True:
-        await asyncio.sleep(interval_seconds)
-        found = await asyncio.to_thread(_state, source)
-        is_stable = found == previous
-        previous = found
-        if is_stable and found != known:
-            known = found
-            yield
-
-
-def _state(source: Path) -> _State:
-    if not source.is_dir():
-        return dict(_entry(source))
-    found: dict[str, tuple[int, int]] = {}
-    for folder, folders, files in os.walk(source, followlinks=True):
-        folders[:] = [name for name in folders if not _is_ignored(name)]
-        for name in files:
-            if not _is_ignored(name):
-                found.update(_entry(Path(folder, name)))
-    return found
-
-
-def _is_ignored(name: str) -> bool:
-    """Whether packing leaves the file or folder out by default;
-    a change of the rules is a change.
-    """
-    return name != IGNORE_FILE and _DEFAULTS.leaves_out(name)
-
-
-def _entry(path: Path) -> list[tuple[str, tuple[int, int]]]:
-    """Return the file's size and time of modification; nothing if it has just been deleted."""
-    try:
-        status = path.stat()
-    except OSError:
-        return []
-    return [(str(path), (status.st_size, status.st_mtime_ns))]
+_GATEWAY = "constructs_triton_tools.local.gateway.gateway"
 
 
 @dataclass(slots=True)
@@ -145,11 +95,13 @@ class LocalRun:
             prefix="constructs-triton-", ignore_cleanup_errors=True
         )
         scratch = Path(stack.enter_context(temporary))
-        specs = await run_in_thread(partial(self._read_specs, scratch))
-        runner = await run_in_thread(partial(self._runner, scratch, specs))
+        specs, runner = await self._prepare(scratch)
         listener = stack.enter_context(listen(options.port))
         servers = await stack.enter_async_context(AsyncExitStack())
         endpoints = await self._start_endpoints(specs, runner, servers)
+        from constructs_triton_tools.local.gateway.gateway import gateway_application
+        from constructs_triton_tools.local.gateway.listener import serving
+
         application = gateway_application(endpoints, options.bucket_folder, page)
         await stack.enter_async_context(serving(application, listener, self.report))
         self.on_ready(f"http://{HOST}:{listener.getsockname()[1]}", list(endpoints.values()))
@@ -170,8 +122,14 @@ class LocalRun:
         self, specs: Sequence[EndpointSpec], runner: ContainerRunner, servers: AsyncExitStack
     ) -> dict[str, RunningEndpoint]:
         """Start all servers and return the endpoints by name. Closing ``servers`` stops them."""
-        running = await _start_variants(specs, runner, self.options, servers)
-        return {spec.name: RunningEndpoint(spec, running[spec.name]) for spec in specs}
+        available_bytes = runner.available_bytes()
+        created = create_servers(specs, runner, servers)
+        async with first_error() as group:
+            group.create_task(start_all(created))
+            group.create_task(_import_gateway(created))
+        from constructs_triton_tools.local.gateway.served_endpoints import served_endpoints
+
+        return served_endpoints(specs, created, self.options, available_bytes)
 
     async def _watch(
         self,
@@ -184,6 +142,8 @@ class LocalRun:
         """When a file changes, start new servers and then stop the old ones,
         as an update in AWS does.
         """
+        from constructs_triton_tools.local.gateway.served_endpoints import wait_until_idle
+
         async for _ in changes(self.options.source):
             newer = await stack.enter_async_context(AsyncExitStack())
             try:
@@ -202,25 +162,59 @@ class LocalRun:
             endpoints.clear()
             endpoints.update(started)
             self.report("the changed models are running")
-            await _wait_until_idle(previous, self.options.invocation_timeout_seconds)
+            await wait_until_idle(previous, self.options.invocation_timeout_seconds)
             await servers.aclose()
             servers = newer
 
-    def _runner(self, scratch: Path, specs: Sequence[EndpointSpec]) -> ContainerRunner:
-        """Return what creates the containers. Only the bundled server needs modules for Linux."""
-        options = self.options
-        if options.engine is None:
-            from constructs_triton_tools.local.bundled_servers import BundledServers
+    async def _prepare(self, scratch: Path) -> tuple[Sequence[EndpointSpec], ContainerRunner]:
+        """Read the endpoints, and return what creates their containers.
 
-            return BundledServers.find(options, specs, self.report, scratch)
-        return EngineContainers(options, specs, self.report, scratch)
+        Only the bundled server needs modules for Linux.
+        """
+        options = self.options
+        read = partial(self._read_specs, scratch)
+        if options.engine is not None:
+            from constructs_triton_tools.local.containers.container import EngineContainers
+
+            specs = await run_in_thread(read)
+            create = partial(EngineContainers, options, specs, self.report, scratch)
+            return specs, await run_in_thread(create)
+
+        specs, machine = await self._read_and_inspect(read)
+        from constructs_triton_tools.local.bundled_servers import BundledServers
+
+        find = partial(BundledServers.on, machine, options, specs, self.report, scratch)
+        return specs, await run_in_thread(find)
+
+    async def _read_and_inspect(
+        self, read: Callable[[], Sequence[EndpointSpec]]
+    ) -> tuple[Sequence[EndpointSpec], Machine]:
+        """Read the endpoints while the machine is inspected. Their errors come before its own."""
+        from constructs_triton_tools.local.server.machine import Machine
+
+        inspect = partial(Machine.inspect, self.options, self.report)
+        inspection = asyncio.create_task(run_in_thread(inspect))
+        try:
+            specs = await run_in_thread(read)
+        except BaseException:
+            inspection.cancel()
+            await asyncio.gather(inspection, return_exceptions=True)
+            raise
+        return specs, await inspection
 
     def _read_specs(self, scratch: Path) -> Sequence[EndpointSpec]:
-        return _runnable(self._all_specs(scratch), self.report)
+        specs = _runnable(self._all_specs(scratch), self.report)
+        if self.options.stand_ins:
+            from constructs_triton_tools.local.stand_ins.replaced_models import check_replaced_names
+
+            check_replaced_names(self.options.stand_ins, specs)
+        return specs
 
     def _all_specs(self, scratch: Path) -> Sequence[EndpointSpec]:
         options = self.options
         if options.aws_endpoint_url is None:
+            from constructs_triton_tools.local.sources.sources import read_source
+
             specs = read_source(
                 options.source,
                 scratch,
@@ -238,9 +232,18 @@ class LocalRun:
 
             return [with_archives_of(spec, folder) for spec in specs]
 
+        from constructs_triton_tools.local.sources.deployed import read_deployed_endpoints
+
         return read_deployed_endpoints(
             options.aws_endpoint_url, scratch, endpoint=options.endpoint, stack=options.stack
         )
+
+
+async def _import_gateway(servers: Sequence[LocalServer]) -> None:
+    """Import the gateway when all servers have their processes: two imports take turns."""
+    for server in servers:
+        await server.container.launched.wait()
+    await asyncio.to_thread(import_module, _GATEWAY)
 
 
 def _runnable(
@@ -261,74 +264,6 @@ def _runnable(
             "or select other endpoints with --endpoint"
         )
     return found
-
-
-async def _start_variants(
-    specs: Sequence[EndpointSpec],
-    runner: ContainerRunner,
-    options: RunOptions,
-    stack: AsyncExitStack,
-) -> dict[str, list[LocalVariant]]:
-    """Start all servers at the same time. Each is on the stack, to be stopped, before it starts."""
-    starts: dict[str, list[asyncio.Task[LocalVariant]]] = {}
-    servers: list[RunningContainer] = []
-    stack.push_async_callback(_stop_all, servers)
-    pairs = variants_of(specs)
-    multi_models = sum(variant.container.is_multi_model for _, variant in pairs)
-    limit = int(runner.available_bytes() * _MEMORY_SHARE / max(1, multi_models))
-    if options.memory_limit_mib is not None:
-        limit = options.memory_limit_mib * 2**20
-    async with _first_error() as group:
-        for spec, variant in pairs:
-            server = runner.create(spec, variant)
-            servers.append(server)
-            start = _start_variant(
-                spec, variant, server, limit, wake_seconds=options.wake_delay_seconds
-            )
-            starts.setdefault(spec.name, []).append(group.create_task(start))
-    return {name: [task.result() for task in tasks] for name, tasks in starts.items()}
-
-
-@asynccontextmanager
-async def _first_error() -> AsyncIterator[asyncio.TaskGroup]:
-    """A task group that raises the first error instead of an exception group."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            yield group
-    except* Exception as errors:
-        raise errors.exceptions[0] from None
-
-
-async def _stop_all(servers: Sequence[RunningContainer]) -> None:
-    await asyncio.gather(*(server.stop() for server in servers))
-
-
-async def _wait_until_idle(endpoints: Sequence[RunningEndpoint], timeout_seconds: float) -> None:
-    """Wait for requests in progress, as long as a container may take to answer."""
-    deadline = asyncio.get_running_loop().time() + timeout_seconds
-    servers = list(chain.from_iterable(endpoint.all_servers() for endpoint in endpoints))
-    while asyncio.get_running_loop().time() < deadline:
-        if all(server.is_idle for server in servers):
-            return
-        await asyncio.sleep(_IDLE_INTERVAL_SECONDS)
-
-
-async def _start_variant(
-    spec: EndpointSpec,
-    variant: VariantSpec,
-    server: RunningContainer,
-    memory_limit_bytes: int,
-    *,
-    wake_seconds: float = DEFAULT_WAKE_SECONDS,
-) -> LocalVariant:
-    await server.start()
-    if isinstance(variant, ComponentSpec):
-        return LocalComponent(variant, server, wake_seconds)
-    if not variant.container.is_multi_model:
-        return LocalVariant(variant, server, None)
-    multi_model = MultiModelContainer(spec, server, memory_limit_bytes)
-    multi_model.place(variant.container.archives)
-    return LocalVariant(variant, server, multi_model)
 
 
 _NO_STREAM = (

@@ -5,41 +5,23 @@ and how it starts and stops.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
-
-import aiohttp
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.model_statistics import ModelStatistics
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
-_PING_INTERVAL_SECONDS = 0.05
-_PING_TIMEOUT = aiohttp.ClientTimeout(total=2.0)
+if TYPE_CHECKING:
+    import aiohttp
+
 _RESTART_DELAYS_SECONDS = (0.1, 1.0, 5.0, 15.0)
 _Result = TypeVar("_Result")
-
-
-async def wait_for_ping(
-    session: aiohttp.ClientSession, url: str, check: Callable[[], None]
-) -> None:
-    """Wait until ``/ping`` answers 200.
-
-    ``check`` runs after each failure and may raise an error.
-    """
-    while True:
-        with contextlib.suppress(aiohttp.ClientError, TimeoutError):
-            async with session.get(f"{url}/ping", timeout=_PING_TIMEOUT) as response:
-                if response.status == 200:
-                    return
-        check()
-        await asyncio.sleep(_PING_INTERVAL_SECONDS)
 
 
 async def wait_until_ready(
@@ -119,6 +101,8 @@ class RunningContainer(ABC):
     #: A private folder, which is deleted with the container.
     directory: Path = field(init=False, default=Path())
     port: int = field(init=False, default=0)
+    #: Set when the container has been started, and may not be ready yet.
+    launched: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     is_ready: bool = field(init=False, default=False)
     #: Number of starts. Models that were loaded into an earlier process are not loaded any more.
     generation: int = field(init=False, default=0)

@@ -70,7 +70,6 @@ def fake_server(
 async def connected(server: TritonServer, port: int) -> AsyncIterator[None]:
     """The HTTP session of a server that listens on this port."""
     server.port = port
-    server.connect()
     try:
         yield
     finally:

@@ -28,8 +28,8 @@ from fake_container import (
 
 from constructs_triton_tools.local.gateway import gateway
 from constructs_triton_tools.local.gateway.gateway import gateway_application
+from constructs_triton_tools.local.gateway.gateway_port import listen
 from constructs_triton_tools.local.gateway.inference_components import LocalVariant
-from constructs_triton_tools.local.gateway.listener import listen
 from constructs_triton_tools.local.gateway.listener import serving as listener_serving
 from constructs_triton_tools.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton_tools.local.http_session import open_session

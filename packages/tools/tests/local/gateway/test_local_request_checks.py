@@ -29,8 +29,9 @@ from test_local_gateway import (
     serving,
 )
 
-from constructs_triton_tools.local.gateway import listener as gateway_listener
 from constructs_triton_tools.local.gateway.gateway import gateway_application
+from constructs_triton_tools.local.gateway.gateway_port import listen
+from constructs_triton_tools.local.gateway.listener import serving as serving_gateway
 from constructs_triton_tools.local.sources.specs import AsyncInferenceSpec
 
 TARGET_MODEL = f"{PREFIX}Target-Model"
@@ -203,10 +204,8 @@ async def test_a_compressed_body_passes_unchanged(tmp_path: Path) -> None:
     server = fake_server(tmp_path, messages)
     async with running_server(received) as port, connected(server, port):
         endpoint = endpoint_of(server, CONTAINER)
-        with gateway_listener.listen(0) as listener:
-            async with gateway_listener.serving(
-                gateway_application({"e": endpoint}), listener, print
-            ):
+        with listen(0) as listener:
+            async with serving_gateway(gateway_application({"e": endpoint}), listener, print):
                 url = f"http://127.0.0.1:{listener.getsockname()[1]}{INVOCATIONS}"
                 headers = {"Content-Encoding": "gzip"}
                 for _ in range(2):

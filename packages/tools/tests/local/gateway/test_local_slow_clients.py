@@ -14,7 +14,8 @@ from fake_container import connected, endpoint_of, fake_server, in_loop, running
 from test_local_gateway import CONTAINER, INVOCATIONS, STREAM
 
 from constructs_triton_tools.local.gateway.gateway import gateway_application
-from constructs_triton_tools.local.gateway.listener import listen, serving
+from constructs_triton_tools.local.gateway.gateway_port import listen
+from constructs_triton_tools.local.gateway.listener import serving
 
 POST = f"POST {INVOCATIONS} HTTP/1.1\r\nHost: localhost\r\n"
 ASKS = "Content-Length: 4\r\n\r\nmany"

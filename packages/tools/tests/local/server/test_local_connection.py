@@ -16,8 +16,8 @@ import pytest
 from aiohttp import web
 from fake_container import in_loop, listening
 
-from constructs_triton_tools.local.server.http_front_end import ServerConnection
 from constructs_triton_tools.local.server.private_address import SOCKET_NAME
+from constructs_triton_tools.local.server.server_connection import ServerConnection
 from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
 
 URL = "http://127.0.0.1:8080/ping"

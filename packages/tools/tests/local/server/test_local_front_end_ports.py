@@ -10,7 +10,7 @@ import pytest
 from local_network import free_port
 
 from constructs_triton_core.errors import LocalEndpointError
-from constructs_triton_tools.local.gateway.listener import listen
+from constructs_triton_tools.local.gateway.gateway_port import listen
 from constructs_triton_tools.local.server.front_end_ports import (
     FrontEndPorts,
     _wanted,

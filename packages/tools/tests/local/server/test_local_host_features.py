@@ -14,6 +14,7 @@ from constructs_triton_tools.local.server.host_features import (
     has_network_isolation,
     has_private_addresses,
     has_private_mounts,
+    why_no_private_mounts,
 )
 
 Because = Callable[[str | None], None]
@@ -24,7 +25,7 @@ def because(monkeypatch: pytest.MonkeyPatch) -> Because:
     """Sets the reason why nothing is available; ``None`` makes all available."""
 
     def set_reason(reason: str | None) -> None:
-        monkeypatch.setattr(namespaces, "why_no_private_mounts", lambda _: reason)
+        monkeypatch.setattr(namespaces, "why_no_private_mounts", lambda: reason)
         monkeypatch.setattr(namespaces, "why_no_network_isolation", lambda: reason)
         monkeypatch.setattr(private_address, "why_unavailable", lambda: reason)
 
@@ -35,7 +36,7 @@ def test_what_is_available_is_not_mentioned(because: Because) -> None:
     """Nothing is reported, also where open ports are allowed but not needed."""
     messages: list[str] = []
     because(None)
-    assert has_private_mounts([], messages.append, is_wanted=True)
+    assert has_private_mounts([], messages.append, why_no_private_mounts(is_wanted=True))
     assert has_private_addresses(messages.append, allows_open_ports=False)
     assert has_private_addresses(messages.append, allows_open_ports=True)
     assert has_network_isolation(["e/v"], messages.append, has_addresses=True)
@@ -47,7 +48,8 @@ def test_without_private_mounts_the_reason_is_reported(because: Because, is_want
     """The kernel's reason, or the option that turned them off."""
     messages: list[str] = []
     because("no such thing" if is_wanted else None)
-    assert not has_private_mounts([], messages.append, is_wanted=is_wanted)
+    why_not = why_no_private_mounts(is_wanted=is_wanted)
+    assert not has_private_mounts([], messages.append, why_not)
     (message,) = messages
     assert ("(no such thing)" if is_wanted else "(--no-private-mounts was given)") in message
 

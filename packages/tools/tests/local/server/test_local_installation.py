@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from constructs_triton_core.errors import LocalEndpointError, MissingDependencyError
-from constructs_triton_tools.local.bundled_servers import BundledServers
 from constructs_triton_tools.local.options import RunOptions
 from constructs_triton_tools.local.server import installation, libpython
 from constructs_triton_tools.local.server.installation import (
@@ -19,6 +18,7 @@ from constructs_triton_tools.local.server.installation import (
     find_installation,
     inspect_python,
 )
+from constructs_triton_tools.local.server.machine import Machine
 
 needs_wheel = pytest.mark.skipif(
     importlib.util.find_spec("pytriton") is None, reason="needs nvidia-pytriton"
@@ -139,7 +139,7 @@ def test_interpreter_is_checked_before_the_server_is_installed(tmp_path: Path) -
     python = tmp_path / "empty" / "bin" / "python"
     options = RunOptions(tmp_path, python=python, tritonserver=tmp_path / "nothing")
     with pytest.raises(MissingDependencyError, match="NumPy below 2, got none"):
-        BundledServers.find(options, [], print, tmp_path)
+        Machine.inspect(options, print)
 
 
 @pytest.mark.parametrize(

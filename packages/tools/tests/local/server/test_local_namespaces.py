@@ -13,6 +13,7 @@ import pytest
 from constructs_triton_core.processes.children import python_command
 from constructs_triton_tools.local.server import namespaces
 from constructs_triton_tools.local.server.namespaces import (
+    why_hidden,
     why_no_network_isolation,
     why_no_private_mounts,
 )
@@ -55,7 +56,7 @@ needs_network_isolation = pytest.mark.skipif(
 @needs_network_isolation
 def test_both_are_available_where_the_kernel_allows_them() -> None:
     """The probes report no reason."""
-    assert (why_no_private_mounts([]), why_no_network_isolation()) == (None, None)
+    assert (why_no_private_mounts(), why_no_network_isolation()) == (None, None)
 
 
 @needs_mounts
@@ -82,10 +83,9 @@ def test_only_the_process_itself_sees_its_models(tmp_path: Path) -> None:
 
 def test_what_the_mount_would_hide_is_named() -> None:
     """A server or an interpreter below /opt/ml must stay visible, so the mount is not made."""
-    assert (
-        why_no_private_mounts([Path("/opt/ml/code/bin/python")])
-        == "/opt/ml/code/bin/python is below /opt/ml"
-    )
+    assert why_hidden([Path("/bin/sh")]) is None
+    hidden = Path("/opt/ml/code/bin/python")
+    assert why_hidden([hidden]) == "/opt/ml/code/bin/python is below /opt/ml"
 
 
 def test_a_refusal_of_the_platform_is_the_reason(tmp_path: Path) -> None:

@@ -143,7 +143,6 @@ async def test_a_server_on_an_open_port_gets_one_that_is_reserved(tmp_path: Path
     server.directory = tmp_path
     (server.container_directory / "model" / "m").mkdir(parents=True)
     server._supervisor = supervisor  # type: ignore[assignment]
-    server.connect()
     with pytest.raises(LocalEndpointError, match="ended before it was ready"):
         await server._start_process()
     assert server._reservation is not None

@@ -6,14 +6,16 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, whole_number
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
-from constructs_triton_tools.local.endpoint import Statistics, read_statistics
 from constructs_triton_tools.local.model_statistics import ModelStatistics
 from triton_model_check.artifacts.container_metrics import PUBLISHER
+
+if TYPE_CHECKING:
+    from constructs_triton_tools.local.endpoint import Statistics
 
 _DEFAULT_URL = "http://127.0.0.1:8080"
 _HOUR = 3600
@@ -53,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _counted(url: str, seconds: int | None) -> Statistics:
+    from constructs_triton_tools.local.endpoint import read_statistics
+
     found = read_statistics(url)
     if seconds is None:
         return found

@@ -26,14 +26,17 @@ from constructs_triton_tools.local.containers.run_arguments import (
     secret_environment,
     shared_memory_bytes,
 )
-from constructs_triton_tools.local.http_session import open_session, read_statistics
+from constructs_triton_tools.local.http_session import (
+    open_session,
+    read_statistics,
+    wait_for_ping,
+)
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.model_statistics import ModelStatistics
 from constructs_triton_tools.local.options import RunOptions
 from constructs_triton_tools.local.running_container import (
     RunningContainer,
     finish,
-    wait_for_ping,
     wait_until_ready,
 )
 from constructs_triton_tools.local.server.local_model import prepare_models
@@ -191,6 +194,7 @@ class TritonContainer(RunningContainer):
             await self._remove()  # the engine may have created the container before it failed
             raise
         self.generation += 1
+        self.launched.set()
         await self._follow_logs()
         why = await wait_until_ready(self._ping(), self._end(), self.startup_timeout_seconds)
         if why is not None:

@@ -1,39 +1,17 @@
-"""The socket of the gateway, and its web server."""
+"""The web server of the gateway."""
 
 from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_core.visible_text import visible
 from constructs_triton_tools.local.http_session import READ_BUFFER_BYTES
-
-HOST = "127.0.0.1"
-
-
-@contextmanager
-def listen(port: int) -> Iterator[socket.socket]:
-    """Give a socket that listens on a port of this machine; 0 means any free port."""
-    listener = socket.socket()
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((HOST, port))
-            listener.listen()  # two runs could both bind a port, but only one can listen
-        except OSError as error:
-            raise LocalEndpointError(
-                f"--port: cannot listen on {HOST}, got {port} ({error.strerror}); "
-                "set --port to a free port, or to 0 for any free port"
-            ) from error
-        yield listener
-    finally:
-        listener.close()
 
 
 @asynccontextmanager

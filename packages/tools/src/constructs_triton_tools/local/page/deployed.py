@@ -18,7 +18,8 @@ from aiohttp import web
 
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.aws.noting_reader import NotingReader
-from constructs_triton_tools.local.gateway.listener import HOST, listen, serving
+from constructs_triton_tools.local.gateway.gateway_port import HOST, listen
+from constructs_triton_tools.local.gateway.listener import serving
 from constructs_triton_tools.local.gateway.runtime_errors import refuse_foreign_requests
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.options import PAGE_PATH

@@ -8,16 +8,28 @@ from pathlib import Path
 from constructs_triton_core.errors import LocalEndpointError
 from constructs_triton_tools.local.server import namespaces, private_address
 
-__all__ = ["has_network_isolation", "has_private_addresses", "has_private_mounts"]
+__all__ = [
+    "has_network_isolation",
+    "has_private_addresses",
+    "has_private_mounts",
+    "why_no_private_mounts",
+]
 
 _Report = Callable[[str], None]
 
 
-def has_private_mounts(needed: Iterable[Path], report: _Report, *, is_wanted: bool) -> bool:
-    """Whether each server can see its models at ``/opt/ml``; reports why not."""
-    reason = (
-        namespaces.why_no_private_mounts(needed) if is_wanted else "--no-private-mounts was given"
-    )
+def why_no_private_mounts(*, is_wanted: bool) -> str | None:
+    """Try whether each server can see its models at ``/opt/ml``, and return why not."""
+    return namespaces.why_no_private_mounts() if is_wanted else "--no-private-mounts was given"
+
+
+def has_private_mounts(needed: Iterable[Path], report: _Report, why_not: str | None) -> bool:
+    """Whether each server can see its models at ``/opt/ml``; reports why not.
+
+    ``needed`` are paths that it must still be able to read. ``why_not`` is what
+    :func:`why_no_private_mounts` has returned.
+    """
+    reason = why_not or namespaces.why_hidden(needed)
     if reason is not None:
         report(
             f"{namespaces.CONTAINER_FOLDER}: cannot be mounted for each server ({reason}); a model "

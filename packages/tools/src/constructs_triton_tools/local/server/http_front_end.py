@@ -4,35 +4,28 @@ SageMaker's.
 Both front ends answer a generate request with the same code (triton server src/http_server.cc,
 ``HandleGenerate``); SageMaker's calls it since 2.56. The HTTP front end listens on a Unix socket in
 the server's private folder. If the template turns it on itself, it listens on a port of 127.0.0.1.
+
+The flags are needed before the server starts. aiohttp is imported later, while it starts.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-import aiohttp
-from aiohttp.client_proto import ResponseHandler
-
-from constructs_triton_tools.local.http_session import open_session, read_body, read_statistics
 from constructs_triton_tools.local.model_statistics import NOT_QUOTED, ModelStatistics
 from constructs_triton_tools.local.running_container import Destination
-from constructs_triton_tools.local.server.private_address import SOCKET_NAME
 from constructs_triton_tools.local.sources.inference_type import used_inference_type
 from constructs_triton_tools.local.sources.specs import ContainerSpec
 
-# A connection that does not fit into the server's backlog of 1024 fails immediately on a Unix
-# socket, while TCP tries again; so no more are opened at the same time, and further requests wait
-# for one.
-_UNIX_CONNECTIONS = 1000
-# The kernel limits it to net.core.wmem_max. The default of 208 KiB makes gateway and server take
-# turns several times for each tensor; TCP's buffers grow by themselves.
-_SEND_BUFFER_BYTES = 2**20
+if TYPE_CHECKING:
+    import aiohttp
+
+    from constructs_triton_tools.local.server.server_connection import ServerConnection
+
 _SOCKET_NAME = "http.sock"
 #: A path relative to the server's working directory, because a Unix address has room for 107 bytes.
 _FLAGS = ("--allow-http=true", f"--http-address=unix:{_SOCKET_NAME}")
@@ -42,46 +35,6 @@ _FIRST_VERSION = (2, 39)
 _FIRST_ON_SAGEMAKER = (2, 56)
 _VERSION = re.compile(rb'"version":"(\d{1,4})\.(\d{1,4})\.')
 _MAXIMUM_METADATA_BYTES = 65536
-
-
-class _LargeBufferConnector(aiohttp.UnixConnector):
-    """Connects to a Unix socket with a large send buffer. aiohttp has no option for it."""
-
-    async def _create_connection(self, *args: Any, **kwargs: Any) -> ResponseHandler:
-        """Connect to the server with a send buffer that is large enough for tensors."""
-        handler = await super()._create_connection(*args, **kwargs)
-        assert handler.transport is not None
-        connection = handler.transport.get_extra_info("socket")
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
-        return handler
-
-
-class ServerConnection:
-    """Connections to a server's Unix socket in ``folder``,
-    or to a TCP port if ``folder`` is ``None``.
-    """
-
-    def __init__(
-        self, folder: Path | None, timeout_seconds: float, *, socket_name: str = SOCKET_NAME
-    ) -> None:
-        self._socket_name = socket_name
-        # Reached through a descriptor, because the address of a Unix socket has room for 107 bytes
-        # only.
-        self._descriptor = None if folder is None else os.open(folder, os.O_PATH | os.O_DIRECTORY)
-        self.session = open_session(self._connector(), timeout_seconds)
-
-    def _connector(self) -> aiohttp.BaseConnector:
-        if self._descriptor is None:
-            return aiohttp.TCPConnector(limit=0)
-        path = f"/proc/self/fd/{self._descriptor}/{self._socket_name}"
-        return _LargeBufferConnector(path, limit=_UNIX_CONNECTIONS)
-
-    async def close(self) -> None:
-        """Close all connections."""
-        await self.session.close()
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
 
 
 class HttpFrontEnd:
@@ -122,6 +75,8 @@ class HttpFrontEnd:
 
     @property
     def _session(self) -> aiohttp.ClientSession:
+        from constructs_triton_tools.local.server.server_connection import ServerConnection
+
         if self._connection is None:
             folder = self._folder if self._port is None else None
             timeout = self._timeout_seconds
@@ -134,6 +89,8 @@ class HttpFrontEnd:
 
     async def statistics(self) -> tuple[ModelStatistics, ...]:
         """Return what the server has counted of each model since the model was loaded."""
+        from constructs_triton_tools.local.http_session import read_statistics
+
         return await read_statistics(self._session, self._url)
 
     async def generate_destination(
@@ -160,6 +117,10 @@ class HttpFrontEnd:
 
     async def _version(self) -> tuple[int, int]:
         """Return the server's version; (0, 0) if it does not say."""
+        import aiohttp
+
+        from constructs_triton_tools.local.http_session import read_body
+
         try:
             async with self._session.get(self._url) as response:
                 found = _VERSION.search(await read_body(response, _MAXIMUM_METADATA_BYTES))

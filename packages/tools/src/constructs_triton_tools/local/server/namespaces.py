@@ -61,14 +61,18 @@ def enter(models: Path | None, *, has_network: bool) -> None:
         _start_loopback()
 
 
-def why_no_private_mounts(needed: Iterable[Path]) -> str | None:
-    """Try a private ``/opt/ml``, and return the reason if it does not work, else ``None``.
-
-    ``needed`` are paths that the server must still be able to read.
+def why_hidden(needed: Iterable[Path]) -> str | None:
+    """Return which path that a server must be able to read a private ``/opt/ml`` would hide;
+    ``None`` if it hides none.
     """
     for path in (Path(tempfile.gettempdir()), *needed):
         if path.resolve().is_relative_to(CONTAINER_FOLDER):
             return f"{path} is below {CONTAINER_FOLDER}"
+    return None
+
+
+def why_no_private_mounts() -> str | None:
+    """Try a private ``/opt/ml``, and return the reason if it does not work, else ``None``."""
     with tempfile.TemporaryDirectory(prefix="constructs-triton-") as folder:
         source = Path(folder) / "ml"
         source.mkdir()

@@ -8,9 +8,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from constructs_triton_core.errors import ContainerExitError
 from constructs_triton_core.facts.limits import INVOCATION_TIMEOUT_SECONDS
@@ -19,7 +17,6 @@ from constructs_triton_tools.local.model_statistics import ModelStatistics
 from constructs_triton_tools.local.running_container import (
     Destination,
     RunningContainer,
-    wait_for_ping,
     wait_until_ready,
 )
 from constructs_triton_tools.local.server.front_end_ports import (
@@ -28,7 +25,7 @@ from constructs_triton_tools.local.server.front_end_ports import (
     private_addresses,
     reserve_port,
 )
-from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd, ServerConnection
+from constructs_triton_tools.local.server.http_front_end import HttpFrontEnd
 from constructs_triton_tools.local.server.installation import (
     ModelPython,
     TritonInstallation,
@@ -57,6 +54,11 @@ from constructs_triton_tools.local.server.unpacking import provide_models
 from constructs_triton_tools.local.sources.inference_type import report_inference_type
 from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
 from triton_model_check.model_config.target import Target
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from constructs_triton_tools.local.server.server_connection import ServerConnection
 
 #: The port that SageMaker calls in a container.
 _CONTAINER_PORT = 8080
@@ -114,8 +116,7 @@ class TritonServer(RunningContainer):
     @property
     def session(self) -> aiohttp.ClientSession:
         """The HTTP session that reaches this server."""
-        assert self._connection is not None
-        return self._connection.session
+        return self._connected().session
 
     @property
     def invocations(self) -> Destination:
@@ -177,14 +178,16 @@ class TritonServer(RunningContainer):
         return await self._http.statistics()
 
     async def _open(self) -> None:
-        self.connect()
         await self._start_supervisor()
         await run_in_thread(self._prepare)
 
-    def connect(self) -> None:
-        """Open ``session``; the server may start later."""
-        folder = self.directory if self.settings.has_private_addresses else None
-        self._connection = ServerConnection(folder, self.settings.invocation_timeout_seconds)
+    def _connected(self) -> ServerConnection:
+        from constructs_triton_tools.local.server.server_connection import ServerConnection
+
+        if self._connection is None:
+            folder = self.directory if self.settings.has_private_addresses else None
+            self._connection = ServerConnection(folder, self.settings.invocation_timeout_seconds)
+        return self._connection
 
     async def _close(self) -> None:
         # First, because the server waits seconds for an open connection before it ends.
@@ -239,6 +242,16 @@ class TritonServer(RunningContainer):
         await supervisor.send(request)
         self.process_id = int(str(await supervisor.read_event("started") or 0))
         self.generation += 1
+        self.launched.set()
+        await self._wait_until_ready()
+        model = request["environment"].get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
+        self._invocations = await self._http.generate_destination(model, self._note)
+        self.is_ready = True
+
+    async def _wait_until_ready(self) -> None:
+        # Imported while the server starts.
+        from constructs_triton_tools.local.http_session import wait_for_ping
+
         timeout = self.settings.startup_timeout_seconds or self.startup_timeout_seconds
         ping = wait_for_ping(
             self.session, self.url, lambda: raise_if_stub_ended(self.label, read_log(self.log))
@@ -247,9 +260,6 @@ class TritonServer(RunningContainer):
         if why is not None:
             log = explain_failure(read_log(self.log), self.container.image)
             raise ContainerExitError(f"{self.label}: the Triton server {why}\n{log}")
-        model = request["environment"].get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
-        self._invocations = await self._http.generate_destination(model, self._note)
-        self.is_ready = True
 
     def _reserve_port(self) -> None:
         self._release_port()

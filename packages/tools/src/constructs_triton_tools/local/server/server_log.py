@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from constructs_triton_core.errors import ContainerExitError
-from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
 from triton_model_check.facts.images import version_of_image
 
 #: The dynamic loader's words when a Python stub cannot start; the server then waits for the stub
@@ -51,6 +50,8 @@ def explain_failure(log: str, image: str = "", *, in_container: bool = False) ->
 
     ``image`` is the one in AWS. ``in_container`` is whether the server has its Python here too.
     """
+    from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
+
     found = diagnose_log(log, "the server's log", triton_version=version_of_image(image))
     diagnosis = f"{format_diagnoses(found)}\n" if found else ""
     is_misspelled = any(failure.id == "py-module-misspelled" for failure in found)
@@ -75,6 +76,8 @@ def explained_exit(label: str) -> Iterator[None]:
     try:
         yield
     except ContainerExitError as error:
+        from constructs_triton_tools.operations.diagnosis import diagnose_log, format_diagnoses
+
         found = diagnose_log(str(error), "the start script")
         diagnosis = f"{format_diagnoses(found)}\n" if found else ""
         raise ContainerExitError(f"{label}: the container exits\n{diagnosis}{error}") from None

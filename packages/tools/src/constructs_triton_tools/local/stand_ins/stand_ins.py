@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton_core.errors import MissingDependencyError
+from constructs_triton_tools.local.stand_ins.frameworks import PACKAGES
 from constructs_triton_tools.local.stand_ins.replaced_models import put_in_place
 from triton_model_check.facts.backend_releases import unsupported_xgboost
 from triton_model_check.model.backends import infer_backend
@@ -26,16 +27,6 @@ from triton_model_check.model_config.schema import new_model_config
 from triton_model_check.model_files.model_file import ModelFile
 from triton_model_check.model_files.trees import FIRST_UNPUBLISHED_XGBOOST
 
-PACKAGES: Mapping[str, tuple[str, ...]] = {
-    "onnxruntime": ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino"),
-    "torch": ("torch",),
-    "openvino": ("openvino",),
-    "xgboost": ("xgboost", "xgboost-cpu"),
-    "lightgbm": ("lightgbm",),
-    "treelite": ("treelite",),
-    "nvidia.dali": ("nvidia-dali-cuda120", "nvidia-dali-cuda130", "nvidia-dali-cuda110"),
-}
-"""The module that each framework is imported as, with the distributions that contain it."""
 # XGBoost reads its old binary format, FIL's default, no longer; Treelite does.
 _PACKAGE_OF_MODEL_TYPE = {
     "xgboost_json": "xgboost",
