@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,28 @@ def test_an_error_without_an_entry_is_not_passed_over(
     file.write_text(log)
     assert main(["diagnose", "--log-file", str(file)]) == code
     assert capsys.readouterr().out.replace(str(file), "LOG").splitlines() == expected
+
+
+def test_a_message_that_looks_like_an_option(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error names the form with an equals sign; standard input takes any message."""
+    with pytest.raises(SystemExit):
+        main(["diagnose", "--message", "--zorp"])
+    assert "if it is the value of --message, write --message=--zorp" in capsys.readouterr().err
+    assert main(["diagnose", "--message=--zorp"]) == 1
+    message = TextIOWrapper(BytesIO(b"ModuleNotFoundError: No module named 'torch'"))
+    monkeypatch.setattr(sys, "stdin", message)
+    assert main(["diagnose", "--message", "-"]) == 0
+    assert "torch is not installed" in capsys.readouterr().out
+
+
+def test_an_unexplained_exception_beside_a_wrapper_is_quoted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A line that only says that something failed does not answer for the exception above it."""
+    message = "ValueError: the number of zorps must be odd\n rank=0\nError: ShardCannotStart"
+    assert main(["diagnose", "--message", message]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("cause: not known, no entry of the catalogue fits")
+    assert "the number of zorps must be odd" in first

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from constructs_triton_tools.operations.diagnosis import Message, format_diagnoses, recognize
-from constructs_triton_tools.operations.nested_message import speakers, without_escapes
+from constructs_triton_tools.operations.diagnosis import (
+    Message,
+    format_diagnoses,
+    recognize,
+    recognize_inner,
+)
+from constructs_triton_tools.operations.nested_message import (
+    inner_messages,
+    speakers,
+    without_escapes,
+)
 
 CALL = (
     "botocore.errorfactory.ModelError: An error occurred (ModelError) when calling the "
@@ -65,3 +74,43 @@ def test_a_kind_is_between_cause_and_wrapper(text: str, expected: str) -> None:
     found = recognize(Message(text, "the message"))
     assert found is not None
     assert found.id == expected
+
+
+def test_inner_messages_begin_behind_their_introduction() -> None:
+    """The innermost is first; the second exception of a traceback only follows from the first."""
+    outer = "RuntimeError: cannot load it, caused by ValueError: the size is odd"
+    assert [inner.text for inner in inner_messages(outer)] == [
+        "the size is odd",
+        "ValueError: the size is odd",
+        "cannot load it, caused by ValueError: the size is odd",
+    ]
+    later = "During handling of the above exception, another occurred: KeyError: not this one"
+    (inner,) = inner_messages(f"ValueError: the first one {later}")
+    assert inner.text.startswith("the first one")
+
+
+def test_an_unexplained_inner_message_is_not_guessed() -> None:
+    """If only the words around a message are known, the first line says so and quotes it."""
+    text = "Failed to bundle asset a, bundle output is located at b: Error: zorp is not installed"
+    found = recognize(Message(text, "the message"))
+    assert found is not None
+    assert (found.id, found.unexplained) == ("cdk-bundle-failed", "zorp is not installed")
+    first, second, *_ = format_diagnoses([found]).splitlines()
+    assert first.startswith('cause: not known, no entry of the catalogue fits "zorp is not')
+    assert second.startswith("  next: ")
+
+
+def test_inner_cause_is_found_beside_the_outer_one() -> None:
+    """Both causes are named if an entry explains the words around an inner message, and another
+    the inner message.
+    """
+    text = (
+        "Failed to increase the shared memory pool size for key 'k' to 67108864 bytes. If you are "
+        "running Triton inside docker, use '--shm-size' flag to control the shared memory region "
+        "size. Error: No space left on device"
+    )
+    outer = recognize(Message(text, "the message"))
+    inner = recognize_inner(Message(text, "the message"))
+    assert outer is not None
+    assert inner is not None
+    assert (outer.id, inner.id) == ("shm-grow", "disk-full")

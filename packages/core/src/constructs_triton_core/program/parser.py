@@ -159,8 +159,10 @@ class CommandParser(argparse.ArgumentParser):
         )
         # The options behind the name of an action belong to the action.
         is_own = (lambda word: word.startswith("-")) if has_actions else "--".__ne__
+        before = ""
         for word in takewhile(is_own, words):
-            self._check_option(word)
+            self._check_option(word, before)
+            before = word
         parsed, unknown = super().parse_known_args(words, namespace)
         # argparse would report them as those of the program, which has no arguments.
         if unknown:
@@ -175,7 +177,7 @@ class CommandParser(argparse.ArgumentParser):
             f"got more arguments than the command takes, from {word!r} on; {help_of_command}"
         )
 
-    def _check_option(self, word: str) -> None:
+    def _check_option(self, word: str, before: str) -> None:
         name, equals, value = word.partition("=")
         option = self._option_string_actions.get(name)
         if option is not None:
@@ -198,6 +200,10 @@ class CommandParser(argparse.ArgumentParser):
             hint = f"see `{self.prog} --help`"
             for action in self._get_positional_actions():
                 hint += f"; write {_named(action)} without an option"
+        # A value that begins with two dashes is a value only behind an equals sign.
+        option_before = self._option_string_actions.get(before)
+        if option_before is not None and option_before.nargs is None:
+            hint += f"; if it is the value of {before}, write {before}={word}"
         self.error(f"argument {name}: there is no such option; {hint}")
 
     def error(self, message: str) -> NoReturn:

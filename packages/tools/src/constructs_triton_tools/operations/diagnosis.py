@@ -3,8 +3,9 @@
 A line has the first entry of the catalogue (``constructs_triton_core/facts/failures.json``) whose
 pattern matches it: single messages are before kinds of failures, and those before what only says
 that something failed. A line without an entry of its own is also compared with the error texts of
-Triton's sources, and searched once more without the escapes of the messages around it. Nothing here
-reads a file or calls AWS.
+Triton's sources, and searched once more without the escapes of the messages around it. If only the
+words around an inner message are known, the diagnosis says which message it does not explain.
+Nothing here reads a file or calls AWS.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from typing import NamedTuple
 
 from constructs_triton_core.facts.failure_texts import SourceText, find_texts
 from constructs_triton_core.facts.failures import Failure, Rank, known_failures
@@ -22,17 +24,21 @@ from constructs_triton_tools.operations.container_log import (
     starts,
     still_loading,
 )
-from constructs_triton_tools.operations.nested_message import speakers, without_escapes
+from constructs_triton_tools.operations.nested_message import (
+    inner_messages,
+    speakers,
+    without_escapes,
+)
+from constructs_triton_tools.operations.unknown_message import read_unknown
 from triton_model_check.facts.images import image_version
 
 #: Where an entry's message occurs, if a container's log can contain it.
 _IN_LOGS = re.compile(r"log:|ModelError|container|docker")
-_Match = tuple[Failure, Mapping[str, str | None]]
-"""An entry, and the values that its pattern found."""
 _MOST_CHARACTERS = 20_000
 """What is read of one message."""
 _FEWEST_CHARACTERS = 30
 """A shorter text of Triton's sources says less than a kind of failure."""
+_EXCEPTION_LINE = re.compile(r"\s{0,8}[\w.]{0,80}(?:Error|Exception): \S")
 _VALUE_CHARACTERS = 200
 _SHOWN_CHARACTERS = 300
 
@@ -57,6 +63,16 @@ class Message:
     triton_version: str | None = None
 
 
+class _Match(NamedTuple):
+    """An entry, the values that its pattern found, and where its words end in the message."""
+
+    failure: Failure
+    values: Mapping[str, str | None]
+    end: int
+    #: Message inside this one that no entry explains.
+    unexplained: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """One failure that was recognized.
@@ -73,6 +89,8 @@ class Diagnosis:
         writer: Which program writes the text, and in which releases, if Triton's sources have it.
             The file is one of Triton's, not of the user.
         speakers: Programs that pass the message on, the outermost first, if there are several.
+        unexplained: Message inside this one that no entry explains. ``cause`` is then only what the
+            words around it mean.
     """
 
     id: str
@@ -85,6 +103,7 @@ class Diagnosis:
     rank: Rank
     writer: str = ""
     speakers: tuple[str, ...] = ()
+    unexplained: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """Return the diagnosis as values that JSON can hold."""
@@ -148,26 +167,55 @@ def recognize(message: Message) -> Diagnosis | None:
     """
     text = message.text[:_MOST_CHARACTERS]
     found = _by_pattern(text, is_log=message.is_log)
-    if found is None or found[0].rank in (Rank.KIND, Rank.WRAPPER):
+    if found is None or found.failure.rank in (Rank.KIND, Rank.WRAPPER):
         # A message inside another one has escapes, such as \\" and \\u0027.
-        inner = without_escapes(text)
-        if inner != text:
-            found = _more_specific(found, _by_pattern(inner, is_log=message.is_log))
+        plain = without_escapes(text)
+        if plain != text:
+            found = _more_specific(found, _by_pattern(plain, is_log=message.is_log))
 
-    if found is not None:
-        failure, values = found
-        if failure.rank not in (Rank.KIND, Rank.WRAPPER):
-            return _diagnosis(failure, values, message, find_texts(text))
+    if found is not None and found.failure.rank not in (Rank.KIND, Rank.WRAPPER):
+        return _diagnosis(found, message, find_texts(text))
 
     # Inside the message of a wrapper, or without a pattern, a text of Triton's sources decides.
     first_line = text.partition("\n")[0]
     texts = [] if is_informational(first_line) else find_texts(first_line)
-    is_kind = found is not None and found[0].rank is Rank.KIND
+    is_kind = found is not None and found.failure.rank is Rank.KIND
     long = [text for text in texts if len(text.text) >= _FEWEST_CHARACTERS]
     diagnosis = _by_text(long if is_kind else texts, message)
     if diagnosis is None and found is not None:
-        return _diagnosis(failure, values, message, texts)
+        return _diagnosis(_with_unexplained(found, text), message, texts)
     return diagnosis
+
+
+def recognize_inner(message: Message) -> Diagnosis | None:
+    """Return the entry of the innermost message that has a cause of its own, or ``None``.
+
+    The entry of the whole message can explain other words, around this message.
+    """
+    text = message.text[:_MOST_CHARACTERS]
+    for inner in inner_messages(text):
+        found = _by_pattern(without_escapes(inner.text), is_log=message.is_log)
+        if found is not None and found.failure.rank is Rank.CAUSE:
+            return _diagnosis(found, message, ())
+    return None
+
+
+def unexplained_exception(text: str) -> str:
+    """Return the first line of a text that is an exception without an entry; ``""`` if none."""
+    for line in text.splitlines():
+        if _EXCEPTION_LINE.match(line) and recognize(Message(line, "")) is None:
+            return line.strip()
+    return ""
+
+
+def _with_unexplained(found: _Match, text: str) -> _Match:
+    """Return a match with the innermost message that its words do not contain."""
+    innermost = next(iter(inner_messages(text)), None)
+    if found.failure.rank is not Rank.WRAPPER or innermost is None:
+        return found
+    if found.end > innermost.introduction:
+        return found
+    return found._replace(unexplained=without_escapes(innermost.text))
 
 
 def _more_specific(first: _Match | None, second: _Match | None) -> _Match | None:
@@ -175,7 +223,7 @@ def _more_specific(first: _Match | None, second: _Match | None) -> _Match | None
     if first is None or second is None:
         return first or second
     order = known_failures().index
-    return min(first, second, key=lambda match: order(match[0]))
+    return min(first, second, key=lambda match: order(match.failure))
 
 
 def _by_pattern(text: str, *, is_log: bool) -> _Match | None:
@@ -184,12 +232,12 @@ def _by_pattern(text: str, *, is_log: bool) -> _Match | None:
     for failure in _applying(is_log, is_informational(first_line)):
         match = failure.pattern.search(first_line)
         if match is not None:
-            return failure, match.groupdict()
+            return _Match(failure, match.groupdict(), match.end())
 
         # A match has to begin in the first line: the others are messages of their own.
         match = failure.pattern.search(text) if other_lines else None
         if match is not None and match.start() < len(first_line) < match.end():
-            return failure, match.groupdict()
+            return _Match(failure, match.groupdict(), match.end())
     return None
 
 
@@ -202,7 +250,7 @@ def _by_text(texts: Sequence[SourceText], message: Message) -> Diagnosis | None:
     for text in texts:
         failure = applying.get(text.id)
         if failure is not None and failure.rank is Rank.CAUSE:
-            return _diagnosis(failure, {}, message, [text])
+            return _diagnosis(_Match(failure, {}, 0), message, [text])
     return None
 
 
@@ -217,13 +265,9 @@ def _applying(is_log: bool, is_information: bool) -> tuple[Failure, ...]:
     return failures
 
 
-def _diagnosis(
-    failure: Failure,
-    groups: Mapping[str, str | None],
-    message: Message,
-    texts: Iterable[SourceText],
-) -> Diagnosis:
-    named = {name: _short(value) for name, value in groups.items() if value}
+def _diagnosis(match: _Match, message: Message, texts: Iterable[SourceText]) -> Diagnosis:
+    failure = match.failure
+    named = {name: _short(value) for name, value in match.values.items() if value}
     (cause, *others), fix = failure.filled(_image_values(message.triton_version) | named)
     return Diagnosis(
         id=failure.id,
@@ -236,6 +280,7 @@ def _diagnosis(
         rank=failure.rank,
         writer=next((text.writer for text in texts if text.id == failure.id), ""),
         speakers=speakers(message.text[:_MOST_CHARACTERS]),
+        unexplained=_short(match.unexplained),
     )
 
 
@@ -256,11 +301,7 @@ def _short(value: str) -> str:
 def format_diagnoses(diagnoses: Iterable[Diagnosis]) -> str:
     """Return diagnoses as text: the first with everything, the others in short."""
     first, *others = diagnoses
-    lines = [
-        f"cause: {first.cause} [{first.id}]",
-        f"  fix: {first.fix}",
-        f"  from {first.source}: {printable(first.line)}",
-    ]
+    lines = [*_cause_and_step(first), f"  from {first.source}: {printable(first.line)}"]
     if first.speakers:
         lines.append(f"  passed on by {', '.join(first.speakers)}")
     if first.writer:
@@ -270,6 +311,18 @@ def format_diagnoses(diagnoses: Iterable[Diagnosis]) -> str:
     lines += [f"  or: {cause}" for cause in first.other_causes]
     lines += [f"also: {other.cause} [{other.id}]; {other.fix}" for other in others]
     return "\n".join(lines)
+
+
+def _cause_and_step(diagnosis: Diagnosis) -> list[str]:
+    """Return the cause and what to do about it, or what is not known of an inner message."""
+    cause = f"{diagnosis.cause} [{diagnosis.id}]"
+    if not diagnosis.unexplained:
+        return [f"cause: {cause}", f"  fix: {diagnosis.fix}"]
+    inner = printable(diagnosis.unexplained)
+    return [
+        f'cause: not known, no entry of the catalogue fits "{inner}"; around it: {cause}',
+        f"  next: {read_unknown(diagnosis.unexplained).step}; then: {diagnosis.fix}",
+    ]
 
 
 def printable(line: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 #: How JSON and Python write a character inside a string.
 _ESCAPE = re.compile(r"\\{1,16}(?:u(?P<code>[0-9a-fA-F]{4})|(?P<letter>[\"'ntr/]))")
@@ -29,6 +30,24 @@ _SPEAKERS = (
     ("Python ({})", re.compile(r"\b([A-Z]\w{0,60}(?:Error|Exception)): ")),
 )
 _FEWEST_SPEAKERS = 2
+#: After these words, a program repeats the message of another one.
+_INTRODUCTION = re.compile(
+    r"when calling the \w{1,80} operation(?: \([^)\n]{1,60}\))?: "
+    r"|Resource handler returned message: |Message returned: |with message \"|Status Message: "
+    r"|\b(?:Internal|Invalid argument|Unavailable|Not found|Unsupported|Already exists|Unknown)"
+    r"(?:: | - )"
+    r"|\b(?:[A-Z]\w{0,60})?(?:Error|Exception): "
+    r"|Error response from daemon: |nvidia-container-cli: |rpc error: code = \w{2,30} desc = "
+    r"|what\(\): |[Cc]aused by:? |[Rr]eason: |execute failure: |onnx ?runtime error \d{1,3}: "
+    r"|last error: |details = \"|failed to do request: "
+    r"|\\{0,16}\"(?:error|message|detail)\\{0,16}\": ?\\{0,16}\""
+)
+#: Of several exceptions of one traceback, the first is the reason of the others.
+_NEXT_EXCEPTION = re.compile(
+    r"The above exception was the direct cause|During handling of the above exception"
+)
+_WORD = re.compile(r"[A-Za-z]{3,}")
+_FEWEST_WORDS = 2
 
 
 def without_escapes(text: str) -> str:
@@ -61,3 +80,22 @@ def _introductions(text: str) -> Iterator[tuple[int, str]]:
         if match is not None:
             shown = next((group for group in match.groups() if group), "")
             yield match.start(), name.format(shown)
+
+
+class InnerMessage(NamedTuple):
+    """Where the words that introduce a message inside another one begin, and its text."""
+
+    introduction: int
+    text: str
+
+
+def inner_messages(text: str) -> list[InnerMessage]:
+    """Return the messages inside a message, the innermost first."""
+    next_exception = _NEXT_EXCEPTION.search(text)
+    end = len(text) if next_exception is None else next_exception.start()
+    found = []
+    for introduction in _INTRODUCTION.finditer(text, 0, end):
+        inner = text[introduction.end() :]
+        if len(_WORD.findall(inner[:200])) >= _FEWEST_WORDS:
+            found.append(InnerMessage(introduction.start(), inner))
+    return found[::-1]

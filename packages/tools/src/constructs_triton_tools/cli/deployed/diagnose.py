@@ -6,10 +6,12 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.facts.failures import Rank
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.untrusted.regular_files import open_regular
@@ -29,6 +31,8 @@ from constructs_triton_tools.operations.diagnosis import (
     format_diagnoses,
     printable,
     recognize,
+    recognize_inner,
+    unexplained_exception,
 )
 from constructs_triton_tools.operations.endpoint_diagnosis import (
     EndpointDiagnosis,
@@ -63,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--message",
         metavar="TEXT",
-        help="explain only this message; exit code 1 if it is not known",
+        help="explain only this message, - for standard input; exit code 1 if it is not known",
     )
     add_common(parser, "--json")
 
@@ -75,8 +79,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _diagnose_log(arguments, _read(arguments.log_file))
     if arguments.message is not None:
         _check_alone(arguments, "--message")
-        found = _in_message(arguments.message)
-        unknown = _unknown(read_unknown(arguments.message))
+        message = _read("-") if arguments.message == "-" else arguments.message
+        found = _in_message(message)
+        unknown = _unknown(read_unknown(message))
         return EXIT_SUCCESS if _show_found(arguments, found, unknown) else EXIT_WRONG
     from constructs_triton_tools.operations.stack_endpoints import NoEndpointError, diagnose_stack
 
@@ -185,7 +190,14 @@ def _in_message(text: str) -> list[Diagnosis]:
     lines = diagnose_log(text, source, is_log=False)
     if whole is None or (lines and lines[0].rank < whole.rank):
         return lines
-    return [whole, *(diagnosis for diagnosis in lines if diagnosis.id != whole.id)]
+    if whole.rank is Rank.WRAPPER and not whole.unexplained:
+        whole = replace(whole, unexplained=unexplained_exception(text))
+    found = {whole.id: whole}
+    # What is inside the message can have a cause that the words around it hide.
+    inner = recognize_inner(Message(line, source))
+    for diagnosis in (*([] if inner is None else [inner]), *lines):
+        found.setdefault(diagnosis.id, diagnosis)
+    return list(found.values())
 
 
 def _unknown(reading: Reading) -> str:
