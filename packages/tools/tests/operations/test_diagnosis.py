@@ -121,11 +121,13 @@ def test_what_a_log_explains(log: list[str], expected: list[str]) -> None:
 
 
 def test_a_full_queue_is_not_a_missing_instance() -> None:
-    """Both have status 503, but Triton wrote the one, and SageMaker the other."""
+    """All have status 503, but Triton, its container and SageMaker refuse for other reasons."""
     refused = "Received server error (503) from primary"
+    unavailable = "An error occurred (ServiceUnavailable) when calling the InvokeEndpoint operation"
     full = f'{refused} with message "{{"error":"[request id: 1] Exceeds maximum queue size"}}"'
-    assert [*map(partial(ids, is_log=False), (full, refused))] == [
+    assert [*map(partial(ids, is_log=False), (full, refused, unavailable))] == [
         ["queue-full"],
+        ["container-503"],
         ["unavailable-503"],
     ]
 
