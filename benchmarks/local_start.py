@@ -5,7 +5,8 @@
 The models are the digits of `app.py`: alone, as the two variants of the template, and in a test
 (`LocalEndpoint`). They are started in turns with the bare server of the wheel: the same executable,
 backends, libraries and options, from the start of its process until it answers a ping. Stopping is
-measured in the same way, from SIGINT to the end of the process. The medians of all rounds are
+measured in the same way, from SIGINT to the end of the process, and so is a change of one model
+with `--watch`, from the change until the new server answers. The medians of all rounds are
 compared, by the clock, because waiting is the subject.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import socket
 import statistics
@@ -67,6 +69,7 @@ def ways(folder: Path) -> dict[str, Way]:
         "local up": lambda: local_up(*alone),
         "local up, two variants": lambda: local_up(str(folder / "cdk.out"), "--endpoint", "digits"),
         "LocalEndpoint": in_a_test,
+        "a change with --watch": lambda: changed(folder),
     }
 
 
@@ -131,6 +134,25 @@ def local_up(*words: str) -> tuple[float, float]:
     ) as run:
         assert run.stdout is not None
         json.loads(run.stdout.readline())
+        return time.perf_counter() - begun, stopped(run)
+
+
+def changed(folder: Path) -> tuple[float, float]:
+    """Change a model of a run with ``--watch``; return the seconds until it serves the new one."""
+    models = folder / "watched"
+    shutil.copytree(DIGITS, models, dirs_exist_ok=True)
+    command = [sys.executable, "-m", "constructs_triton.cli", "local", "up", str(models)]
+    words = ["--model", "digits", "--port", "0", "--json", "--watch"]
+    with subprocess.Popen(
+        [*command, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.readline()
+        with (models / "classifier" / "1" / "model.py").open("a", encoding="utf-8") as file:
+            file.write("# changed\n")
+        begun = time.perf_counter()
+        assert any("the changed models are running" in line for line in run.stderr)
         return time.perf_counter() - begun, stopped(run)
 
 

@@ -9,24 +9,31 @@ from pathlib import Path
 
 from triton_model_check.model_repository.ignore import IGNORE_FILE, IgnoreRules
 
-__all__ = ["changes"]
+__all__ = ["FilesState", "changes", "files_state"]
 
 _INTERVAL_SECONDS = 0.5
 _DEFAULTS = IgnoreRules()
-_State = Mapping[str, tuple[int, int]]
+FilesState = Mapping[str, tuple[int, int]]
+"""The size and the time of modification of files, by their paths."""
 
 
-async def changes(source: Path, interval_seconds: float = _INTERVAL_SECONDS) -> AsyncIterator[None]:
+async def changes(
+    source: Path, known: FilesState, interval_seconds: float = _INTERVAL_SECONDS
+) -> AsyncIterator[None]:
     """Yield each time that files below ``source`` have changed and then stayed the same for an
     interval.
 
     Sizes and times of modification are compared. A change while the caller works is yielded next.
+
+    Args:
+        source: A folder or a file.
+        known: What :func:`files_state` returned before the caller read the files.
+        interval_seconds: How often the files are looked at.
     """
-    known = await asyncio.to_thread(_state, source)
     previous = known
     while True:
         await asyncio.sleep(interval_seconds)
-        found = await asyncio.to_thread(_state, source)
+        found = await asyncio.to_thread(files_state, source)
         is_stable = found == previous
         previous = found
         if is_stable and found != known:
@@ -34,7 +41,8 @@ async def changes(source: Path, interval_seconds: float = _INTERVAL_SECONDS) -> 
             yield
 
 
-def _state(source: Path) -> _State:
+def files_state(source: Path) -> FilesState:
+    """Return the size and the time of modification of each file below ``source``."""
     if not source.is_dir():
         return dict(_entry(source))
     found: dict[str, tuple[int, int]] = {}

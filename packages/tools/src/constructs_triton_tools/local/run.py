@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +25,7 @@ from constructs_triton_core.errors import (
     InvalidValueError,
     LocalEndpointError,
 )
-from constructs_triton_tools.local.changed_files import changes
+from constructs_triton_tools.local.changed_files import FilesState, changes, files_state
 from constructs_triton_tools.local.gateway.gateway_port import HOST, listen
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.options import RunOptions
@@ -59,6 +59,8 @@ class LocalRun:
     options: RunOptions
     report: Callable[[str], None]
     on_ready: Callable[[str, Sequence[RunningEndpoint]], None]
+    #: The files below the source before they were read, for ``--watch``.
+    _files: FilesState = field(init=False, default_factory=dict)
 
     def run(self) -> None:
         """Serve until SIGTERM, SIGHUP or Ctrl-C.
@@ -95,6 +97,9 @@ class LocalRun:
             prefix="constructs-triton-", ignore_cleanup_errors=True
         )
         scratch = Path(stack.enter_context(temporary))
+        # Before they are read: a change while the servers start is one.
+        if options.watches:
+            self._files = await run_in_thread(partial(files_state, options.source))
         specs, runner = await self._prepare(scratch)
         listener = stack.enter_context(listen(options.port))
         servers = await stack.enter_async_context(AsyncExitStack())
@@ -144,7 +149,7 @@ class LocalRun:
         """
         from constructs_triton_tools.local.gateway.served_endpoints import wait_until_idle
 
-        async for _ in changes(self.options.source):
+        async for _ in changes(self.options.source, self._files):
             newer = await stack.enter_async_context(AsyncExitStack())
             try:
                 folder = Path(tempfile.mkdtemp(dir=scratch))
