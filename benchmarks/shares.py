@@ -20,6 +20,7 @@ packs 200 MB.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import pstats
@@ -60,6 +61,9 @@ PATTERNS = {
 
 
 def main() -> None:
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     print(f"{'':16}{'seconds':>8}" + "".join(f"{name:>11}" for name in SHARES))
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)

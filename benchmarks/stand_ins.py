@@ -10,7 +10,7 @@ compared, because other programs only make a start longer.
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 import time
 from pathlib import Path
@@ -64,14 +64,24 @@ def _seconds(repository: Path, model: str, python: str | None) -> float:
 
 def main() -> None:
     """Print the shortest start of each, and the difference."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("repository", nargs="?", type=Path, metavar="REPOSITORY")
+    parser.add_argument("model", nargs="?", metavar="MODEL")
+    parser.add_argument("python", nargs="?", metavar="PYTHON")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        given = sys.argv[1:] or [str(_write_onnx(folder / "onnx")), "linear"]
-        repository, model, *python = given
+        repository, model = arguments.repository, arguments.model
+        if repository is None:
+            repository, model = _write_onnx(folder / "onnx"), "linear"
+        elif model is None:
+            parser.error("MODEL: is missing; name a model of REPOSITORY")
         empty = _write_python(folder / "python")
-        chosen = python[0] if python else None
+        chosen = arguments.python
         starts = [
-            (_seconds(empty, "empty", chosen), _seconds(Path(repository), model, chosen))
+            (_seconds(empty, "empty", chosen), _seconds(repository, model, chosen))
             for _ in range(_STARTS)
         ]
     without, with_stand_in = (min(times) for times in zip(*starts, strict=True))
