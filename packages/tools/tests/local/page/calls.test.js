@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { callTexts, targetHeaders } from "../../../src/constructs_triton_tools/local/page/static/calls.js";
@@ -29,4 +33,14 @@ test("A call chooses a component, a target model or a variant by SageMaker's hea
   const headers = targetHeaders({ component: "c", targetModel: "m.tar.gz", variant: "v" });
   assert.deepEqual(Object.values(headers), ["c", "m.tar.gz", "v"]);
   assert.ok(Object.keys(headers).every((each) => each.startsWith("X-Amzn-SageMaker-")));
+});
+
+test("No name of an endpoint, variant or model is a command of the shell.", () => {
+  const call = { ...CALL, endpoint: "$(touch RAN)", variant: "`touch RAN`", targetModel: "';touch RAN;'" };
+  const { curl, cli } = callTexts(call, request("{}"), []);
+  const folder = mkdtempSync(join(tmpdir(), "calls-"));
+  for (const text of [curl, cli]) execFileSync("bash", ["-c", `curl() { :; }; aws() { :; }\n${text}`], { cwd: folder });
+  const written = readdirSync(folder);
+  rmSync(folder, { recursive: true });
+  assert.deepEqual(written, ["request.json"]);
 });

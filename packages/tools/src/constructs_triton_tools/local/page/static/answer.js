@@ -1,7 +1,7 @@
 // Shows a response: tensors as a table, scores with their labels, pictures, and streams as they come.
 
 import { detectionsIn } from "./detections.js";
-import { h, milliseconds, rate, table } from "./dom.js";
+import { h, milliseconds, rate, table, visible } from "./dom.js";
 import { LAYOUTS, SCALES, choice, pictureDims, pictureType, tensorPicture } from "./pictures.js";
 import { eventStream } from "./tensors.js";
 
@@ -133,5 +133,5 @@ function show(event, place) {
   if (event.error) throw new Error(event.error);
   const { model_name: _model, model_version: _version, ...outputs } = event;
   const { text_output: text } = outputs;
-  place.append(text === undefined ? `${JSON.stringify(outputs)}\n` : [text].flat().join(""));
+  place.append(visible(text === undefined ? `${JSON.stringify(outputs)}\n` : [text].flat().join("")));
 }

@@ -94,12 +94,13 @@ function curl(call, request, isInline, name) {
   const unbuffered = call.kind === "generate_stream" ? " --no-buffer" : "";
   const output = request.binaryOutput ? " \\\n  --output answer.bin" : "";
   const body = isInline ? shell(request.text) : `@${name}`;
-  return `curl --silent --show-error${unbuffered} ${call.url}/endpoints/${call.endpoint}/invocations \\\n` +
+  const address = `${call.url}/endpoints/${encodeURIComponent(call.endpoint)}/invocations`;
+  return `curl --silent --show-error${unbuffered} ${shell(address)} \\\n` +
     `${lines}  --data-binary ${body}${output}\n`;
 }
 
 function cli(call, request, isInline, name) {
-  const options = [`--endpoint-url ${call.url} --region ${call.region}`, `--endpoint-name ${call.endpoint}`,
+  const options = [`--endpoint-url ${call.url} --region ${call.region}`, `--endpoint-name ${shell(call.endpoint)}`,
     `--content-type ${shell(request.contentType)}`, `--body fileb://${name}`];
   if (call.component) options.push(`--inference-component-name ${shell(call.component)}`);
   if (call.targetModel) options.push(`--target-model ${shell(call.targetModel)}`);

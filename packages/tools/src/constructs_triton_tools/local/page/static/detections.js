@@ -1,6 +1,6 @@
 // Boxes that a detector found, drawn on the picture that was sent. The outputs are those of `model new --task detect`.
 
-import { h, table } from "./dom.js";
+import { h, table, visible } from "./dom.js";
 import { pictureType } from "./pictures.js";
 
 const OUTPUTS = ["num_detections", "boxes", "scores", "classes"];
@@ -57,6 +57,6 @@ async function drawOn(canvas, picture, found) {
     context.strokeRect(left * scale, top * scale, (right - left) * scale, (bottom - top) * scale);
     context.fillRect(left * scale, y, width, letters + line);
     context.fillStyle = "#fff";
-    context.fillText(text, left * scale + line, y + line / 2);
+    context.fillText(visible(text), left * scale + line, y + line / 2);
   }
 }

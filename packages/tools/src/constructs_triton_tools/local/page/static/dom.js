@@ -2,6 +2,21 @@
 
 export const byId = (id) => document.getElementById(id);
 
+/**
+ * Control characters, marks that change the direction of text, and characters that cannot be seen. A name with
+ * such a mark could show the text around it in another order. Tabs and line ends are layout; joiners are part of
+ * emoji and of Persian.
+ */
+// oxlint-disable-next-line no-control-regex
+const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]/g;
+
+const escaped = (found) => Array.from({ length: found.length }, (_, index) => `\\u${found.charCodeAt(index).toString(16).padStart(4, "0")}`).join("");
+
+/** Return a text in which everything can be seen: escapes, as in JSON, in place of invisible characters. */
+export const visible = (text) => String(text).replace(INVISIBLE, escaped);
+
+const shown = (child) => (child instanceof Node ? child : visible(child));
+
 /** Return an element with attributes and children; a property that starts with "on" is a listener. */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -10,13 +25,14 @@ export function h(tag, attributes = {}, ...children) {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((each) => each !== null && each !== undefined));
+  element.append(...children.flat().filter((each) => each !== null && each !== undefined).map(shown));
   return element;
 }
 
 /** Set the text of an element if it differs, so that a screen reader is not told the same again. */
-export function setText(element, text) {
-  if (element.textContent !== String(text)) element.textContent = String(text);
+export function setText(element, content) {
+  const text = visible(content);
+  if (element.textContent !== text) element.textContent = text;
 }
 
 export function setState(element, state) {
@@ -35,7 +51,7 @@ export function table(caption, columns, rows) {
 
 function cellOf(content, kind, isHead) {
   const cell = isHead ? h("th", { scope: "row", class: kind }) : h("td", { class: kind });
-  cell.append(content instanceof Node ? content : String(content));
+  cell.append(shown(content));
   return cell;
 }
 

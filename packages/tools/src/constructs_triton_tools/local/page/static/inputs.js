@@ -1,6 +1,6 @@
 // The fields of a form for one input of a model, made from its configuration.
 
-import { h } from "./dom.js";
+import { h, setText } from "./dom.js";
 import { LAYOUTS, SCALES, choice, drawingPad, fileBox, pictureType, pictureValues } from "./pictures.js";
 import { encodeValues, isInteger, product } from "./tensors.js";
 
@@ -86,7 +86,7 @@ export class InputFields {
       this.shapeField.value = [...(this.hasBatch ? [1] : []), ...this.tensor.dims.slice(0, -3).map(() => 1), ...own].join(", ");
       this.#show(values, `${this.picture.name} as ${width} × ${height} pixels`);
     } catch (error) {
-      this.note.textContent = String(error.message ?? error);
+      setText(this.note, error.message ?? error);
     }
   }
 
@@ -94,7 +94,7 @@ export class InputFields {
     this.content = file ? file.body : null;
     this.fileName = file ? file.name : null;
     this.text.disabled = Boolean(file);
-    this.note.replaceChildren(file ? note : "");
+    setText(this.note, file ? note : "");
     if (!file) return;
     const type = file.name === DRAWING ? null : pictureType(file.body);
     if (type) this.note.append(h("img", { class: "preview", alt: "The picture that is sent", src: URL.createObjectURL(new Blob([file.body], { type })) }));
@@ -123,7 +123,7 @@ export class InputFields {
     const isLong = values.length > MOST_SHOWN;
     this.hidden = isLong ? values : null;
     this.text.value = isLong ? "" : JSON.stringify(values);
-    this.note.textContent = isLong ? `${note}, not shown` : note;
+    setText(this.note, isLong ? `${note}, not shown` : note);
   }
 
   #shape() {

@@ -119,8 +119,8 @@ async function readForm({ endpoint, server, target }) {
 
 /** Return the target that was selected before the page was loaded again. */
 function remembered(targets) {
-  const key = decodeURIComponent(location.hash.slice(1));
-  return targets.some((each) => each.key === key) ? key : null;
+  const found = targets.find((each) => location.hash === `#${encodeURIComponent(each.key)}`);
+  return found ? found.key : null;
 }
 
 // The selected model.
