@@ -32,12 +32,14 @@ _NOT_SUSPENDED = {
     "DynamicScalingOutSuspended": False,
     "ScheduledScalingSuspended": False,
 }
-# A policy of the role, or a registration, that has not taken effect everywhere yet.
+# A policy of the role, or a registration, that has not taken effect everywhere yet; and another
+# writer at the same time, such as a second run for one event.
 _TEMPORARY = {
     "AccessDeniedException",
     "AccessDenied",
     "ConcurrentUpdateException",
     "ObjectNotFoundException",
+    "TooManyUpdates",
 }
 
 
