@@ -215,6 +215,7 @@ class Function:
         monkeypatch.setattr(time, "sleep", lambda _: None)
         monkeypatch.setattr(handler, "CONCURRENT_TASKS", 1)
         monkeypatch.setattr(placement, "CONCURRENT_PARTS", 1)
+        monkeypatch.setattr(placement, "CONCURRENT_CHECKS", 1)
         monkeypatch.setattr(handler, "_client", lambda: client)
         monkeypatch.setattr(responses, "_put", respond)
         monkeypatch.setattr(

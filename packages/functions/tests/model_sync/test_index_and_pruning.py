@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -18,8 +19,8 @@ from constructs_triton_core.model_index import ModelIndex
 from constructs_triton_functions.model_sync import handler
 from constructs_triton_functions.model_sync.index import Index, read_index, update_index
 from constructs_triton_functions.model_sync.manifest import ListedArchive, Manifest
-from constructs_triton_functions.model_sync.placement import SyncError
-from constructs_triton_functions.model_sync.pruning import empty_prefix
+from constructs_triton_functions.model_sync.placement import OWNER_METADATA, Placement, SyncError
+from constructs_triton_functions.model_sync.pruning import empty_prefix, prune
 
 
 def deploy(
@@ -122,6 +123,96 @@ def test_pruning_keeps_archives_that_may_be_in_use(
     deploy(s3, cloudformation, named(new, "resnet"), PruneAfterSeconds="86400")
     assert keys(s3) == ["models/bbbb.tar.gz", "models/mine.tar.gz"]
     assert "aaaa.tar.gz" not in index(s3)["retired"]
+
+
+OTHER_STACK = "arn:aws:cloudformation:us-east-1:123456789012:stack/other/1"
+
+
+def two_stacks(
+    s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The events of a stack that prunes an archive, and of another one that deploys it again."""
+    old, new = put_archive(s3, "aaaa1", b"old"), put_archive(s3, "bbbb1", b"new")
+    deploy(s3, cloudformation, named(old, "resnet"))
+    deploy(s3, cloudformation, named(new, "resnet"))
+    later = time.time() + 86_401
+    monkeypatch.setattr(time, "time", lambda: later)
+    pruning = make_event(
+        s3, cloudformation, "Update", [named(new, "resnet")], PruneAfterSeconds="86400"
+    )
+    naming = make_event(s3, cloudformation, "Create", [named(old, "mine")])
+    return pruning, {**naming, "StackId": OTHER_STACK}
+
+
+def run_before_first_call(
+    monkeypatch: pytest.MonkeyPatch, operation: str, key: str, event: dict[str, Any]
+) -> None:
+    """Run the function for another event before the next call of this operation for a key."""
+    make_client = handler._client
+    waiting = [event]
+
+    def run(request: Any, event_name: str, **_: object) -> None:
+        is_meant = event_name.endswith(f".{operation}") and key in request.url
+        if is_meant and waiting:
+            handler.handler(waiting.pop(), Context())
+
+    def make() -> Any:
+        client = make_client()
+        client.meta.events.register("before-send.s3", run)
+        return client
+
+    monkeypatch.setattr(handler, "_client", make)
+
+
+def test_archive_that_another_stack_prunes_meanwhile_is_placed_again(
+    s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was found in place, and is deleted before the index names it."""
+    pruning, naming = two_stacks(s3, cloudformation, monkeypatch)
+    run_before_first_call(monkeypatch, "PutObject", "index.json", pruning)
+    handler.handler(naming, Context())
+    assert {each["Status"] for each in cloudformation.responses} == {"SUCCESS"}
+    assert "models/aaaa.tar.gz" in keys(s3)
+    assert index(s3)["target_models"]["mine"] == "aaaa.tar.gz"
+
+
+def test_archive_that_another_stack_names_meanwhile_is_not_pruned(
+    s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index is looked at before each deletion, not once for all."""
+    pruning, naming = two_stacks(s3, cloudformation, monkeypatch)
+    s3.put_object(
+        Bucket=DESTINATION,
+        Key="models/a.tar.gz",
+        Body=b"older",
+        Metadata={OWNER_METADATA: f"{pruning['StackId']}/{pruning['LogicalResourceId']}"},
+    )
+    update_index(
+        s3,
+        DESTINATION,
+        "models/",
+        lambda found: replace(found, retired={**found.retired, "a.tar.gz": 0.0}),
+    )
+    run_before_first_call(monkeypatch, "DeleteObject", "models/a.tar.gz", naming)
+    handler.handler(pruning, Context())
+    assert {each["Status"] for each in cloudformation.responses} == {"SUCCESS"}
+    assert keys(s3) == ["models/aaaa.tar.gz", "models/bbbb.tar.gz"]
+    assert index(s3)["target_models"]["mine"] == "aaaa.tar.gz"
+
+
+def test_pruning_ends_before_the_function_does(s3: Any) -> None:
+    """Archives for which there is no time stay retired, so the next deployment deletes them."""
+    metadata = {OWNER_METADATA: "owner"}
+    retired = {f"{number}.tar.gz": 0.0 for number in range(5)}
+    for target_model in retired:
+        s3.put_object(Bucket=DESTINATION, Key=target_model, Body=b"old", Metadata=metadata)
+    update_index(s3, DESTINATION, "", lambda index: replace(index, retired=retired))
+    times = iter([False, False, True])
+    placement = Placement(s3, DESTINATION, "", "owner", is_time_up=lambda: next(times))
+    assert prune(placement, retired) == ["0.tar.gz", "1.tar.gz"]
+    left = ["2.tar.gz", "3.tar.gz", "4.tar.gz"]
+    assert sorted(read_index(s3, DESTINATION, "").retired) == left
+    assert [key for key in keys(s3) if key != "index.json"] == left
 
 
 def test_archive_that_is_deleted_already_is_forgotten(
@@ -230,11 +321,14 @@ class FailingClient:
     """An S3 without objects that rejects reading or writing with a status."""
 
     def __init__(self, *, get: int = 404, put: int = 200) -> None:
-        self._statuses = {"GetObject": get, "PutObject": put}
+        self._statuses = {"GetObject": get, "HeadObject": 404, "PutObject": put}
         self.calls = Counter[str]()
 
     def get_object(self, **_: object) -> None:
         self._fail("GetObject")
+
+    def head_object(self, **_: object) -> None:
+        self._fail("HeadObject")
 
     def put_object(self, **_: object) -> None:
         self._fail("PutObject")

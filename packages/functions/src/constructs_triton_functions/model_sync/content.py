@@ -18,12 +18,15 @@ from .pruning import prune, prune_folders
 
 @dataclass(frozen=True)
 class Task:
-    """A part of the work that can be done at the same time as the others;
-    ``label`` names it in errors.
+    """A part of the work that can be done at the same time as the others.
+
+    ``label`` names it in errors. ``target_model`` is the archive or folder that it places, or a
+    part of; empty for objects of others.
     """
 
     label: str
     run: Callable[[], None]
+    target_model: str = ""
 
 
 class Content(Protocol):
@@ -71,7 +74,8 @@ class _Archives:
 
     def _task(self, placement: Placement, archive: ListedArchive) -> Task:
         source = _source(archive, self.properties)
-        return Task(archive.target_model, lambda: placement.place(source, archive.target_model))
+        target_model = archive.target_model
+        return Task(target_model, lambda: placement.place(source, target_model), target_model)
 
     def others(self, placement: Placement) -> list[str]:
         listed = {archive.target_model for archive in self.manifest.archives} | {INDEX_FILE}
@@ -104,7 +108,7 @@ class _Files:
         files = FilePlacement(
             placement, self.properties.source_bucket, self.properties.folder, self.manifest
         )
-        return [Task(label, run) for label, run in files.steps()]
+        return [Task(label, run, self.properties.folder) for label, run in files.steps()]
 
     def others(self, placement: Placement) -> list[str]:
         # An endpoint loads one folder. A later deployment may return to another, whose key is

@@ -15,6 +15,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from ..response import CustomResourceError
+from .key_failures import is_denied_or_key_failure, remedy
 from .properties import SyncProperties
 
 
@@ -83,18 +84,23 @@ def expect_decryption(client: Any, bucket: str, key: str, found: Mapping[str, An
     try:
         client.get_object(Bucket=bucket, Key=key, Range="bytes=0-0")
     except ClientError as error:
-        if error.response["ResponseMetadata"]["HTTPStatusCode"] != 403:
+        if not is_denied_or_key_failure(error):
             raise
-        raise DecryptionError(denied_message(bucket, key, found)) from error
+        raise DecryptionError(denied_message(bucket, key, found, error)) from error
 
 
-def denied_message(bucket: str, key: str, found: Mapping[str, Any]) -> str:
+def denied_message(bucket: str, key: str, found: Mapping[str, Any], error: ClientError) -> str:
     """The message for an object that exists and cannot be read."""
     encryption_key = found.get("SSEKMSKeyId")
     if not encryption_key:
         return (
             f"s3://{bucket}/{key}: S3 denies access; "
             "allow s3:GetObject for this function in the policy of the bucket"
+        )
+    if advice := remedy(error):
+        return (
+            f"s3://{bucket}/{key}: cannot be decrypted ({error}), its KMS key is {encryption_key}; "
+            f"nothing was changed. {advice}"
         )
     return (
         f"s3://{bucket}/{key}: cannot be decrypted, its KMS key is {encryption_key}; nothing was "

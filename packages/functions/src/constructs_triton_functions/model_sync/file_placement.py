@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from ..retries import read_object
+from .key_failures import explained_key_failures
 from .manifest import FileManifest, ListedFile
-from .placement import Placement, Source, SyncError, head, objects_below
+from .placement import Placement, Source, SyncError, head, objects_below, several_at_once
 
 LOGGER = logging.getLogger(__name__)
 
@@ -62,7 +63,10 @@ class FilePlacement:
                     ),
                 )
         for batch in _batches(small):
-            missing = [file for file in batch if not self._is_present(file, present)]
+            are_present = several_at_once(partial(self._is_present, present=present), batch)
+            missing = [
+                file for file, is_present in zip(batch, are_present, strict=True) if not is_present
+            ]
             yield batch[0].path, partial(self._unpack, missing)
 
     def _present(self) -> dict[str, int]:
@@ -115,12 +119,19 @@ class FilePlacement:
     def _read(self, first: int, last: int) -> bytes:
         if first == last:  # a range cannot be empty
             return b""
-        content, _ = read_object(
-            self._placement.client,
-            Bucket=self._source_bucket,
-            Key=self._manifest.zip_key,
-            Range=f"bytes={first}-{last - 1}",
-        )
+        zip_key = str(self._manifest.zip_key)
+        client = self._placement.client
+        with explained_key_failures(
+            client,
+            f"s3://{self._source_bucket}/{zip_key}: cannot be read",
+            (self._source_bucket, zip_key),
+        ):
+            content, _ = read_object(
+                client,
+                Bucket=self._source_bucket,
+                Key=zip_key,
+                Range=f"bytes={first}-{last - 1}",
+            )
         return content
 
     def _write(self, file: ListedFile, content: bytes) -> None:
@@ -132,15 +143,22 @@ class FilePlacement:
                 f"got {zlib.crc32(content):08x}; move the object to another key, and deploy "
                 "again, which uploads it again"
             )
-        placement.client.put_object(
-            Bucket=placement.bucket,
-            Key=placement.prefix + self._folder + file.path,
-            Body=content,
-            Metadata=placement.metadata(str(self._manifest.zip_key)),
-            # S3 compares it with what it has received.
-            ChecksumCRC32=base64.b64encode(file.crc32.to_bytes(4, "big")).decode(),
-            **placement.encryption.arguments,
-        )
+        key = placement.prefix + self._folder + file.path
+        with explained_key_failures(
+            placement.client,
+            f"s3://{placement.bucket}/{key}: cannot be written",
+            (placement.bucket, key),
+            key=placement.encryption.key,
+        ):
+            placement.client.put_object(
+                Bucket=placement.bucket,
+                Key=key,
+                Body=content,
+                Metadata=placement.metadata(str(self._manifest.zip_key)),
+                # S3 compares it with what it has received.
+                ChecksumCRC32=base64.b64encode(file.crc32.to_bytes(4, "big")).decode(),
+                **placement.encryption.arguments,
+            )
         LOGGER.info("%s placed, %d bytes", file.path, file.size_bytes)
 
 

@@ -29,8 +29,15 @@ from ..retries import make_client, read_object, wait_for_policies
 from . import FILES_RESOURCE_TYPE
 from .content import Content, Task, content_of
 from .encryption import DecryptionError, Encryption
-from .index import DamagedIndexError, read_index, update_index
-from .placement import CONCURRENT_PARTS, OutOfTimeError, Placement, SyncError
+from .index import DamagedIndexError, Index, read_index, update_index
+from .key_failures import explained_key_failures
+from .placement import (
+    CONCURRENT_PARTS,
+    OutOfTimeError,
+    Placement,
+    SyncError,
+    several_at_once,
+)
 from .properties import FILES_FOLDER, SyncProperties
 from .pruning import empty_prefix
 
@@ -225,10 +232,12 @@ def _owner(event: Event) -> str:
 
 
 def _read_manifest(client: Any, properties: SyncProperties) -> bytes:
-    body, _ = read_object(client, Bucket=properties.source_bucket, Key=properties.manifest_key)
+    bucket, key = properties.source_bucket, properties.manifest_key
+    url = f"s3://{bucket}/{key}"
+    with explained_key_failures(client, f"{url}: cannot be read", (bucket, key)):
+        body, _ = read_object(client, Bucket=bucket, Key=key)
     digest = hashlib.sha256(body).hexdigest()
     if digest != properties.manifest_digest:
-        url = f"s3://{properties.source_bucket}/{properties.manifest_key}"
         raise SyncError(
             f"{url}: SHA-256 must be {properties.manifest_digest}, "
             f"got {digest}; publish the assets again"
@@ -277,22 +286,39 @@ def _raise_failures(tasks: list[Task], futures: list[Future[None]], noun: str) -
     ]
     if failures:
         count = f"{len(failures)} of {len(futures)} {noun} were not placed"
-        raise SyncError(f"{count}: {'; '.join(failures)}; remove what these errors name")
+        raise SyncError(f"{count}: {'; '.join(failures)}; remove the causes of these errors")
 
 
 def _finish(placement: Placement, properties: SyncProperties, content: Content) -> None:
     """Write the names into the index, now that everything is in place."""
+    names = content.names(placement.owner)
+    before = Index()
+
+    def change(found: Index) -> Index:
+        nonlocal before
+        before = found
+        return found.with_deployment(placement.owner, names, time.time())
+
     index = update_index(
-        placement.client,
-        placement.bucket,
-        placement.prefix,
-        lambda before: before.with_deployment(
-            placement.owner, content.names(placement.owner), time.time()
-        ),
-        placement.encryption,
+        placement.client, placement.bucket, placement.prefix, change, placement.encryption
     )
+    _place_what_was_pruned(placement, content, before)
     if properties.prune_after_seconds is not None:
         content.prune(placement, index.expired(properties.prune_after_seconds, time.time()))
+
+
+def _place_what_was_pruned(placement: Placement, content: Content, before: Index) -> None:
+    """Place again what another stack with the same prefix has pruned after it was found in place.
+
+    From now on the index names it, so it is not pruned again.
+    """
+    is_shared = bool(before.retired) or bool(set(before.deployed.values()) - {placement.owner})
+    names = set(content.names(placement.owner).values())
+    new = names - set(before.target_models.values())
+    if not is_shared or not new or placement.is_time_up():
+        return
+    tasks = [task for task in content.tasks(placement) if task.target_model in new]
+    several_at_once(lambda task: task.run(), tasks)
 
 
 def _next_step(event: Event) -> str:

@@ -20,6 +20,7 @@ from botocore.exceptions import ClientError
 
 from ..retries import denied_means_missing, read_object
 from .encryption import DecryptionError, Encryption, denied_message
+from .key_failures import explained_key_failures, is_denied_or_key_failure
 from .placement import SyncError, head
 from .properties import INDEX_FILE
 
@@ -176,7 +177,14 @@ def update_index(
         if found is not None and changed == index and encryption.is_applied(found):
             return index
         condition = {"IfNoneMatch": "*"} if found is None else {"IfMatch": found["ETag"]}
-        if _write(client, bucket, key, changed, {**condition, **encryption.arguments}):
+        with explained_key_failures(
+            client,
+            f"s3://{bucket}/{key}: cannot be written",
+            (bucket, key),
+            key=encryption.key,
+        ):
+            is_written = _write(client, bucket, key, changed, {**condition, **encryption.arguments})
+        if is_written:
             return changed
         LOGGER.info("%s was written by another process, attempt %d", key, attempt + 1)
         time.sleep(random.uniform(0, 0.1 * (attempt + 1)))
@@ -208,7 +216,8 @@ def _get(client: Any, bucket: str, key: str) -> tuple[bytes, Any] | None:
         with denied_means_missing():
             return read_object(client, Bucket=bucket, Key=key)
     except ClientError as error:
-        if _status(error) == _DENIED and (found := head(client, bucket, key)) is not None:
+        is_key = is_denied_or_key_failure(error)
+        if is_key and (found := head(client, bucket, key)) is not None:
             return _get_or_name_the_key(client, bucket, key, found)
         if _status(error) in (_DENIED, _NOT_FOUND):
             return None
@@ -222,8 +231,8 @@ def _get_or_name_the_key(
     try:
         return read_object(client, Bucket=bucket, Key=key)
     except ClientError as error:
-        if _status(error) == _DENIED:
-            raise DecryptionError(denied_message(bucket, key, found)) from error
+        if is_denied_or_key_failure(error):
+            raise DecryptionError(denied_message(bucket, key, found, error)) from error
         raise
 
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
@@ -20,6 +20,7 @@ from .. import SERVICE_TIMEOUT_SECONDS
 from ..response import CustomResourceError
 from ..retries import denied_means_missing
 from .encryption import DecryptionError, Encryption, expect_decryption
+from .key_failures import explained_key_failures
 
 __all__ = [
     "OWNER_METADATA",
@@ -30,14 +31,18 @@ __all__ = [
     "SyncError",
     "head",
     "objects_below",
+    "several_at_once",
 ]
 
 LOGGER = logging.getLogger(__name__)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 MULTIPART_THRESHOLD_BYTES = 1024**3
 """CopyObject copies up to 5 GB (Amazon S3 API reference). Copying parts in parallel is faster."""
 MULTIPART_CHUNK_BYTES = 256 * 1024**2
 CONCURRENT_PARTS = 8
+CONCURRENT_CHECKS = 16
 ABANDONED_SECONDS = SERVICE_TIMEOUT_SECONDS
 """An upload this old is not in use any more: CloudFormation waits no longer for the last run."""
 SOURCE_METADATA = "triton-source-key"
@@ -120,11 +125,15 @@ class Placement:
         """Check, before anything is written, that the role may decrypt objects
         to encrypt them again.
         """
+        keys = [self.prefix + target_model for target_model in target_models]
+
+        def describe(key: str) -> Any:
+            return self.client.head_object(Bucket=self.bucket, Key=key)
+
         by_key: dict[str, tuple[str, Any]] = {}
-        for target_model in target_models:
-            found = self.client.head_object(Bucket=self.bucket, Key=self.prefix + target_model)
+        for key, found in zip(keys, several_at_once(describe, keys), strict=True):
             if "SSEKMSKeyId" in found and not self.encryption.is_applied(found):
-                by_key.setdefault(found["SSEKMSKeyId"], (self.prefix + target_model, found))
+                by_key.setdefault(found["SSEKMSKeyId"], (key, found))
         for key, found in by_key.values():
             expect_decryption(self.client, self.bucket, key, found)
 
@@ -137,6 +146,16 @@ class Placement:
             raise self.refusal
 
     def _place(self, source: Source, key: str, metadata: Mapping[str, str]) -> None:
+        with explained_key_failures(
+            self.client,
+            f"{source.url} cannot be copied to s3://{self.bucket}/{key}",
+            (source.bucket, source.key),
+            (self.bucket, key),
+            key=self.encryption.key,
+        ):
+            self._copy_and_verify(source, key, metadata)
+
+    def _copy_and_verify(self, source: Source, key: str, metadata: Mapping[str, str]) -> None:
         origin = self.client.head_object(
             Bucket=source.bucket, Key=source.key, ChecksumMode="ENABLED"
         )
@@ -274,6 +293,15 @@ class Placement:
         return {
             part["PartNumber"]: part["ETag"] for page in pages for part in page.get("Parts", ())
         }
+
+
+def several_at_once(check: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """Call a function that asks S3 for each item; return the results in order.
+
+    Every run of the function asks again, so thousands of objects must not take minutes.
+    """
+    with ThreadPoolExecutor(CONCURRENT_CHECKS) as pool:
+        return list(pool.map(check, items))
 
 
 def head(client: Any, bucket: str, key: str) -> Any:

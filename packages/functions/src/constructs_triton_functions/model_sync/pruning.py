@@ -10,6 +10,7 @@ from typing import Any
 
 from .index import read_index, update_index
 from .placement import OWNER_METADATA, Placement, SyncError, head
+from .properties import INDEX_FILE
 
 __all__ = ["empty_prefix", "prune", "prune_folders"]
 
@@ -19,12 +20,16 @@ LOGGER = logging.getLogger(__name__)
 def prune(placement: Placement, target_models: Iterable[str]) -> list[str]:
     """Delete archives without a name that ``placement``'s owner has placed; returns those deleted.
 
-    The index is read again just before, since another process may have named one again.
+    What is left when time runs out is deleted by a later deployment.
     """
     client, bucket, prefix = placement.client, placement.bucket, placement.prefix
-    named = set(read_index(client, bucket, prefix).target_models.values())
+    named = _NamedModels(placement)
     pruned, missing = [], set()
-    for target_model in set(target_models) - named:
+    for target_model in sorted(set(target_models)):
+        if placement.is_time_up():
+            break
+        if target_model in named:
+            continue
         found = head(client, bucket, prefix + target_model)
         if found is None:
             missing.add(target_model)  # a run that ended before it wrote the index has deleted it
@@ -43,6 +48,31 @@ def prune(placement: Placement, target_models: Iterable[str]) -> list[str]:
     return sorted(pruned)
 
 
+class _NamedModels:
+    """What the index names, read again whenever another process has written it.
+
+    Thousands of deletions take minutes, in which another stack may name an archive again.
+    """
+
+    def __init__(self, placement: Placement) -> None:
+        self._placement = placement
+        self._version: str | None = "not read yet"
+        self._names: frozenset[str] = frozenset()
+
+    def __contains__(self, target_model: str) -> bool:
+        client, bucket, prefix = (
+            self._placement.client,
+            self._placement.bucket,
+            self._placement.prefix,
+        )
+        found = head(client, bucket, prefix + INDEX_FILE)
+        version = None if found is None else found["ETag"]
+        if version != self._version:
+            self._version = version
+            self._names = frozenset(read_index(client, bucket, prefix).target_models.values())
+        return target_model in self._names
+
+
 def prune_folders(placement: Placement, folders: Iterable[str]) -> list[str]:
     """Delete folders of files without a name that ``placement``'s owner has placed; returns those
     deleted.
@@ -50,8 +80,12 @@ def prune_folders(placement: Placement, folders: Iterable[str]) -> list[str]:
     What is left when time runs out is deleted by a later deployment.
     """
     client, bucket, prefix = placement.client, placement.bucket, placement.prefix
-    named = set(read_index(client, bucket, prefix).target_models.values())
-    pruned = [folder for folder in sorted(set(folders) - named) if _prune_folder(placement, folder)]
+    named = _NamedModels(placement)
+    pruned = [
+        folder
+        for folder in sorted(set(folders))
+        if folder not in named and _prune_folder(placement, folder)
+    ]
     if pruned:
         update_index(
             client,
