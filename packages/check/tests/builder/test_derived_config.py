@@ -404,3 +404,43 @@ def test_model_is_derived_for_the_newest_image_whose_content_is_known(write: Wri
     """ONNX Runtime is that of an image whose version of it is known, as for ``check``."""
     derived = _derive(write(several_inputs()), onnx_runtime="auto")
     assert not [each for each in derived.file.not_checked if "is not known" in each]
+
+
+def with_external_data(path: Path, location: str) -> Path:
+    """An ONNX model with a weight in another file."""
+    weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4])
+    weight.data_location = TensorProto.EXTERNAL
+    weight.external_data.add(key="location", value=location)
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])]
+    add = helper.make_node("Add", ["x", "w"], ["y"])
+    graph = helper.make_graph([add], "g", inputs, outputs, [weight])
+    opsets = [helper.make_opsetid("", 17)]
+    found = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(found.SerializeToString())
+    return path
+
+
+def test_data_that_is_a_link_to_another_folder_is_refused(tmp_path: Path) -> None:
+    """A foreign model must not choose a file of the user that is copied and uploaded with it."""
+    secret = tmp_path / "home" / "credentials"
+    secret.parent.mkdir()
+    secret.write_bytes(bytes(16))
+    path = with_external_data(tmp_path / "downloads" / "net.onnx", "weights")
+    (path.parent / "weights").symlink_to(secret)
+    derived = _derive(path)
+    with pytest.raises(InvalidValueError, match=r"weights: is a link out of the folder"):
+        _ = derived.files
+
+
+def test_data_beside_a_linked_model_is_its_own(tmp_path: Path) -> None:
+    """As in the cache of Hugging Face, model and data are links to one folder."""
+    blob = with_external_data(tmp_path / "blobs" / "0123", "weights")
+    (blob.parent / "4567").write_bytes(bytes(16))
+    path = tmp_path / "snapshots" / "1" / "net.onnx"
+    path.parent.mkdir(parents=True)
+    path.symlink_to(blob)
+    (path.parent / "weights").symlink_to(blob.parent / "4567")
+    files = _derive(path).files
+    assert files == {"model.onnx": path, "weights": path.parent / "weights"}

@@ -94,3 +94,35 @@ def test_file_of_the_user_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match=r"requirements\.txt: already exists.*the file"):
         write_together(models, tmp_path, files={"requirements.txt": "pillow\n"})
     assert [each.name for each in tmp_path.iterdir()] == ["requirements.txt"]
+
+
+def test_link_out_of_a_folder_is_not_copied(net: NewModel, tmp_path: Path) -> None:
+    """What is copied would be uploaded: a foreign folder must not choose files of the user."""
+    secret = tmp_path / "elsewhere" / "credentials"
+    secret.parent.mkdir()
+    secret.write_text("secret")
+    for name, target in {"file": secret, "folder": secret.parent}.items():
+        link = tmp_path / "words" / name
+        link.symlink_to(target)
+        with pytest.raises(InvalidValueError, match=r"words/.*: is a link out of the folder"):
+            net.write_to(tmp_path / "models", check=False)
+        link.unlink()
+    assert not (tmp_path / "models").exists()
+
+
+def test_snapshot_of_hugging_face_is_copied(tmp_path: Path) -> None:
+    """All files of a snapshot are links to the folder of blobs beside it, and to nothing else."""
+    snapshot = tmp_path / "models--a--b" / "snapshots" / "1" / "net"
+    blobs = tmp_path / "models--a--b" / "blobs"
+    for folder in (snapshot, blobs):
+        folder.mkdir(parents=True)
+    (blobs / "0123").write_text("weights")
+    (snapshot / "weights").symlink_to("../../../blobs/0123")
+    model = NewModel("net", CONFIG, {"saved": snapshot})
+    folder = model.write_to(tmp_path / "models", check=False)
+    assert (folder / "1" / "saved" / "weights").read_text() == "weights"
+    (tmp_path / "elsewhere").mkdir()
+    blobs.rename(tmp_path / "elsewhere" / "blobs")
+    blobs.symlink_to(tmp_path / "elsewhere" / "blobs")
+    with pytest.raises(InvalidValueError, match="is a link out of the folder of the model"):
+        model.write_to(tmp_path / "others", check=False)

@@ -36,6 +36,7 @@ from triton_model_check.model_files.model_file import TREE_MODEL_FILES, ModelFil
 from triton_model_check.model_files.trees import is_other_content
 from triton_model_check.model_files.unnamed_format import format_by_content, models_in
 from triton_model_check.onnx_runtimes.asking import Asking
+from triton_model_check.untrusted.links import expect_own_file, own_folders
 
 __all__ = ["DerivedConfig", "derive"]
 
@@ -91,8 +92,11 @@ class DerivedConfig:
         """The files of the model by their path in the folder of a version.
 
         Raises:
-            InvalidValueError: the model has data outside its folder.
+            InvalidValueError: the model has data outside its folder, also when links are followed.
         """
+        # A model file may itself be a link, to a folder that has its data too.
+        beside = Path(os.path.realpath(self.file.path)).parent
+        folders = (*own_folders(self.file.path.parent), beside)
         loaded = file_to_load(infer_backend(ModelInMemory(self.message)), self.message)
         place = loaded.place if loaded is not None else self.file.path.name
         files = {place: self.file.path}
@@ -100,7 +104,9 @@ class DerivedConfig:
             target = (
                 str(Path(place).with_suffix(".bin")) if self.file.format == "openvino" else location
             )
-            files[self._inside(target)] = self.file.path.parent / location
+            data = self.file.path.parent / location
+            files[self._inside(target)] = data
+            expect_own_file(data, folders)
         return files
 
     def _inside(self, location: str) -> str:

@@ -15,6 +15,7 @@ from constructs_triton_core.untrusted.regular_files import explained
 from triton_model_check.model.folder import CONFIG_FILE
 from triton_model_check.model_repository.repository import ModelRepository
 from triton_model_check.model_repository.uncompressed.copying import copy_file
+from triton_model_check.untrusted.links import expect_own_file, own_folders
 
 __all__ = ["NewModel", "write_together"]
 
@@ -146,9 +147,13 @@ def _check(draft: Path, target: Path) -> None:
 
 
 def _copy(source: Path, destination: Path) -> None:
-    if source.is_dir():
-        shutil.copytree(
-            source, destination, copy_function=lambda file, to: copy_file(Path(file), Path(to))
-        )
-    else:
+    if not source.is_dir():
         copy_file(source, destination)
+        return
+    folders = own_folders(source)
+
+    def copy_own(file: str, to: str) -> None:
+        expect_own_file(Path(file), folders)
+        copy_file(Path(file), Path(to))
+
+    shutil.copytree(source, destination, copy_function=copy_own)
