@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import tracemalloc
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -262,6 +264,66 @@ def test_missing_credentials_are_reported_before_the_test(monkeypatch: pytest.Mo
         InvalidValueError, match=r"AWS: no credentials were found; run `aws configure`"
     ):
         StepRunner([signed], LIMITS)
+
+
+@in_loop
+async def test_response_is_not_kept() -> None:
+    """A load test needs the status of a response, and the beginning of an error."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=500)
+        await response.prepare(request)
+        await response.write(b"no such model")
+        for _ in range(64):
+            await response.write(b" " * 2**20)
+        return response
+
+    tracemalloc.start()
+    async with running_server(answer) as port, HttpSender(None, is_local=True) as sender:
+        request = PreparedRequest(f"http://127.0.0.1:{port}/invocations", {}, b"{}")
+        answered = await sender.send(request)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert answered == (500, "500 no such model")
+    assert peak < 32 * 2**20
+
+
+@in_loop
+async def test_netrc_is_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Credentials of ~/.netrc are neither sent to an endpoint nor an error beside a signature."""
+    (tmp_path / "netrc").write_text("default login me password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    seen: list[str | None] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append(request.headers.get("Authorization"))
+        return web.Response()
+
+    async with running_server(answer) as port, HttpSender(None, is_local=False) as sender:
+        for headers in ({}, {"Authorization": "AWS4-HMAC-SHA256 x"}):
+            request = PreparedRequest(f"http://127.0.0.1:{port}/invocations", headers, b"{}")
+            assert await sender.send(request) == (200, "")
+    assert seen == [None, "AWS4-HMAC-SHA256 x"]
+
+
+@in_loop
+async def test_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proxy gets the whole address and its own credentials; exceptions are honoured."""
+    seen: list[tuple[str, str | None]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append((request.raw_path, request.headers.get("Proxy-Authorization")))
+        return web.Response()
+
+    monkeypatch.setattr(prepared_requests, "_proxy", prepared_requests._proxy.__wrapped__)
+    async with running_server(answer) as port, HttpSender(None, is_local=False) as sender:
+        monkeypatch.setenv("http_proxy", f"http://me:secret@127.0.0.1:{port}")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        for host in ("endpoint.invalid", f"127.0.0.1:{port}"):
+            request = PreparedRequest(f"http://{host}/invocations", {}, b"{}")
+            assert await sender.send(request) == (200, "")
+    basic = "Basic bWU6c2VjcmV0"
+    assert seen == [("http://endpoint.invalid/invocations", basic), ("/invocations", None)]
 
 
 @in_loop

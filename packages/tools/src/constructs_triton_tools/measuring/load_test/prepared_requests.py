@@ -10,8 +10,10 @@ import re
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from urllib.request import getproxies, proxy_bypass
 
 from constructs_triton_client import HttpTransport, Invocation, SageMakerTransport
 from constructs_triton_client.transports.http_transport import container_headers, container_url
@@ -187,7 +189,6 @@ class HttpSender:
         self._session = aiohttp.ClientSession(
             connector=connector,
             timeout=aiohttp.ClientTimeout(total=READ_TIMEOUT_SECONDS),
-            trust_env=not self._is_local,
             auto_decompress=False,
             skip_auto_headers=_SKIPPED,
         )
@@ -208,10 +209,10 @@ class HttpSender:
         aiohttp = import_aiohttp()
         try:
             async with self._post(request) as response:
-                body = await response.read()
+                beginning = await _read_to_the_end(response)
                 if response.status == OK:
                     return OK, ""
-                return response.status, _describe(response.status, body)
+                return response.status, _describe(response.status, beginning)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return 0, f"{type(error).__name__}: {error}"
 
@@ -256,7 +257,27 @@ class HttpSender:
         headers = self._signer.sign(request) if self._signer else request.headers
         # The path is escaped already, and the signature is about these characters.
         url = URL(request.url, encoded=True)
-        return self._session.post(url, data=request.body, headers=headers, **options)
+        proxy = None if self._is_local else _proxy(url.scheme, url.host or "")
+        return self._session.post(url, data=request.body, headers=headers, proxy=proxy, **options)
+
+
+async def _read_to_the_end(response: aiohttp.ClientResponse) -> bytes:
+    """Read a response of any size and return its beginning; the rest is not kept."""
+    beginning = b""
+    async for part in response.content.iter_any():
+        if len(beginning) < _SHOWN_BYTES:
+            beginning += part[:_SHOWN_BYTES]
+    return beginning
+
+
+@cache
+def _proxy(scheme: str, host: str) -> str | None:
+    """The proxy that the environment sets for a host.
+
+    aiohttp's ``trust_env`` would also read ``~/.netrc``: an entry for the host, or the default one,
+    is sent to the server, and is an error beside a signature.
+    """
+    return None if proxy_bypass(host) else getproxies().get(scheme)
 
 
 def _describe(status: int, body: bytes) -> str:
