@@ -74,6 +74,32 @@ def test_sarif_has_places_in_the_working_folder(
     assert first["message"]["text"].endswith("write 0 for a model without batching.")
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("[fix](https://x.test)", r"[fix\](https://x.test)"),
+        (r"[fix\](https://x.test)", r"[fix\\\](https://x.test)"),
+        ("dims [1, 2] (3)", "dims [1, 2] (3)"),
+    ],
+)
+def test_sarif_has_no_link_of_a_foreign_name(
+    name: str, shown: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Viewers show "[text](target)" in a message as a link, unless its bracket is escaped."""
+    finding = Finding(
+        "instance-count",
+        Severity.ERROR,
+        "m",
+        f"{name} is wrong",
+        hint=f"see {name}",
+        place=Place("m/config.pbtxt", 1, 1, 1, 2),
+    )
+    print_results([Result(Report(str(tmp_path), (finding,)))], "sarif")
+    text = json.loads(capsys.readouterr().out)["runs"][0]["results"][0]["message"]["text"]
+    assert text.count(shown) == 2
+    assert text.count("](") == text.count("\\](")
+
+
 def test_sarif_has_fixes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A fix is a replacement of characters in the file of the result."""
     text = 'backend: "onnxruntime"\ninput { name: "x" data_type: "TYPE_FP32" dims: 1 }\n'

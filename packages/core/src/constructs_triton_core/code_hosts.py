@@ -42,6 +42,9 @@ _SCHEMA = (
 _LONGEST_DESCRIPTION = 1024  # GitHub rejects more
 _REGION = ("startLine", "startColumn", "endLine", "endColumn")
 _WINDOW = 100  # characters that GitHub hashes
+#: The end of the text of a link, "[text](target)", which viewers show also in plain text messages.
+#: Source: SARIF 2.1.0, 3.11.6.
+_LINK = re.compile(r"(?<!\\)(\\*)\](?=\()")
 
 NOT_CHECKED = "not-checked"
 """The code of what was not looked at, where a format needs one."""
@@ -132,8 +135,12 @@ def sarif_rule(
 
 
 def sentence(text: str) -> str:
-    """Return a text with the full stop that SARIF asks for."""
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    """Return a text with the full stop that SARIF asks for, and without links.
+
+    A name of a foreign file could otherwise be a link to any address.
+    """
+    plain = _LINK.sub(r"\1\1\\]", text)
+    return plain if plain.endswith((".", "!", "?")) else f"{plain}."
 
 
 def _result(row: Row, index: int) -> dict[str, Any]:

@@ -33,6 +33,9 @@ _FLAGS = (
 MAX_TEXT_BYTES = 64 << 20
 """The largest text file that is read where the caller names no other bound."""
 
+#: What a cell begins with that Excel and LibreOffice evaluate.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+
 _TYPES = {
     stat.S_IFSOCK: "a socket",
     stat.S_IFIFO: "a named pipe",
@@ -91,10 +94,29 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """Return rows as the text of a CSV file."""
+    """Return rows as the text of a CSV file.
+
+    A string that a spreadsheet would run as a formula begins with an apostrophe, as OWASP advises
+    ("CSV Injection").
+    """
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        writer.writerow([_without_formula(cell) for cell in row])
     return text.getvalue()
+
+
+def _without_formula(cell: object) -> object:
+    is_formula = isinstance(cell, str) and cell.startswith(_FORMULAS) and not _is_number(cell)
+    return f"'{cell}" if is_formula else cell
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 @contextmanager

@@ -233,7 +233,7 @@ def show_work(description: str) -> Iterator[Work]:
 def show_line(line: str) -> None:
     """Show a line on the terminal in the place of the one before; drawing it takes no time."""
     # A line that wraps could not be cleared.
-    sys.stderr.write(f"{_CLEAR}{line[: get_terminal_size().columns - 1]}")
+    sys.stderr.write(f"{_CLEAR}{visible(line)[: get_terminal_size().columns - 1]}")
     sys.stderr.flush()
 
 
