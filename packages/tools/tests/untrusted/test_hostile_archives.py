@@ -85,6 +85,28 @@ HOSTILE = {
 }
 
 
+def numbered(size: bytes, kind: bytes = tarfile.REGTYPE) -> bytes:
+    """Three headers whose size is the twelve bytes of its field, and the end of a tar stream."""
+    header = bytearray(tarfile.TarInfo("net/1/a").tobuf(tarfile.USTAR_FORMAT))
+    header[124:136] = size
+    header[156:157] = kind
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) * 3 + bytes(1024)
+
+
+#: A negative size leads back to a header that was read, for ever: CVE-2025-8194 of Python's
+#: ``tarfile``, and CVE-2026-59874 of node-tar.
+HOSTILE |= {
+    f"size-{name}-{kind.decode()}": (numbered(size, kind), "invalid size|size that is negative")
+    for name, size in {
+        "below-zero": b"\xff" * 12,
+        "minus-one": b"-0000000001\0",
+        "binary": b"\x80" + b"\x7f" * 11,
+    }.items()
+    for kind in (tarfile.REGTYPE, tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME)
+}
+
 #: A chain of extended headers, which must not exhaust the stack.
 _CHAIN = tar(pax(comment="x"), files={})[:1024] * 5000 + bytes(1024)
 HOSTILE["headers"] = (_CHAIN, "too many headers")
