@@ -130,6 +130,15 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         ),
         "test_vllm_engine.py": "test_folder_elsewhere_is_not_read",
     },
+    "Files that `model new` copies, and that `from_model_file` serves": {
+        "test_derived_config.py": (
+            "test_data_that_is_a_link_to_another_folder_is_refused "
+            "test_data_beside_a_linked_model_is_its_own"
+        ),
+        "test_new_model.py": (
+            "test_link_out_of_a_folder_is_not_copied test_snapshot_of_hugging_face_is_copied"
+        ),
+    },
     "Other model files": {
         "test_hostile_model_files.py": ("test_only_the_beginning_of_a_large_xml_is_searched"),
     },
@@ -285,6 +294,18 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         "test_hostile_answers.py": (
             "test_bodies test_bodies_of_errors test_bodies_without_an_end "
             "test_heads_and_errors_without_an_end test_status_lines_headers_and_lengths"
+        ),
+    },
+    "Requests and responses of `load-test`": {
+        "test_requests.py": (
+            "test_response_is_not_kept test_netrc_is_not_read test_proxy_of_the_environment_is_used"
+        ),
+    },
+    "Text in reports that other programs show": {
+        "test_formats.py": "test_sarif_has_no_link_of_a_foreign_name",
+        "test_regular_files.py": "test_no_cell_is_a_formula",
+        "test_hostile_page.py": (
+            "test_texts_of_a_model_are_only_text test_server_that_sends_anything"
         ),
     },
     "Streams of `load-test --stream`": {
