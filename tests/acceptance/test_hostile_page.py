@@ -123,7 +123,7 @@ def test_texts_of_a_model_are_only_text(
 def test_server_that_sends_anything(browser: Browser, hostile: LocalEndpoint) -> None:
     """Names of endpoints, variants, models, stacks, steps and diagnoses, in the events of a run."""
     problems: list[str] = []
-    states = []
+    states: list[Any] = []
     page = opened_page(browser, "about:blank", problems, width=390, scheme="light")
     problems.clear()  # about:blank
     page.on("dialog", lambda dialog: problems.append(dialog.message))

@@ -93,7 +93,9 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "Logs and messages that `diagnose` reads": {
-        "test_diagnosis.py": "test_a_long_log_is_bounded",
+        "test_diagnosis.py": (
+            "test_a_long_log_is_bounded test_messages_of_all_starts_are_bounded_together"
+        ),
         "test_patterns.py": "test_catalogue_of_failures_takes_linear_time",
     },
     "Model files of protobuf (ONNX)": {

@@ -51,7 +51,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, small_parts: None) -> Refuse:
             return None
         if operation == "HeadObject" and "x-amz-checksum-mode" not in request.headers:
             return None
-        status, code, message, _ = STATES[state]
+        status, code, message, *_advice = STATES[state]
         body = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
         sent = b"" if request.method == "HEAD" else body
         raw = SimpleNamespace(stream=lambda: iter([sent]))

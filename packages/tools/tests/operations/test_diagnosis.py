@@ -6,11 +6,13 @@ import argparse
 import re
 from functools import partial
 from pathlib import Path
+from string import ascii_letters
 
 import pytest
 
 from constructs_triton_core.facts.failures import Failure, known_failures
 from constructs_triton_tools.cli import memory
+from constructs_triton_tools.operations.container_log import starts
 from constructs_triton_tools.operations.diagnosis import (
     Message,
     diagnose,
@@ -155,6 +157,14 @@ def test_a_long_log_is_bounded() -> None:
     assert ids(f"{noise}\n{MISSING}") == ["py-module-missing"]
     assert ids("\\n" + "x" * 100_000 + MISSING) == []
     assert diagnose([Message("x" * 20_000 + MISSING, "message")]) == []
+
+
+def test_messages_of_all_starts_are_bounded_together() -> None:
+    """A log of few long lines, or of many starts, takes no more time than one of many lines."""
+    lines = "\n".join(f"{letter} error {'x' * 4_000}" for letter in ascii_letters)
+    log = f"== Triton Inference Server ==\n{lines}\n" * 40
+    characters = sum(len(message) for messages in starts(log) for message in messages)
+    assert 2**20 < characters <= 2 * 2**20
 
 
 def test_a_missing_package_names_the_python_of_the_image() -> None:

@@ -1,6 +1,6 @@
 """Which links of a foreign folder lead to files that belong to it.
 
-A model that somebody else wrote may have a link to a file of the user in the place of its weights.
+A model of others may have a link to a file of the user in the place of its weights.
 What is copied from there would be uploaded with the model.
 """
 

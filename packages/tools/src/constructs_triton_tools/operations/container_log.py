@@ -13,6 +13,9 @@ from constructs_triton_core.facts.failures import harmless_lines
 _LAST_LINES = 20_000
 _LINE_CHARACTERS = 4_000
 _DISTINCT_LINES = 4_000
+#: Of all messages together. Each is compared with hundreds of patterns, which takes half a second
+#: for one of the longest.
+_MESSAGE_CHARACTERS = 2 << 20
 #: The number of lines that belong to one message at most: a script's error and its explanation.
 _MESSAGE_LINES = 3
 #: The image writes this at each start of the server.
@@ -46,11 +49,14 @@ _PYTHON_LEVEL = re.compile(r"^(?:\S+ ){0,3}\W?(?:DEBUG|INFO|WARNING)\b")
 
 def starts(log: str) -> Iterator[list[str]]:
     """Yield the lines that can explain a failure for each start of the container,
-    the last start first.
+    the last start first. All lines together have at most 2 MiB.
     """
+    left = _MESSAGE_CHARACTERS
     lines = [line.rstrip()[:_LINE_CHARACTERS] for line in log.splitlines()[-_LAST_LINES:]]
     for start in reversed(_split(lines)):
-        yield list(_explaining(start))
+        messages = list(_explaining(start, left))
+        left -= sum(map(len, messages))
+        yield messages
 
 
 def release(log: str) -> str | None:
@@ -126,9 +132,10 @@ def _split(lines: Sequence[str]) -> list[Sequence[str]]:
     return [lines[begin:end] for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True)]
 
 
-def _explaining(lines: Sequence[str]) -> Iterator[str]:
+def _explaining(lines: Sequence[str], most_characters: int) -> Iterator[str]:
     ready = next((number for number, line in enumerate(lines) if _READY.search(line)), 0)
     seen: set[str] = set()
+    left = most_characters
     for number, line in enumerate(lines):
         # A server that became ready did not fail because of what a model or a script printed
         # before.
@@ -136,8 +143,12 @@ def _explaining(lines: Sequence[str]) -> Iterator[str]:
             continue
         shape = re.sub(r"\d+", "0", line)
         if shape not in seen:
+            message = "\n".join([line, *_continuation(lines[number + 1 : number + _MESSAGE_LINES])])
+            left -= len(message)
+            if left < 0:
+                return
             seen.add(shape)
-            yield "\n".join([line, *_continuation(lines[number + 1 : number + _MESSAGE_LINES])])
+            yield message
         if len(seen) == _DISTINCT_LINES:
             return
 
