@@ -260,7 +260,7 @@ def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) ->
     all_share = ("__init__", "continuation", "endpoint_state", "response", "retries", "scaling")
     shared = {f"constructs_triton_functions/{module}.py" for module in all_share}
     modules = (
-        "__init__ handler content encryption index manifest "
+        "__init__ handler content encryption index key_failures manifest "
         "placement properties pruning file_placement"
     )
     own = {f"constructs_triton_functions/model_sync/{module}.py" for module in modules.split()}
