@@ -33,7 +33,7 @@ from constructs_triton.cdk.repository.properties import (
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.findings import Finding
 from triton_model_check.artifacts.container_metrics import PUBLISHER
-from triton_model_check.model_config.target import Target
+from triton_model_check.model_config.target import OTHER_NAME, Target
 from triton_model_check.model_repository.temporary_folders import scratch_directory
 
 if TYPE_CHECKING:
@@ -280,6 +280,9 @@ def check_source_models(
         return []
     found = loaded.check(target)
     errors = kept_findings(check, found.errors)
+    if target is None:
+        # Each endpoint checks its models again, and a multi-model one takes these.
+        errors = [error for error in errors if error.code != OTHER_NAME]
     if errors:
         raise RepositoryError(loaded.description, errors)
     return kept_findings(check, found.warnings)

@@ -45,8 +45,8 @@ def test_every_program_explains_every_code(code: str, capsys: pytest.CaptureFixt
     [
         ("py-execute", "execute() of model.py raised: ValueError: bad row."),
         (
-            "throttled",
-            "An invocation: there are more concurrent requests than the instances accept.",
+            "archive-too-large",
+            "The archive is larger than the memory or the disk of the instance type.",
         ),
     ],
 )

@@ -24,6 +24,7 @@ from triton_model_check.onnx_runtimes.asking import Asking
 
 __all__ = [
     "ALL_MODELS",
+    "OTHER_NAME",
     "PLATFORMS",
     "SAGEMAKER",
     "SERVERS",
@@ -43,6 +44,10 @@ Platform = Literal[
     "sagemaker",
     "sagemaker-multi-model",
 ]
+OTHER_NAME = "layout-name-differs"
+"""The code of a finding that only a multi-model endpoint does not have: its front end replaces the
+``name`` of each model that it serves.
+"""
 SERVERS: tuple[Platform, ...] = ("server", "kserve", "docker", "kubernetes", "dynamo")
 """The platforms where Triton alone decides what loads."""
 SAGEMAKER: tuple[Platform, ...] = ("sagemaker", "sagemaker-multi-model")

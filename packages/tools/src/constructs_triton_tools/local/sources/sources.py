@@ -13,7 +13,7 @@ from constructs_triton_tools.local.sources.assembly import read_endpoints
 from constructs_triton_tools.local.sources.inference_type import INFERENCE_TYPE, is_decoupled
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 from triton_model_check.artifacts.environments.placement import with_environments
-from triton_model_check.model_config.target import Target
+from triton_model_check.model_config.target import OTHER_NAME, Target
 from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.archive_inspection import inspect_archive
 from triton_model_check.model_repository.composition import CompositionOptions
@@ -117,7 +117,7 @@ def _endpoint_of_folder(
         archives = {str(file.relative_to(path)): file for file in found}
         if archives:
             return _multi_model(name, archives, _names_below(path))
-        packed = _pack_each(_checked(path, calls), scratch)
+        packed = _pack_each(_checked(path, calls, is_multi_model=True), scratch)
         archives = {f"{model}{_SUFFIX}": archive for model, archive in packed.items()}
         names = {model: f"{model}{_SUFFIX}" for model in packed}
         return _multi_model(name, archives, names, source=path)
@@ -138,7 +138,9 @@ def _has_models(path: Path) -> bool:
     return any(model.has_config or model.version_directories for model in models)
 
 
-def _checked(path: Path, calls: Mapping[str, Sequence[str]]) -> ModelRepository:
+def _checked(
+    path: Path, calls: Mapping[str, Sequence[str]], *, is_multi_model: bool = False
+) -> ModelRepository:
     """Return the repository as it is packed."""
     repository = ModelRepository.from_directory(path)
     if not repository.models and any(path.rglob(f"*{_SUFFIX}")):
@@ -158,6 +160,8 @@ def _checked(path: Path, calls: Mapping[str, Sequence[str]]) -> ModelRepository:
     repository.compose(CompositionOptions.of(calls))
     placed = with_environments(repository)
     errors = placed.errors_after_packing(placed.check(Target("server", onnx_runtime="auto")))
+    if is_multi_model:
+        errors = tuple(error for error in errors if error.code != OTHER_NAME)
     if errors:
         raise RepositoryError(str(path), errors)
     return placed
