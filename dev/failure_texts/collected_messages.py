@@ -12,7 +12,9 @@ The verdicts are by the author of the entries, in the words of ``reviewed_messag
 verdicts of batch 8, which was collected with the kinds of batch 7, are by another person, who has
 not seen the entries, and so are those of batches 9 and 10 by a third: 100 messages in two halves
 by chance. Batch 9 was tried with the kinds of batch 8, and batch 10 with those of batch 9.
-Batch 11 is by the author of entries again, tried with the kinds of batch 9. Messages
+Batch 11 is by the author of entries again, tried with the kinds of batch 9, and batch 12, of 99
+messages, by a fourth person, tried with all kinds before it. Four in five of the threads that a
+search returned then were in a list already, so that its messages are the rarer ones. Messages
 are shortened to the line that counts; causes are in our words. Threads without an owner are in the
 organization triton-inference-server.
 """
