@@ -15,7 +15,6 @@ from constructs_triton_tools.local import interruptible
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.options import RunOptions
 from constructs_triton_tools.local.run import LocalRun
-from constructs_triton_tools.local.server.machine import Machine
 
 
 def _endless(folder: Path) -> None:
@@ -76,8 +75,6 @@ def test_first_signal_ends_a_run_that_reads(
         signal.raise_signal(number)
         _endless(scratch)
 
-    # A process that it starts at the same moment would be left to its keeper.
-    monkeypatch.setattr(Machine, "inspect", lambda *_: None)
     monkeypatch.setattr(LocalRun, "_read_specs", read)
     run = LocalRun(RunOptions(tmp_path), lambda _: None, lambda *_: None)
     if number == signal.SIGINT:

@@ -9,12 +9,14 @@ import ctypes
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
 #: How long work may take to delete what it wrote. A thread that waits for another program, for a
 #: disk or for the network cannot be interrupted, and ends with the process.
 _GRACE_SECONDS = 5.0
+#: How long work that usually takes tenths of a second may take before it is interrupted.
+_SOON_SECONDS = 3.0
 
 
 async def run_in_thread(work: Callable[[], _Result]) -> _Result:
@@ -53,6 +55,18 @@ async def run_in_thread(work: Callable[[], _Result]) -> _Result:
     if error is not None:
         raise error
     return results[0]
+
+
+async def finish_soon(*tasks: asyncio.Task[Any]) -> None:
+    """Wait for tasks, and cancel those that take longer than seconds.
+
+    A thread that is interrupted while it starts a process or another thread can leave a lock of
+    Python's own behind, so one that ends by itself is let end.
+    """
+    _, running = await asyncio.wait(tasks, timeout=_SOON_SECONDS)
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _interrupt(thread: threading.Thread, is_running: threading.Lock) -> None:

@@ -197,8 +197,7 @@ class LocalRun:
         """Read the endpoints while the machine is inspected. Their errors come before its own."""
         from constructs_triton_tools.local.server.machine import Machine
 
-        inspect = partial(Machine.inspect, self.options, self.report)
-        inspection = asyncio.create_task(run_in_thread(inspect))
+        inspection = asyncio.create_task(Machine.inspect(self.options, self.report))
         try:
             specs = await run_in_thread(read)
         except BaseException:

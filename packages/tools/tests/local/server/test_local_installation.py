@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import subprocess
 import sys
@@ -139,7 +140,7 @@ def test_interpreter_is_checked_before_the_server_is_installed(tmp_path: Path) -
     python = tmp_path / "empty" / "bin" / "python"
     options = RunOptions(tmp_path, python=python, tritonserver=tmp_path / "nothing")
     with pytest.raises(MissingDependencyError, match="NumPy below 2, got none"):
-        Machine.inspect(options, print)
+        asyncio.run(Machine.inspect(options, print))
 
 
 @pytest.mark.parametrize(
