@@ -40,13 +40,23 @@ from constructs_triton_core.errors import InvalidValueError, RepositoryError
 
 def test_all_errors_at_once_and_nothing_is_added(stack: cdk.Stack, path: Path) -> None:
     """The error names both broken models, and nothing is added to the tree."""
-    write_model(path, "renamed", config='name: "other_name" backend: "python"')
+    write_model(path, "misspelt", config='backend: "python" max_batchsize: 1')
     shutil.rmtree(path / "scale")
     with pytest.raises(RepositoryError) as caught:
         add_repository(stack, path)
     paths = {finding.path.split("/")[0] for finding in caught.value.findings}
-    assert {"renamed", "pipeline"} <= paths
+    assert {"misspelt", "pipeline"} <= paths
     assert stack.node.try_find_child("Models") is None
+
+
+def test_name_that_differs_from_the_folder_is_for_multi_model_endpoints_only(path: Path) -> None:
+    """Their front end replaces it, as ``check`` says, and a single-model endpoint does not."""
+    write_model(path, "original")
+    (path / "original").rename(path / "renamed")
+    assert "renamed" in listed_names(make_multi_model(path))
+    stack = make_stack()
+    with pytest.raises(RepositoryError, match="layout-name-differs"):
+        add_endpoint(stack, add_repository(stack, path), model="renamed")
 
 
 def test_target_models_are_the_archives(path: Path) -> None:
@@ -199,6 +209,11 @@ def listed(stack: cdk.Stack, template: dict[str, Any]) -> dict[str, Any]:
     assert isinstance(app, cdk.App)
     manifest: dict[str, Any] = json.loads((Path(app.outdir) / key).read_text())
     return manifest
+
+
+def listed_names(stack: cdk.Stack) -> list[str]:
+    """Return the names of the models whose archives the assembly has."""
+    return [archive["Name"] for archive in listed(stack, synthesize(stack))["archives"]]
 
 
 def test_manifest_lists_every_archive(path: Path) -> None:

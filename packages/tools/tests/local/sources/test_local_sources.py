@@ -101,6 +101,14 @@ def test_several_top_level_models_need_a_choice(tmp_path: Path) -> None:
     assert many.environment == {"SAGEMAKER_TRITON_PING_MODE": "live"}
 
 
+def test_name_that_differs_from_the_folder_is_for_several_models_only(tmp_path: Path) -> None:
+    """SageMaker's front end replaces it, and the server with one model refuses it."""
+    repository = _repository(tmp_path / "models", a=f'name: "b"\n{IDENTITY}')
+    assert list(_container(repository, tmp_path / "many", multi=True).archives) == ["a.tar.gz"]
+    with pytest.raises(RepositoryError, match="layout-name-differs"):
+        _container(repository, tmp_path / "one", "a")
+
+
 def test_an_archive_runs_under_its_files_name(tmp_path: Path) -> None:
     """Its only model is the default; with several, one is chosen,
     or the archive is one of a prefix.
