@@ -16,7 +16,7 @@ from constructs_triton_core.errors import RepositoryError
 from constructs_triton_core.findings import Severity
 from triton_model_check.checks.chapters import RULES
 from triton_model_check.cli import target_check
-from triton_model_check.model_config.target import Target
+from triton_model_check.model_config.target import OTHER_NAME, Target
 from triton_model_check.model_repository import ModelRepository
 
 WORDS = {
@@ -36,6 +36,11 @@ FIXED_BY_PACKING = {
 }
 #: A packed model has no other repository beside it, so that the warning of servers is an error.
 OF_SERVERS = {"python-called-model-elsewhere"}
+#: A construct without a target may serve a multi-model endpoint, which takes any ``name``.
+OF_ONE_MODEL = {
+    OTHER_NAME: Target(default_model="m"),
+    f"{OTHER_NAME}: step": Target(default_model="pipe"),
+}
 #: A server ends at a folder that is no model; the rules are the same for endpoints, where they are
 #: milder.
 REJECTED_ON_SERVERS = ("layout-folder-is-model", "layout-no-model")
@@ -96,14 +101,15 @@ def test_comment_counts_at_synth(tmp_path: Path) -> None:
 def test_message_at_synth_agrees(key: str, tmp_path: Path) -> None:
     """A construct raises an error with the same verdict, unless packing fixes the example."""
     example, expected = EXAMPLES[key], _expected(code_of(key))
+    target = OF_ONE_MODEL.get(key, example.target)
     models = PackedModels(
         ModelRepository.from_directory(write(example.failing, tmp_path / "models"))
     )
     if expected == "loads" or key in FIXED_BY_PACKING:
-        check_source_models(models, example.target, RepositoryCheck.on())
+        check_source_models(models, target, RepositoryCheck.on())
         return
     with pytest.raises(RepositoryError) as raised:
-        check_source_models(models, example.target, RepositoryCheck.on())
+        check_source_models(models, target, RepositoryCheck.on())
     (words,) = WORDS[expected]
     first, _, findings = str(raised.value).partition("\n")
     assert first.endswith(words)
