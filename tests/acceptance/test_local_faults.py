@@ -102,7 +102,7 @@ def test_a_killed_server_is_started_again_and_models_load_again(
     local: LocalEndpoint, victims: Callable[[LocalEndpoint], list[int]], words: str
 ) -> None:
     """After SIGKILL, of its supervisor too, the container is started again and
-    loads its models again.
+    loads its models again; the messages have the end of the server's log.
     """
     caller = Caller(local.endpoint_url)
     assert caller.add("Multi", TargetModel="one.tar.gz") == 1
@@ -116,6 +116,7 @@ def test_a_killed_server_is_started_again_and_models_load_again(
 
     # The kernel kills the server after its supervisor: until then the old one may still answer.
     assert eventually(lambda: f"{words}; starting it again" in local.messages)
+    assert eventually(lambda: "the end of its log:\n  " in local.messages)
     assert eventually(answers)
 
 

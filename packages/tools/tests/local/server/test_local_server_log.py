@@ -5,6 +5,7 @@ from __future__ import annotations
 from constructs_triton_tools.local.server.server_log import (
     error_excerpt,
     explain_failure,
+    last_lines,
     stub_failure,
 )
 
@@ -39,6 +40,12 @@ def test_a_log_without_an_error_shows_its_end() -> None:
     log = "\n\n".join(str(number) for number in range(20))
     assert error_excerpt(log, lines=3) == "  17\n  18\n  19"
     assert error_excerpt("") == ""
+
+
+def test_the_end_of_a_log_keeps_its_order_and_its_indentation() -> None:
+    """A server that ends by a signal writes its stack last, the innermost call first."""
+    log = f"{SUMMARY}\n{OTHER}\nSignal (6) received.\n 0# 0x000055 in tritonserver\n\n"
+    assert last_lines(log, lines=2) == "  Signal (6) received.\n   0# 0x000055 in tritonserver"
 
 
 def test_more_errors_than_fit_keep_the_first() -> None:

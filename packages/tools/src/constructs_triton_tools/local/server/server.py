@@ -46,7 +46,9 @@ from constructs_triton_tools.local.server.serve_script import (
 from constructs_triton_tools.local.server.server_log import (
     explain_failure,
     explained_exit,
+    last_lines,
     raise_if_stub_ended,
+    read_end,
     read_log,
 )
 from constructs_triton_tools.local.server.supervisor_process import SupervisorProcess
@@ -371,3 +373,5 @@ class TritonServer(RunningContainer):
             await self._start_supervisor()
         how = "together with its supervisor" if code is None else f"with exit code {code}"
         self._note(f"the Triton server ended {how}; starting it again")
+        # A server that ends by a signal writes which one, and where it was.
+        self._note(f"the end of its log:\n{last_lines(read_end(self.log))}")

@@ -98,7 +98,16 @@ def error_excerpt(log: str, lines: int = 15) -> str:
     written = [line.strip() for line in log.splitlines() if line.strip()]
     errors = [line for line in written if _ERROR_LINE.search(line)]
     shown = sorted(dict.fromkeys(errors), key=_rank)[:lines] or written[-lines:]
-    return "\n".join(f"  {line}" for line in shown)
+    return _indented(shown)
+
+
+def last_lines(log: str, lines: int = 15) -> str:
+    """Return the end of a log as it was written."""
+    return _indented([line.rstrip() for line in log.splitlines() if line.strip()][-lines:])
+
+
+def _indented(lines: list[str]) -> str:
+    return "\n".join(f"  {line}" for line in lines)
 
 
 def stub_failure(log: str) -> str | None:
