@@ -38,6 +38,27 @@ _OLDEST_GLIBC = (2, 35)
 #: The newest Python for which NumPy below 2 exists.
 _NEWEST_PYTHON = (3, 12)
 _STUB = "triton_python_backend_stub"
+#: The module that the stub imports before it imports a model.
+_UTILITIES = "triton_python_backend_utils.py"
+#: The bundled stub isolates Python (pybind11's PyConfig_InitIsolatedConfig): it ignores the locale
+#: and variables such as PYTHONIOENCODING, so that text is ASCII. Since 24.11 the stub of the images
+#: uses PyConfig_InitPythonConfig, which takes UTF-8 where there is no locale.
+_TEXT_IN_UTF8 = """
+
+def _use_utf8():
+    import locale
+    import sys
+
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+    try:
+        locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
+    except locale.Error:
+        pass
+
+
+_use_utf8()
+"""
 _PROBE_SECONDS = 60.0
 _PROBE = """
 import importlib.metadata as metadata, importlib.util, json, os, site, sys, sysconfig
@@ -297,7 +318,8 @@ def make_backends(directory: Path, installation: TritonInstallation, python: Mod
     ``python``.
 
     A server changes the mode of a stub that fails, even through a link. It rejects a ``runtime``
-    that is a link to a file outside the backend's folder. ``directory`` must not exist yet.
+    that is a link to a file outside the backend's folder. Python models write and read text in
+    UTF-8, as those of the images do. ``directory`` must not exist yet.
 
     Raises:
         MissingDependencyError: the server has no stub for this Python version.
@@ -312,3 +334,5 @@ def make_backends(directory: Path, installation: TritonInstallation, python: Mod
         if file.is_file() and file.name != stub.name:
             shutil.copy(file, directory / "python" / file.name)
     shutil.copy(stub, directory / "python" / stub.name)
+    with (directory / "python" / _UTILITIES).open("a", encoding="utf-8") as utilities:
+        utilities.write(_TEXT_IN_UTF8)
