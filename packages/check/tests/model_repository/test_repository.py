@@ -160,3 +160,15 @@ def test_archive_name_is_free_in_a_multi_model_endpoint(tmp_path: Path) -> None:
     assert repository.check(Target("sagemaker-multi-model")).findings == ()
     errors = repository.check(Target(default_model="roberta")).errors
     assert [error.code for error in errors] == ["layout-name-differs"]
+
+
+def test_a_folder_with_a_space_is_renamed_and_not_its_name(tmp_path: Path) -> None:
+    """SageMaker takes no spaces, so a ``name`` without them is the one to keep."""
+    files = {"my model/config.pbtxt": 'name: "my_model"\nbackend: "onnxruntime"\n'}
+    repository = make(tmp_path, {**files, "my model/1/model.onnx": relu()})
+    found = {
+        error.code: error for error in repository.check(Target(default_model="my model")).errors
+    }
+    assert found.keys() == {"sagemaker-name-blank", "layout-name-differs"}
+    assert found["layout-name-differs"].hint == 'rename the folder to "my_model", or remove name'
+    assert found["layout-name-differs"].fix is None

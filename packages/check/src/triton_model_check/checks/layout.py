@@ -340,11 +340,14 @@ def name_differs(model: ModelUnderCheck) -> Iterator[Problem]:
         hint = f'write name: "{model.name}", or remove name'
         steps = {step for folder in model.context.folders.values() for step in folder.step_models}
         called = {name for calls in model.context.calls.values() for name in calls.models}
-        if model.name not in steps | called:
-            hint = f'write name: "{model.name}", remove name, or rename the folder'
+        fix = unsafe(put(string(model.name)))
         if "${" in name:
-            hint = "check the file that your script generates from this template"
-        fix = None if "${" in name else unsafe(put(string(model.name)))
+            hint, fix = "check the file that your script generates from this template", None
+        elif " " in model.name and " " not in name:
+            # SageMaker takes no spaces, so the folder is what must change.
+            hint, fix = f'rename the folder to "{name}", or remove name', None
+        elif model.name not in steps | called:
+            hint = f'write name: "{model.name}", remove name, or rename the folder'
         message = f'unexpected directory name "{model.name}" for model "{name}"'
         yield Problem(f"{message}, directory name must equal model name", ("name",), hint, fix=fix)
 

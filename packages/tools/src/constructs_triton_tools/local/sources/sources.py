@@ -167,6 +167,17 @@ def _checked(
     return placed
 
 
+def _refuse_spaces(path: Path, model: str) -> None:
+    """The start script of the image does not quote the name, and the server gets its second word as
+    an argument.
+    """
+    if " " in model:
+        raise LocalEndpointError(
+            f'{path}: the name of the model contains a space, got "{model}"; rename its '
+            "folder without spaces, or serve it with --multi-model"
+        )
+
+
 def _only_model(repository: ModelRepository, path: Path) -> str:
     names = repository.top_level_models()
     if len(names) != 1:
@@ -206,6 +217,7 @@ def _single_model(
     is_streamed: bool = False,
     source: Path | None = None,
 ) -> EndpointSpec:
+    _refuse_spaces(source or archive, model)
     environment = {_DEFAULT_MODEL: model}
     if called:  # as the constructs set it
         environment[_ADDITIONAL_ARGS] = " ".join(
