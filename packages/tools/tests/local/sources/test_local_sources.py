@@ -113,7 +113,9 @@ def test_name_with_a_space_is_for_several_models_only(tmp_path: Path) -> None:
     """The start script of the image splits it, and SageMaker's front end does not read it."""
     repository = _repository(tmp_path / "models", **{"a b": IDENTITY})
     assert list(_container(repository, tmp_path / "many", multi=True).archives) == ["a b.tar.gz"]
-    with pytest.raises(LocalEndpointError, match=r"models: .* contains a space, got \"a b\"; rename"):
+    with pytest.raises(
+        LocalEndpointError, match=r"models: .* contains a space, got \"a b\"; rename"
+    ):
         _container(repository, tmp_path / "one", "a b")
 
 
