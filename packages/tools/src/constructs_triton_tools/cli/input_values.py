@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 _DATATYPE_NAMES = ", ".join(row.datatype for row in DATATYPES)
 # NAME=values:DATATYPE:DIMS, as perf_analyzer and other tools write shapes.
 _DIMS = re.compile(r"(.*):([A-Za-z0-9]+):[\[\]0-9,x ]+", re.DOTALL)
-_NUMBERS = re.compile(r"[-+0-9.eE,\[\]\s]+")
+_FORMS = {
+    "FP32": re.compile(r"[-+0-9.eE,\[\]\s]+"),
+    "BOOL": re.compile(r"(?:true|false|[,\[\]\s])+"),
+}
 
 
 def read_input(text: str, *, with_batch: bool) -> tuple[str, tuple[NDArray[Any], str | None]]:
@@ -112,7 +115,7 @@ def _example(name: str, value: str) -> str:
     """Return the input with a datatype that fits its values, quoted for the shell."""
     text, separator, _ = value.rpartition(":")
     values = text if separator else value
-    datatype = "FP32" if _NUMBERS.fullmatch(values) else "BYTES"
+    datatype = next((name for name, form in _FORMS.items() if form.fullmatch(values)), "BYTES")
     return shlex.quote(f"{name}={values}:{datatype}")
 
 
@@ -138,7 +141,17 @@ def _read_numbers(name: str, text: str, datatype_name: str) -> NDArray[Any]:
             shape
         )
     except (ValueError, ResponseDecodingError) as error:
-        hint = _file_hint(name, text) or "write 1,2 or [[1],[2]]"
+        # What a response's reader advises after its reason is for bodies, not for an argument.
+        reason = str(error).removeprefix(f"--input {name} ").partition(";")[0]
+        hint = _file_hint(name, text) or _values_hint(datatype_name)
         raise InvalidValueError(
-            f"--input {name}: must be {datatype_name} values, got {text[:80]!r} ({error}); {hint}"
+            f"--input {name}: must be {datatype_name} values, got {text[:80]!r} ({reason}); {hint}"
         ) from None
+
+
+def _values_hint(datatype_name: str) -> str:
+    if datatype_name == "BOOL":
+        return "write true,false"
+    if "INT" in datatype_name:
+        return "write 1,2 or [[1],[2]], or another datatype, such as FP32"
+    return "write 1,2 or [[1],[2]]"
