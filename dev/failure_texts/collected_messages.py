@@ -17,8 +17,10 @@ messages, by a fourth person, tried with all kinds before it. Four in five of th
 search returned then were in a list already, so that its messages are the rarer ones. Batch 13,
 by six authors of entries, each for one field, is 1,088 messages that were tried with the catalogue
 before it. Its authors often searched for what was unknown, and where a thread was read in part
-only, its cause says "inferred". Messages are shortened to the line that counts; causes are in our
-words. Threads without an owner are in the organization triton-inference-server.
+only, its cause says "inferred". Batch 14, of 150 messages, is by two persons who had not seen the
+entries, one for Triton and one for AWS, tried with the kinds of batch 13: 65 right, 33 partly, 33
+unknown and 19 wrong. Messages are shortened to the line that counts; causes are in our words.
+Threads without an owner are in the organization triton-inference-server.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from constructs_triton.cli import main
 
 BUDGET_MINUTES = 5
 MINUTES = "3.5"
-#: On a machine that is busy with other tests, a second run continues the search of the first.
-ATTEMPTS = 2
+#: On a machine that is busy with other tests, further runs continue the search of the first.
+ATTEMPTS = 3
 PRICE = ("--price", "local=1", "--json")
 
 

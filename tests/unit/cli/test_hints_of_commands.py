@@ -23,15 +23,35 @@ _METHOD = re.compile(r"\b(?:grant|scale_on|auto_scale|retain)_\w+")
 _CONSTRUCT = re.compile(r"\bTriton[A-Z]\w+(?:\.\w+)?")
 _KEYWORD = re.compile(r"(?<![\w-])([a-z]\w+)=(?:True|False|\d+)")
 _OF_TRITON = {"TritonPythonModel", "TritonError"}
-#: Arguments of tritonclient, onnx, docker, torch, transformers and the CDK.
+#: Arguments of tritonclient, onnx, docker, torch, transformers, librosa, the SageMaker SDK and the
+#: CDK, and an option of mkfs.xfs.
 _OF_OTHERS = {
+    "accept_eula",
+    "cross_account_keys",
     "cross_region_references",
+    "device",
+    "do_sample",
+    "dynamo",
+    "empty_on_delete",
+    "exist_ok",
+    "force_download",
+    "ftype",
     "full_check",
     "keep_io_types",
     "nat_gateways",
     "nofile",
     "padding",
+    "per_channel",
+    "pretrained",
+    "private_dns_enabled",
+    "require_full_compilation",
+    "return_dict",
+    "save_as_external_data",
+    "sr",
     "ssl",
+    "strict",
+    "target_sr",
+    "torchscript",
     "truncation",
     "use_fast",
     "weights_only",

@@ -60,7 +60,7 @@ def test_the_cause_is_before_the_lines_that_wrap_it() -> None:
     assert cause.cause.startswith("the Python package torch is not installed")
     assert cause.line == MISSING
     assert cause.source == "server.log"
-    assert len(cause.other_causes) == 3
+    assert len(cause.other_causes) == 4
 
 
 def test_the_text_has_cause_line_fix_and_keywords() -> None:
