@@ -63,6 +63,8 @@ HARMLESS = {
     "delete endpoint {saved": "the question of the command stop",
     # Not advice.
     "delete canceled": "a message of CloudFormation",
+    "delete resource": "a message of CloudFormation",
+    "delete arn:aws:lambda": "a message of Lambda@Edge",
     "delete is not empty": "a message of S3",
     "delete stack fails": "the title of a page",
     "delete a bucket that contains models": "what CloudFormation could not do",

@@ -31,6 +31,7 @@ _OF_OTHERS = {
     "cross_region_references",
     "device",
     "do_sample",
+    "drop_params",
     "dynamo",
     "empty_on_delete",
     "exist_ok",
