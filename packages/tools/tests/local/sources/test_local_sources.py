@@ -109,8 +109,8 @@ def test_name_that_differs_from_the_folder_is_for_several_models_only(tmp_path: 
         _container(repository, tmp_path / "one", "a")
 
 
-def test_name_with_a_space_is_for_several_models_only(tmp_path: Path) -> None:
-    """The start script of the image splits it, and SageMaker's front end does not read it."""
+def test_name_with_a_space_is_refused_for_one_model(tmp_path: Path) -> None:
+    """The start script of the image splits it; that of several models does not read it."""
     repository = _repository(tmp_path / "models", **{"a b": IDENTITY})
     assert list(_container(repository, tmp_path / "many", multi=True).archives) == ["a b.tar.gz"]
     with pytest.raises(

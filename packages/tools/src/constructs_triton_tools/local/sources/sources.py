@@ -174,7 +174,7 @@ def _refuse_spaces(path: Path, model: str) -> None:
     if " " in model:
         raise LocalEndpointError(
             f'{path}: the name of the model contains a space, got "{model}"; rename its '
-            "folder without spaces, or serve it with --multi-model"
+            "folder without spaces"
         )
 
 
