@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from constructs_triton_core.spelling import quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck, RepositoryContext
 from triton_model_check.checks.rules import Problem, rule, warning
-from triton_model_check.fixes.steps import put, remove, string, unsafe
+from triton_model_check.fixes.steps import Remedy, put, remove, string, unsafe
 from triton_model_check.model.folder import CONFIG_FILE, ModelFolder
 from triton_model_check.model.misplaced_files import hint_of_misplaced, hint_of_root
 from triton_model_check.model_config.target import COMPLETES_SINCE
@@ -340,7 +340,7 @@ def name_differs(model: ModelUnderCheck) -> Iterator[Problem]:
         hint = f'write name: "{model.name}", or remove name'
         steps = {step for folder in model.context.folders.values() for step in folder.step_models}
         called = {name for calls in model.context.calls.values() for name in calls.models}
-        fix = unsafe(put(string(model.name)))
+        fix: Remedy | None = unsafe(put(string(model.name)))
         if "${" in name:
             hint, fix = "check the file that your script generates from this template", None
         elif " " in model.name and " " not in name:
