@@ -38,7 +38,7 @@ _OLDEST_GLIBC = (2, 35)
 #: The newest Python for which NumPy below 2 exists.
 _NEWEST_PYTHON = (3, 12)
 _STUB = "triton_python_backend_stub"
-#: The module that the stub imports before it imports a model.
+#: The module that each ``model.py`` imports; what it prints before that stays ASCII.
 _UTILITIES = "triton_python_backend_utils.py"
 #: The bundled stub isolates Python (pybind11's PyConfig_InitIsolatedConfig): it ignores the locale
 #: and variables such as PYTHONIOENCODING, so that text is ASCII. Since 24.11 the stub of the images
