@@ -53,8 +53,11 @@ def call(operation: Callable[..., Any], **request: Any) -> Any:
 
 
 def _is_temporary(error: ClientError) -> bool:
+    code = error.response["Error"]["Code"]
+    if code == "ObjectNotFoundException" and error.operation_name.startswith(("Delete", "Dereg")):
+        return False  # what is gone does not come back
     is_denied = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 403
-    return is_denied or error.response["Error"]["Code"] in _TEMPORARY
+    return is_denied or code in _TEMPORARY
 
 
 class Scaling:
@@ -122,8 +125,12 @@ class Scaling:
         """Deregister a target if it is registered;
         this deletes its policies and scheduled actions.
         """
-        if self.target(resource_id) is not None:
-            self._change("deregister_scalable_target", resource_id, {})
+        self._delete(
+            "deregister_scalable_target",
+            resource_id,
+            {},
+            lambda: self.target(resource_id) is not None,
+        )
 
     def put_policy(self, resource_id: str, policy: Mapping[str, Any]) -> str:
         """Create or replace a policy; returns its ARN."""
@@ -132,18 +139,54 @@ class Scaling:
 
     def delete_policy(self, resource_id: str, policy_name: str) -> None:
         """Delete a policy if it exists."""
-        policies = self._pages("describe_scaling_policies", "ScalingPolicies", resource_id)
-        if policy_name in [each["PolicyName"] for each in policies]:
-            self._change("delete_scaling_policy", resource_id, {"PolicyName": policy_name})
+        name = {"PolicyName": policy_name}
+        self._delete(
+            "delete_scaling_policy",
+            resource_id,
+            name,
+            lambda: policy_name in self._policy_names(resource_id),
+        )
 
     def set_actions(self, resource_id: str, actions: list[dict[str, Any]]) -> None:
         """Create or replace these scheduled actions of a variant, and delete all others."""
-        found = self._pages("describe_scheduled_actions", "ScheduledActions", resource_id)
-        before = {each["ScheduledActionName"] for each in found}
+        before = self._action_names(resource_id)
         for action in actions:
             self._change("put_scheduled_action", resource_id, action)
         for name in sorted(before - {each["ScheduledActionName"] for each in actions}):
-            self._change("delete_scheduled_action", resource_id, {"ScheduledActionName": name})
+            self._delete(
+                "delete_scheduled_action",
+                resource_id,
+                {"ScheduledActionName": name},
+                lambda name=name: name in self._action_names(resource_id),
+            )
+
+    def _policy_names(self, resource_id: str) -> set[str]:
+        found = self._pages("describe_scaling_policies", "ScalingPolicies", resource_id)
+        return {each["PolicyName"] for each in found}
+
+    def _action_names(self, resource_id: str) -> set[str]:
+        found = self._pages("describe_scheduled_actions", "ScheduledActions", resource_id)
+        return {each["ScheduledActionName"] for each in found}
+
+    def _delete(
+        self,
+        operation: str,
+        resource_id: str,
+        members: Mapping[str, Any],
+        exists: Callable[[], bool],
+    ) -> None:
+        """Delete something if it exists.
+
+        It may be gone although this call is refused: if the response to an earlier attempt was
+        lost, or a second run for the same event came first.
+        """
+        if not exists():
+            return
+        try:
+            self._change(operation, resource_id, members)
+        except ClientError:
+            if exists():
+                raise
 
     def _change(self, operation: str, resource_id: str, members: Mapping[str, Any]) -> Any:
         name = self._client.meta.method_to_api_mapping[operation]

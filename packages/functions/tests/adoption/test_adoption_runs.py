@@ -8,6 +8,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from constructs_triton_functions import continuation
 from constructs_triton_functions.adoption.update import Adopted
@@ -26,6 +27,8 @@ class SageMaker:
         self.running, self.pending, self.reads, self.left = OLD, "", reads, 0
         self.reverts = reverts
         self.updates: list[dict[str, Any]] = []
+        #: The configuration that another run sends first.
+        self.sent_first = ""
 
     def describe_endpoint(self, **_: str) -> dict[str, Any]:
         self.left -= 1
@@ -42,7 +45,14 @@ class SageMaker:
         return {**names, "EndpointStatus": status, **more}
 
     def update_endpoint(self, **request: Any) -> None:
-        assert not self.pending, "SageMaker refuses to update an endpoint that is being updated"
+        if self.sent_first:
+            self.pending, self.left, self.sent_first = self.sent_first, self.reads, ""
+        if self.pending:
+            refusal = {
+                "Code": "ValidationException",
+                "Message": "Cannot update in-progress endpoint",
+            }
+            raise ClientError({"Error": refusal}, "UpdateEndpoint")  # type: ignore[typeddict-item]
         self.updates.append(request)
         self.pending, self.left = request["EndpointConfigName"], self.reads
 
@@ -96,6 +106,24 @@ def test_update_by_hand_is_waited_for() -> None:
     service.update_endpoint(EndpointConfigName="third")
     assert run(service, polls=30) == (True, NEW)
     assert [each["EndpointConfigName"] for each in service.updates] == ["third", NEW]
+
+
+def test_update_that_another_run_has_sent_first_is_waited_for() -> None:
+    """Of two runs for one event, and after a lost response, SageMaker refuses the second update.
+
+    It is the wanted one, so that no run reports a failure.
+    """
+    service = SageMaker(reads=4)
+    service.sent_first = NEW
+    assert run(service, polls=30) == (True, NEW)
+
+
+def test_update_that_is_refused_for_another_reason_fails() -> None:
+    """An update by hand that begins between the last look and the update is not the wanted one."""
+    service = SageMaker(reads=4)
+    service.sent_first = "third"
+    with pytest.raises(ClientError, match="in-progress"):
+        run(service, polls=30)
 
 
 class Lambda:

@@ -61,17 +61,35 @@ class Claims:
 
     def write(self, claims: list[Claim]) -> None:
         """Write the claims; without any, delete the parameter."""
-        if not claims:
-            with suppress(self._client.exceptions.ParameterNotFound):
-                call(self._client.delete_parameter, Name=self.parameter)
+        if claims:
+            self._put(claims, overwrites=True)
             return
+        with suppress(self._client.exceptions.ParameterNotFound):
+            call(self._client.delete_parameter, Name=self.parameter)
+
+    def add(self, claim: Claim, event: Event) -> list[Claim]:
+        """Add the claim of a new resource, and return all claims.
+
+        A second run for the same event may have written its claim meanwhile, and changed the
+        endpoint. That claim stays, because it has what the endpoint was before.
+        """
+        found = self.read_for(claim.stack_id)
+        if any(each.is_of(event) for each in found):
+            return found
+        try:
+            self._put([*found, claim], overwrites=bool(found))
+        except self._client.exceptions.ParameterAlreadyExists:
+            return self.add(claim, event)
+        return [*found, claim]
+
+    def _put(self, claims: list[Claim], *, overwrites: bool) -> None:
         call(
             self._client.put_parameter,
             Name=self.parameter,
             Value=json.dumps([asdict(each) for each in claims], separators=(",", ":")),
             Type="String",
             Tier="Intelligent-Tiering",
-            Overwrite=True,
+            Overwrite=overwrites,
         )
 
     def read_for(self, stack_id: str) -> list[Claim]:

@@ -104,8 +104,7 @@ def _adopt(event: Event, adopted: Adopted) -> bool:
         endpoint = _existing(adopted)
         if endpoint is None:
             return False
-        found.append(_claim(event, adopted, endpoint))
-        claims.write(found)
+        found = claims.add(_claim(event, adopted, endpoint), event)
     claim = next(each for each in found if each.is_of(event))
     config = properties["EndpointConfigName"]
     try:

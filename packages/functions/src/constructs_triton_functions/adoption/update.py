@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from ..endpoint_state import (
     SETTLE_READS,
     is_changing,
@@ -126,7 +128,13 @@ class Adopted:
         shape = self.sagemaker.meta.service_model.operation_model("UpdateEndpoint").input_shape
         chosen = {name: settings[name] for name in _SETTINGS if name in settings}
         request = {**chosen, "EndpointName": self.name, "EndpointConfigName": config}
-        call(self.sagemaker.update_endpoint, **typed(shape, request))
+        try:
+            call(self.sagemaker.update_endpoint, **typed(shape, request))
+        except ClientError:
+            # A second run for the same event, or an attempt whose response was lost, came first.
+            endpoint = self.describe()
+            if config not in (_pending(endpoint), endpoint["EndpointConfigName"]):
+                raise
         self.sent = config
 
 
