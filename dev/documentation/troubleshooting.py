@@ -75,7 +75,7 @@ def _page_of(failure: Failure) -> str:
 
 
 def _section(failure: Failure) -> Iterator[str]:
-    (cause, *_), fix = failure.filled()
+    (cause, *_), fix, if_none_fits = failure.filled()
     yield f"## {failure.id}\n"
     messages = [
         failure.example,
@@ -86,6 +86,8 @@ def _section(failure: Failure) -> Iterator[str]:
         cause = f"{cause[:1].upper()}{cause[1:]}"
     yield f"{_plain(cause)}{WORDING.get(failure.evidence, '')}.\n"
     yield f"Fix: {_plain(fix)}.\n"
+    if if_none_fits:
+        yield f"If it is something else: {_plain(if_none_fits)}.\n"
 
 
 def _wrapped(message: str) -> list[str]:

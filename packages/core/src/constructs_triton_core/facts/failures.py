@@ -48,6 +48,14 @@ class Rank(IntEnum):
 _LAST = {Rank.KIND: 1, Rank.WRAPPER: 2}
 
 
+class Explanation(NamedTuple):
+    """What an entry says, with the values of a message."""
+
+    causes: list[str]
+    fix: str
+    if_none_fits: str
+
+
 class OtherText(NamedTuple):
     """How other releases of Triton word the same message."""
 
@@ -62,10 +70,11 @@ class Failure:
     ``where`` is where the message occurs. ``pattern`` recognizes it, and ``example`` is such a
     message. The texts of Triton's sources that an entry explains besides are in ``failure_texts``.
     ``other_texts`` are the messages of releases that word it differently. ``causes`` are
-    ordered by likelihood. ``{name}`` in ``causes`` and ``fix`` is a group of the pattern, or one of
-    ``unknown_values``. ``keywords`` are this library's properties, checks and commands that help.
-    ``evidence`` says how the message is known. With ``is_refusal`` Triton writes the message when
-    it refuses a request, before a model runs.
+    ordered by likelihood. ``if_none_fits`` is what decides between them and others that are not
+    known; it is empty where the message itself proves its cause. ``{name}`` in these texts is a
+    group of the pattern, or one of ``unknown_values``. ``keywords`` are this library's properties,
+    checks and commands that help. ``evidence`` says how the message is known. With ``is_refusal``
+    Triton writes the message when it refuses a request, before a model runs.
     """
 
     id: str
@@ -80,16 +89,15 @@ class Failure:
     source: str
     evidence: str
     is_refusal: bool = False
+    if_none_fits: str = ""
 
-    def filled(self, values: Mapping[str, str] | None = None) -> tuple[list[str], str]:
-        """Return the causes and the fix with the values of a message (default:
-        those of the example).
-        """
+    def filled(self, values: Mapping[str, str] | None = None) -> Explanation:
+        """Return the texts with the values of a message (default: those of the example)."""
         names = dict.fromkeys(self.pattern.groupindex, "unknown")
         names.update(unknown_values())
         names.update(self._values_of_example() if values is None else values)
         causes = [cause.format(**names) for cause in self.causes]
-        return causes, self.fix.format(**names)
+        return Explanation(causes, self.fix.format(**names), self.if_none_fits.format(**names))
 
     def _values_of_example(self) -> dict[str, str]:
         """Return the groups of the pattern that the example has, each up to its first ``\\n``."""

@@ -116,7 +116,7 @@ def _entries() -> Iterator[tuple[str, Entry]]:
             yield from import_module(module).entries()
 
     for failure in known_failures():
-        (first, *others), fix = failure.filled()
+        (first, *others), fix, if_none_fits = failure.filled()
         yield (
             failure.id,
             {
@@ -125,6 +125,7 @@ def _entries() -> Iterator[tuple[str, Entry]]:
                 "where": failure.where,
                 "other causes": "; or ".join(others),
                 "fix": fix,
+                "if it is something else": if_none_fits,
                 "see": ", ".join(failure.keywords),
                 "source": failure.source,
             },

@@ -82,6 +82,8 @@ class Diagnosis:
         cause: The likeliest cause.
         other_causes: Other causes, by likelihood.
         fix: What to do.
+        if_none_fits: What to look at to tell the causes apart, and if none is the case. Empty if
+            the text proves its cause; else other causes are possible that no entry knows.
         keywords: Properties, checks and commands that help with the fix.
         line: Text that it was concluded from.
         source: Where that text is from.
@@ -104,6 +106,7 @@ class Diagnosis:
     writer: str = ""
     speakers: tuple[str, ...] = ()
     unexplained: str = ""
+    if_none_fits: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """Return the diagnosis as values that JSON can hold."""
@@ -268,12 +271,13 @@ def _applying(is_log: bool, is_information: bool) -> tuple[Failure, ...]:
 def _diagnosis(match: _Match, message: Message, texts: Iterable[SourceText]) -> Diagnosis:
     failure = match.failure
     named = {name: _short(value) for name, value in match.values.items() if value}
-    (cause, *others), fix = failure.filled(_image_values(message.triton_version) | named)
+    explanation = failure.filled(_image_values(message.triton_version) | named)
+    cause, *others = explanation.causes
     return Diagnosis(
         id=failure.id,
         cause=cause,
         other_causes=tuple(others),
-        fix=fix,
+        fix=explanation.fix,
         keywords=failure.keywords,
         line=message.shown or message.text.partition("\n")[0].strip(),
         source=message.source,
@@ -281,6 +285,7 @@ def _diagnosis(match: _Match, message: Message, texts: Iterable[SourceText]) -> 
         writer=next((text.writer for text in texts if text.id == failure.id), ""),
         speakers=speakers(message.text[:_MOST_CHARACTERS]),
         unexplained=_short(match.unexplained),
+        if_none_fits=explanation.if_none_fits,
     )
 
 
@@ -309,6 +314,8 @@ def format_diagnoses(diagnoses: Iterable[Diagnosis]) -> str:
     if first.keywords:
         lines.append(f"  see: {', '.join(first.keywords)}")
     lines += [f"  or: {cause}" for cause in first.other_causes]
+    if first.if_none_fits:
+        lines.append(f"  if it is something else: {first.if_none_fits}")
     lines += [f"also: {other.cause} [{other.id}]; {other.fix}" for other in others]
     return "\n".join(lines)
 
@@ -317,7 +324,8 @@ def _cause_and_step(diagnosis: Diagnosis) -> list[str]:
     """Return the cause and what to do about it, or what is not known of an inner message."""
     cause = f"{diagnosis.cause} [{diagnosis.id}]"
     if not diagnosis.unexplained:
-        return [f"cause: {cause}", f"  fix: {diagnosis.fix}"]
+        certainty = "likely cause" if diagnosis.if_none_fits else "cause"
+        return [f"{certainty}: {cause}", f"  fix: {diagnosis.fix}"]
     inner = printable(diagnosis.unexplained)
     return [
         f'cause: not known, no entry of the catalogue fits "{inner}"; around it: {cause}',

@@ -188,6 +188,7 @@ function showFailure() {
 
 function diagnosis(found, where = []) {
   const rows = found ? [["Cause", found.cause], ["Fix", found.fix], ...found.other_causes.map((each) => ["Or", each])] : [];
+  if (found?.if_none_fits) rows.push(["If it is something else", found.if_none_fits]);
   if (!rows.length && !where.length) return null;
   return h("dl", { class: "diagnosis" }, ...[...where, ...rows].flatMap(([title, text]) => [h("dt", {}, title), h("dd", {}, text)]));
 }
