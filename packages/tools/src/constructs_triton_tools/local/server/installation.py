@@ -19,6 +19,7 @@ from typing import Any
 
 from constructs_triton_core.errors import LocalEndpointError, MissingDependencyError
 from constructs_triton_core.processes.children import run_child
+from constructs_triton_tools.local.server import utf8_text
 from constructs_triton_tools.local.server.cached_server import cached_environment, cached_server
 from constructs_triton_tools.local.server.libpython import find_libpython, install_command, soname
 
@@ -40,25 +41,9 @@ _NEWEST_PYTHON = (3, 12)
 _STUB = "triton_python_backend_stub"
 #: The module that each ``model.py`` imports; what it prints before that stays ASCII.
 _UTILITIES = "triton_python_backend_utils.py"
-#: The bundled stub isolates Python (pybind11's PyConfig_InitIsolatedConfig): it ignores the locale
-#: and variables such as PYTHONIOENCODING, so that text is ASCII. Since 24.11 the stub of the images
-#: uses PyConfig_InitPythonConfig, which takes UTF-8 where there is no locale.
-_TEXT_IN_UTF8 = """
-
-def _use_utf8():
-    import locale
-    import sys
-
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="surrogateescape")
-    try:
-        locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
-    except locale.Error:
-        pass
-
-
-_use_utf8()
-"""
+#: The name of the module ``utf8_text`` in the folder of the Python backend. Models import from
+#: that folder too, so it is no name that one of their modules has.
+_UTF8_TEXT = "constructs_triton_utf8_text"
 _PROBE_SECONDS = 60.0
 _PROBE = """
 import importlib.metadata as metadata, importlib.util, json, os, site, sys, sysconfig
@@ -334,5 +319,6 @@ def make_backends(directory: Path, installation: TritonInstallation, python: Mod
         if file.is_file() and file.name != stub.name:
             shutil.copy(file, directory / "python" / file.name)
     shutil.copy(stub, directory / "python" / stub.name)
+    shutil.copy(utf8_text.__file__, directory / "python" / f"{_UTF8_TEXT}.py")
     with (directory / "python" / _UTILITIES).open("a", encoding="utf-8") as utilities:
-        utilities.write(_TEXT_IN_UTF8)
+        utilities.write(f'\n\n__import__("{_UTF8_TEXT}").use_utf8()\n')
