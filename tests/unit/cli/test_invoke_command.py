@@ -74,6 +74,34 @@ def test_invoke_prints_a_table(container: str, capsys: pytest.CaptureFixture[str
     assert "50 in all" in text
 
 
+@pytest.mark.parametrize(
+    ("declared", "warning"),
+    [
+        ("data_type: TYPE_INT32 dims: [ 4 ]", ""),
+        ("data_type: TYPE_INT32 dims: [ -1 ]", ""),
+        ("data_type: TYPE_INT32 dims: [ 3 ]", "has shape [1, 4], and .* declares [-1, 3], with"),
+        ("data_type: TYPE_INT32 dims: [ 2, 2 ]", "has shape [1, 4], and .* declares [-1, 2, 2]"),
+        ("data_type: TYPE_FP32 dims: [ 4 ]", "has datatype INT32, and .* declares TYPE_FP32"),
+    ],
+)
+def test_outputs_are_compared_with_the_configuration(
+    container: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    declared: str,
+    warning: str,
+) -> None:
+    """An output of another shape or datatype than the repository declares is a warning."""
+    (tmp_path / "echo" / "1").mkdir(parents=True)
+    config = f'backend: "python" max_batch_size: 4 output {{ name: "x" {declared} }}'
+    (tmp_path / "echo" / "config.pbtxt").write_text(config)
+    words = ["--input", "x=1,2,3,4:INT32", "--batch", "--repository", str(tmp_path)]
+    assert main(["invoke", container, *words]) == 0
+    printed = " ".join(capsys.readouterr().err.split())
+    begin, _, end = warning.partition(".*")
+    assert (begin in printed and end in printed) if warning else not printed
+
+
 def test_unreachable_endpoint_is_one_line_of_error(capsys: pytest.CaptureFixture[str]) -> None:
     """One line, exit code 2."""
     assert main(["invoke", "http://127.0.0.1:9", "--input", "x=1:FP32"]) == 2

@@ -19,7 +19,12 @@ from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import FoundWrongError
 from constructs_triton_core.spelling import quoted
 from constructs_triton_core.untrusted.drafts import sole_writer
-from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_table
+from constructs_triton_core.untrusted.terminal import (
+    print_json,
+    print_lines,
+    print_note,
+    print_table,
+)
 from constructs_triton_tools.cli.invoke_bodies import (
     print_stream,
     print_token,
@@ -179,6 +184,7 @@ def _send_tensors(arguments: argparse.Namespace) -> None:
             f"--output: the response has no output {quoted(missing)}, got "
             f"{quoted(result)}; change --output"
         )
+    _note_undeclared(arguments, result)
 
     if arguments.json:
         print_json(describe(result))
@@ -189,6 +195,14 @@ def _send_tensors(arguments: argparse.Namespace) -> None:
     if arguments.record is not None:
         where = f" --endpoint-url {arguments.endpoint_url}" if arguments.endpoint_url else ""
         recommend(f"verify {arguments.endpoint} {arguments.record}{where}")
+
+
+def _note_undeclared(arguments: argparse.Namespace, result: InferenceResult) -> None:
+    """Warn about outputs that are not as the configuration says, if the repository is here."""
+    if arguments.repository.is_dir():
+        from constructs_triton_tools.measuring.declared_outputs import undeclared
+
+        print_note(*(f"warning: {each}" for each in undeclared(arguments.repository, result)))
 
 
 def _infer(
