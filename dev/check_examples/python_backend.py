@@ -90,6 +90,18 @@ def _environment(failing: bytes, fixed: bytes, target: Target | None = None) -> 
 
 EXAMPLES: dict[str, Example] = {
     "python-model-file": Example({"m/config.pbtxt": HEAD, "m/1/models.py": CLASS}, one(HEAD)),
+    "python-name-shell": Example(
+        {name.replace("m/", "my model/", 1): text for name, text in one(HEAD).items()},
+        one(HEAD),
+        Target("server"),
+    ),
+    "python-name-shell: file": Example(
+        {
+            "m/config.pbtxt": f'{HEAD}default_model_filename: "my model.py"\n',
+            "m/1/my model.py": CLASS,
+        },
+        one(HEAD),
+    ),
     "python-syntax": Example(one(HEAD, **{"m/1/model.py": CLASS + "def\n"}), one(HEAD)),
     "python-class": Example(one(HEAD, **{"m/1/model.py": CLASS.replace("Triton", "")}), one(HEAD)),
     "python-class: the only class": Example(

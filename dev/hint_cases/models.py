@@ -74,6 +74,11 @@ CASES: dict[str, tuple[Step, ...]] = {
     ),
     "ensemble-batch-axis": (file("a/config.pbtxt", "input [", "max_batch_size: 8\ninput ["),),
     "python-model-file": (move("m/1/models.py", "m/1/model.py"),),
+    "python-name-shell": (move("my model", "my_model"),),
+    "python-name-shell: file": (
+        move("m/1/my model.py", "m/1/my_model.py"),
+        config("my model.py", "my_model.py"),
+    ),
     "python-syntax": (file("m/1/model.py", "def\n", ""),),
     "python-class": (file("m/1/model.py", "class PythonModel", "class TritonPythonModel"),),
     "python-class: the only class": (file("m/1/model.py", "Scaler", "TritonPythonModel"),),

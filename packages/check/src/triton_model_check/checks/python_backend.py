@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -27,6 +28,8 @@ _LAUNCHER = "triton python_backend StubLauncher::ModelInstanceStubProcess"
 _DECOUPLED = "set model_transaction_policy { decoupled: true }"
 _RETURN = "return a list with one response for each request"
 _SENDERS_SINCE = "24.06"
+#: What a shell does not take literally inside a word: blanks, quotes, operators and expansions.
+_OF_SHELLS = re.compile(r"[\s|&;()<>`\\\"']|\$[\w({@*#?$!-]|\{[^}]{0,200}(?:,|\.\.)[^}]{0,200}\}")
 _OBSERVED = "observed with triton server 2.51"
 _rule = partial(rule, scope="python")
 _warning = partial(warning, scope="python")
@@ -60,6 +63,35 @@ def _other_python_file(model: ModelUnderCheck, version: str, file: str) -> str:
     if len(found) != 1:
         return f"add {version}/{file}"
     return f'rename "{found[0]}" to "{file}", or set default_model_filename: "{found[0]}"'
+
+
+@_rule(
+    "python-name-shell",
+    source="triton python_backend StubLauncher::Launch; observed with triton server 2.51",
+)
+def name_for_shell(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The names of the folder and of the file have no characters that mean something to a shell.
+
+    The backend starts ``model.py`` with ``bash -c`` and does not quote its path. A space splits the
+    path, and the server waits for the model without a message. The same applies to the folder of
+    the whole repository, whose name on the server is not known here.
+    """
+    is_reported = model.is_served and model.context.target.platform == "sagemaker"
+    file = model.completed.model_file
+    for part, name, more in (
+        ("folder", model.name, ""),
+        ("file", file, ", and set default_model_filename"),
+    ):
+        found = _OF_SHELLS.search(name)
+        if found is None or (is_reported and part == "folder" and found[0].isspace()):
+            continue  # `sagemaker-name-blank` reports it
+        better = re.sub(r"[^\w./-]+", "_", name).strip("_")
+        yield Problem(
+            f"the Python backend starts the model in a shell, where {found[0]!r} in the {part} "
+            f'name "{name}" splits or changes the path',
+            path=model.folder.path,
+            hint=f'rename the {part}, for example to "{better}"{more}',
+        )
 
 
 @_rule(
