@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from pathlib import Path
 
+import aws_cdk as cdk
 import numpy as np
 import pytest
+from aws_cdk.assertions import Template
 from local_assembly import AssemblyBuilder
 from PIL import Image
 from square_detectors import (
@@ -19,6 +22,13 @@ from square_detectors import (
 )
 from triton_server import needs_server
 
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+)
 from constructs_triton.cli import main
 from constructs_triton_client import InferenceResult, TritonClient
 from constructs_triton_core.errors import InvocationError
@@ -126,3 +136,44 @@ def test_labels_are_those_of_the_file(local: LocalEndpoint) -> None:
     """A class has the label of its number."""
     answer = ask(local, "yolov8", picture(("red", RED)))
     assert answer["labels"][0, 0].decode() == LABELS[answer["classes"][0, 0]]
+
+
+def test_a_detector_scales_behind_both_constructs(tmp_path: Path) -> None:
+    """As an ensemble, and as an archive of a multi-model endpoint: both find the squares, and both
+    scale on the utilization of the GPU.
+    """
+    write_detector(tmp_path / "squares.onnx", "yolov8")
+    models = tmp_path / "models"
+    assert (
+        main(
+            ["model", "new", str(tmp_path / "squares.onnx"), "--task", "detect", "-o", str(models)]
+        )
+        == 0
+    )
+    without_environment(models)
+
+    app = cdk.App(outdir=str(tmp_path / "cdk.out"))
+    stack = cdk.Stack(app, "Vision")
+    common = {
+        "model_repository": TritonModelRepository(
+            stack, "Models", source=ModelSource.from_directory(models)
+        ),
+        "instance_type": InstanceType.of("ml.g5.xlarge"),
+    }
+    endpoints = (
+        TritonEnsembleEndpoint(stack, "One", ensemble="squares", endpoint_name="one", **common),
+        TritonMultiModelEndpoint(stack, "Many", endpoint_name="many", **common),
+    )
+    for endpoint in endpoints:
+        count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
+        count.scale_on_gpu_utilization("Gpu", target_utilization_percent=60)
+    Template.from_stack(stack).resource_count_is("AWS::ApplicationAutoScaling::ScalingPolicy", 2)
+
+    pictures = np.array([[picture(("red", RED))]], object)
+    with LocalEndpoint.from_assembly(app.synth().directory) as local:
+        for name, target in (("one", None), ("many", "squares")):
+            client = TritonClient.for_endpoint(
+                name, endpoint_url=local.endpoint_url, target_model=target
+            )
+            boxes = found(client.infer({"image": pictures}), 0)
+            assert any(np.allclose(box, RED, atol=1) for _, box in boxes), (name, boxes)
