@@ -198,6 +198,7 @@ EXAMPLES: dict[str, Example] = {
     "backend-repository-agent": added(
         'model_repository_agents { agents [ { name: "vault" } ] }\n',
         'model_repository_agents { agents [ { name: "checksum" } ] }\n',
+        Target(default_model="m"),
     ),
     "backend-model-metrics": added(
         'model_metrics { metric_control [ { metric_identifier { family: "f" } } ] }\n',

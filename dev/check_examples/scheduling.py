@@ -248,6 +248,17 @@ EXAMPLES: dict[str, Example] = {
     "warmup-batch-size": added(
         (WARM % FLOATS).replace("batch_size: 1", "batch_size: 9"), WARM % FLOATS
     ),
+    "warmup-control": added(
+        CONTROL % BEGIN + WARM % "data_type: TYPE_FP32 dims: [ 4 ] zero_data: true",
+        CONTROL % BEGIN
+        + WARM.replace(
+            "inputs",
+            'inputs { key: "S" value { data_type: TYPE_INT32 dims: [ 1 ] '
+            "zero_data: true } } inputs",
+            1,
+        )
+        % "data_type: TYPE_FP32 dims: [ 4 ] zero_data: true",
+    ),
     "warmup-input": added(
         WARM % "data_type: TYPE_FP32 dims: [ 5 ] zero_data: true",
         WARM % "data_type: TYPE_FP32 dims: [ 4 ] zero_data: true",

@@ -199,6 +199,13 @@ CASES: dict[str, tuple[Step, ...]] = {
     "warmup-file: string without its length": (add("m/warmup/x", (b"\x03\0\0\0abc") * 4),),
     "warmup-file: too many strings": (add("m/warmup/x", (b"\x03\0\0\0abc") * 4),),
     "warmup-batch-size": (config("batch_size: 9", "batch_size: 8"),),
+    "warmup-control": (
+        config(
+            'batch_size: 1 inputs { key: "X"',
+            'batch_size: 1 inputs { key: "S" value { data_type: TYPE_INT32 dims: [ 1 ] '
+            'zero_data: true } } inputs { key: "X"',
+        ),
+    ),
     "warmup-input": (config("[ 5 ]", "[ 4 ]"),),
     "warmup-input: data type": (config("TYPE_FP16", "TYPE_FP32"),),
     "warmup-input: missing": (

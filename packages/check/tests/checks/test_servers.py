@@ -471,6 +471,36 @@ def test_flavor_that_is_not_known_may_have_any_backend(tmp_path: Path) -> None:
     assert line in report.not_checked
 
 
+@pytest.mark.parametrize(
+    ("target", "is_known"),
+    [
+        (Target.named("server"), False),
+        (Target.named("sagemaker", is_prebuilt_image=False), False),
+        (Target.named("sagemaker"), True),
+    ],
+)
+def test_repository_agents_of_an_own_image_are_not_known(
+    target: Target, is_known: bool, tmp_path: Path
+) -> None:
+    """An agent, which may decrypt the model, is refused only for AWS's image, and never removed."""
+    agents = 'model_repository_agents { agents { name: "decrypt" } }\n'
+    repository = ModelRepository.from_directory(write(one(HEAD + agents), tmp_path / "models"))
+    report = repository.check(target, is_packed=False)
+    line = 'm/config.pbtxt: not checked whether the server has the repository agent "decrypt"'
+    assert (line in report.not_checked) is not is_known
+    assert [(each.code, each.fix) for each in report.errors] == (
+        [("backend-repository-agent", None)] if is_known else []
+    )
+
+
+def test_modules_beside_the_models_are_not_taken_from_pypi(tmp_path: Path) -> None:
+    """A folder of the user's own modules is to be moved: PyPI may have a package of this name."""
+    files = one(HEAD, **{"m/1/model.py": f"from common import double\n{CLASS}", "common/a.py": ""})
+    found = _findings(files, tmp_path, "sagemaker", default_model="m")
+    (hint,) = [each.hint for each in found if each.code == "python-import-missing"]
+    assert hint.startswith('the folder "common" beside the models is not on their path: move it')
+
+
 def test_hint_for_a_stray_folder_on_dynamo_can_be_followed(tmp_path: Path) -> None:
     """NVIDIA Dynamo's worker has no explicit mode, so its hint does not name one."""
     files = one(HEAD, **{"docs/a.md": "x"})

@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Iterator
 
 from constructs_triton_core.spelling import closest, is_misspelling, quoted
+from triton_model_check.checks.image_content import AGENT_OF_IMAGES, may_have_agents
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.fixes.steps import (
@@ -342,17 +343,19 @@ def _field_of_other_name(name: str) -> str:
     "backend-repository-agent",
     when=("model_repository_agents",),
     source="triton core TritonRepoAgentManager",
-    hint="remove model_repository_agents, or use an image that contains the agent",
+    hint="use an image that contains the agent, or take it out of model_repository_agents",
 )
 def repository_agent(model: ModelUnderCheck) -> Iterator[Problem]:
     """A repository agent is one that the image contains.
 
-    NVIDIA's images contain only ``checksum``.
+    NVIDIA's images contain only ``checksum``. Whether another image has an agent is not known, so
+    it is listed as not checked there, and on a server.
     """
     for index, agent in enumerate(model.config.model_repository_agents.agents):
-        if agent.name != "checksum":
-            place = ("model_repository_agents", "agents", index)
-            yield Problem(f'unable to find repo agent "{agent.name}"', place, fix=unsafe(remove()))
+        if agent.name == AGENT_OF_IMAGES or may_have_agents(model.target):
+            continue
+        place = ("model_repository_agents", "agents", index)
+        yield Problem(f'unable to find repo agent "{agent.name}"', place)
 
 
 @rule("backend-model-metrics", when=("model_metrics",), source="triton core ValidateModelMetrics")

@@ -10,8 +10,19 @@ from triton_model_check.facts.releases import FIELDS, unknown_facts
 
 if TYPE_CHECKING:
     from triton_model_check.checks.model_under_check import ModelUnderCheck
+    from triton_model_check.model_config.target import Target
 
-__all__ = ["has_own_backend", "is_reported_as_absent", "may_have_others", "not_known_of_image"]
+__all__ = [
+    "AGENT_OF_IMAGES",
+    "has_own_backend",
+    "is_reported_as_absent",
+    "may_have_agents",
+    "may_have_others",
+    "not_known_of_image",
+]
+
+AGENT_OF_IMAGES = "checksum"
+"""The only repository agent of NVIDIA's images."""
 
 
 def not_known_of_image(model: ModelUnderCheck) -> Iterator[str]:
@@ -20,6 +31,7 @@ def not_known_of_image(model: ModelUnderCheck) -> Iterator[str]:
     The reader of an ONNX file says the same of ONNX Runtime.
     """
     version = model.target.image_version
+    yield from _agents_not_known(model)
     if model.target.completes_configs is None and not _is_complete(model):
         yield (
             f"{model.folder.path}: not checked whether image {version} completes configurations: "
@@ -36,6 +48,24 @@ def not_known_of_image(model: ModelUnderCheck) -> Iterator[str]:
         yield f"{path}: not checked for the Python of image {version}, which is not known"
     if FIELDS in unknown and model.config is not None:
         yield f"{path}: not checked whether image {version} knows all fields of config.pbtxt"
+
+
+def may_have_agents(target: Target) -> bool:
+    """Whether the server may have repository agents besides that of NVIDIA's images."""
+    return not (target.is_sagemaker and target.is_prebuilt_image)
+
+
+def _agents_not_known(model: ModelUnderCheck) -> Iterator[str]:
+    """Yield the repository agents of the model that only an image of the user can have.
+
+    They may change the model's files, for example decrypt them.
+    """
+    if model.config is None or not may_have_agents(model.target):
+        return
+    for agent in model.config.model_repository_agents.agents:
+        if agent.name != AGENT_OF_IMAGES:
+            path = model.folder.config_path
+            yield f'{path}: not checked whether the server has the repository agent "{agent.name}"'
 
 
 def _is_complete(model: ModelUnderCheck) -> bool:

@@ -96,6 +96,12 @@ def _missing(model: ModelUnderCheck) -> dict[str, tuple[str, Import]]:
 
 def _import_hint(model: ModelUnderCheck, package: str) -> str:
     """Return how to give a model a package that it imports."""
+    if package in model.context.directories and package not in model.context.folders:
+        return (
+            f'the folder "{package}" beside the models is not on their path: move it into '
+            f"{model.name}/, or build it as a package of the environment, so that it is not taken "
+            "from PyPI, which may have another package of this name"
+        )
     if model.parameter(PARAMETER):
         return f"add {package} to the requirements of the environment, and build it again"
     return (

@@ -7,7 +7,7 @@ from typing import Any
 
 from constructs_triton_core.spelling import quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
-from triton_model_check.checks.rules import Problem, rule
+from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.checks.state import file_problems
 from triton_model_check.fixes.steps import put, unsafe
 from triton_model_check.model_config.schema import data_type_name
@@ -90,6 +90,25 @@ def required_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
         tensor = declared.get(name)
         if tensor is not None:
             yield from _mismatch(place, name, value, tensor)
+
+
+@warning("warmup-control", when=("model_warmup",), source=_SOURCE)
+def control_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A warmup sample of a model of sequences has the control inputs that the model reads.
+
+    The scheduler adds them to requests, but not to warmup samples. A model that reads one that is
+    absent fails to load.
+    """
+    controls = [each.name for each in model.config.sequence_batching.control_input]
+    for index, sample in enumerate(model.config.model_warmup):
+        missing = [name for name in controls if name not in sample.inputs]
+        if sample.batch_size and missing:
+            yield Problem(
+                f'warmup sample "{sample.name}" has no data for the control inputs '
+                f"{quoted(missing)}, which the scheduler does not add to it",
+                ("model_warmup", index),
+                f"add inputs for {quoted(missing)}, of the data type and value of a first request",
+            )
 
 
 def _mismatch(
