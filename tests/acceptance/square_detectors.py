@@ -260,7 +260,8 @@ def picture(
     image = Image.new("RGB", size, (114, 114, 114))
     draw = ImageDraw.Draw(image)
     for colour, (left, top, right, bottom) in squares:
-        rgb = {"red": (255, 0, 0), "green": (0, 255, 0)}[colour]
+        # Not quite full: a cell of which a square fills a quarter is below the threshold of 0.25.
+        rgb = {"red": (240, 0, 0), "green": (0, 240, 0)}[colour]
         draw.rectangle((left, top, right - 1, bottom - 1), fill=rgb)
     file = io.BytesIO()
     image.save(file, "PNG")
