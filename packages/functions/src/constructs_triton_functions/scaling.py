@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -144,7 +145,7 @@ class Scaling:
             "delete_scaling_policy",
             resource_id,
             name,
-            lambda: policy_name in self._policy_names(resource_id),
+            partial(self._has_policy, resource_id, policy_name),
         )
 
     def set_actions(self, resource_id: str, actions: list[dict[str, Any]]) -> None:
@@ -157,12 +158,15 @@ class Scaling:
                 "delete_scheduled_action",
                 resource_id,
                 {"ScheduledActionName": name},
-                lambda name=name: name in self._action_names(resource_id),
+                partial(self._has_action, resource_id, name),
             )
 
-    def _policy_names(self, resource_id: str) -> set[str]:
+    def _has_policy(self, resource_id: str, name: str) -> bool:
         found = self._pages("describe_scaling_policies", "ScalingPolicies", resource_id)
-        return {each["PolicyName"] for each in found}
+        return name in [each["PolicyName"] for each in found]
+
+    def _has_action(self, resource_id: str, name: str) -> bool:
+        return name in self._action_names(resource_id)
 
     def _action_names(self, resource_id: str) -> set[str]:
         found = self._pages("describe_scheduled_actions", "ScheduledActions", resource_id)
