@@ -23,13 +23,12 @@ from triton_model_check.fixes.steps import (
 from triton_model_check.model.backends import fix_of_wrong_backend, is_python_model
 from triton_model_check.model.misplaced_files import hint_of_misplaced
 from triton_model_check.model.python_calls import created_tensors
+from triton_model_check.model.shell_names import changed_by_shell
 
 _LAUNCHER = "triton python_backend StubLauncher::ModelInstanceStubProcess"
 _DECOUPLED = "set model_transaction_policy { decoupled: true }"
 _RETURN = "return a list with one response for each request"
 _SENDERS_SINCE = "24.06"
-#: What a shell does not take literally inside a word: blanks, quotes, operators and expansions.
-_OF_SHELLS = re.compile(r"[\s|&;()<>`\\\"']|\$[\w({@*#?$!-]|\{[^}]{0,200}(?:,|\.\.)[^}]{0,200}\}")
 _OBSERVED = "observed with triton server 2.51"
 _rule = partial(rule, scope="python")
 _warning = partial(warning, scope="python")
@@ -82,12 +81,12 @@ def name_for_shell(model: ModelUnderCheck) -> Iterator[Problem]:
         ("folder", model.name, ""),
         ("file", file, ", and set default_model_filename"),
     ):
-        found = _OF_SHELLS.search(name)
-        if found is None or (is_reported and part == "folder" and found[0].isspace()):
+        found = changed_by_shell(name)
+        if not found or (is_reported and part == "folder" and found.isspace()):
             continue  # `sagemaker-name-blank` reports it
         better = re.sub(r"[^\w./-]+", "_", name).strip("_")
         yield Problem(
-            f"the Python backend starts the model in a shell, where {found[0]!r} in the {part} "
+            f"the Python backend starts the model in a shell, where {found!r} in the {part} "
             f'name "{name}" splits or changes the path',
             path=model.folder.path,
             hint=f'rename the {part}, for example to "{better}"{more}',

@@ -33,7 +33,7 @@ from triton_model_check.model_repository import ModelRepository
 
 _ONE_INSTANCE = "instance_group [ { count: 1 kind: KIND_CPU } ]\n"
 #: Checks whose errors make triton 24.10 wait forever for a Python stub.
-_HANGS = frozenset({"python-model-file"})
+_HANGS = frozenset({"python-model-file", "python-name-shell"})
 _ENVIRONMENT = "EXECUTION_ENV_PATH"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 

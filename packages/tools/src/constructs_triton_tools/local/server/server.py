@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton_core.errors import ContainerExitError
+from constructs_triton_core.errors import ContainerExitError, LocalEndpointError
 from constructs_triton_core.facts.limits import INVOCATION_TIMEOUT_SECONDS
 from constructs_triton_tools.local.interruptible import run_in_thread
 from constructs_triton_tools.local.model_statistics import ModelStatistics
@@ -55,6 +55,7 @@ from constructs_triton_tools.local.server.supervisor_process import SupervisorPr
 from constructs_triton_tools.local.server.unpacking import provide_models
 from constructs_triton_tools.local.sources.inference_type import report_inference_type
 from constructs_triton_tools.local.stand_ins.stand_ins import StandIns
+from triton_model_check.model.shell_names import changed_by_shell
 from triton_model_check.model_config.target import Target
 
 if TYPE_CHECKING:
@@ -230,6 +231,8 @@ class TritonServer(RunningContainer):
         processes = fit_models(
             repository, default_model, installed, stand_ins, self._note, is_exact=settings.is_exact
         )
+        if processes:
+            _expect_literal(self.directory)
         if not self.container.is_multi_model:
             self._fitted = fitted_environment(
                 self.container.environment, processes, self._note, is_exact=settings.is_exact
@@ -375,3 +378,17 @@ class TritonServer(RunningContainer):
         self._note(f"the Triton server ended {how}; starting it again")
         # A server that ends by a signal writes which one, and where it was.
         self._note(f"the end of its log:\n{last_lines(read_end(self.log))}")
+
+
+def _expect_literal(folder: Path) -> None:
+    """Check that the Python backend, which starts models in a shell, can name this folder.
+
+    Raises:
+        LocalEndpointError: the shell would split the path, and the server wait forever.
+    """
+    found = changed_by_shell(str(folder))
+    if found:
+        raise LocalEndpointError(
+            f"{folder.parent}: the Python backend starts models in a shell, where {found!r} splits "
+            "or changes the path of the folder for temporary files; set TMPDIR to another folder"
+        )
