@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import aws_cdk as cdk
 import numpy as np
@@ -154,7 +155,7 @@ def test_a_detector_scales_behind_both_constructs(tmp_path: Path) -> None:
 
     app = cdk.App(outdir=str(tmp_path / "cdk.out"))
     stack = cdk.Stack(app, "Vision")
-    common = {
+    common: dict[str, Any] = {
         "model_repository": TritonModelRepository(
             stack, "Models", source=ModelSource.from_directory(models)
         ),

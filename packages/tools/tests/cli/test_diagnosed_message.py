@@ -28,7 +28,7 @@ def test_text_has_cause_and_fix(capsys: pytest.CaptureFixture[str]) -> None:
     """People see the cause in the first line, the fix in the second, then the message."""
     assert main(["diagnose", "--message", "ModuleNotFoundError: No module named 'torch'"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("cause: the Python package torch is not installed")
+    assert lines[0].startswith("likely cause: the Python package torch is not installed")
     assert lines[1].startswith("  fix: ")
     assert lines[2].startswith("  from the message: ModuleNotFoundError")
 

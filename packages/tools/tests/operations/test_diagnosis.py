@@ -67,12 +67,12 @@ def test_the_text_has_cause_line_fix_and_keywords() -> None:
     """What a user reads names the value of the message, the entry, and what helps."""
     text = format_diagnoses(diagnose_log(f"{MISSING}\n{LAST}", "server.log"))
     for words in (
-        "cause: the Python package torch is not installed",
+        "likely cause: the Python package torch is not installed in the Python that runs",
         "[py-module-missing]",
         "from server.log: E1121",
-        "fix: run `constructs-triton env build` with torch",
+        "fix: for a Python model of Triton run `constructs-triton env build` with torch",
         "TritonImage.from_asset",
-        "or: the packed environment has another Python version",
+        "or: a packed environment has it and is not used",
         "also: a model failed to load",
     ):
         assert words in text
