@@ -4,6 +4,7 @@ settled once and checked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -40,6 +41,7 @@ from triton_model_check.facts.inference_ami import InferenceAmi, default_inferen
 from triton_model_check.model_config.target import Target
 
 _GPU_LOAD_LIMIT = "SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT"
+_CONFIG_NAME = re.compile(r"(?:^|\s)--model-config-name[=\s](\S+)")
 _PREBUILT_ONLY = ("instance-type-arm", "instance-type-accelerator")
 
 
@@ -230,7 +232,14 @@ def _target(
         python_path=environment.get("PYTHONPATH"),
         has_response_cache="--cache-config" in arguments,
         server_arguments=arguments,
+        model_config_name=_config_name(arguments),
     )
+
+
+def _config_name(arguments: str) -> str | None:
+    """Return the name of the configurations in ``configs`` that the server is started with."""
+    found = _CONFIG_NAME.search(arguments)
+    return None if found is None else found[1]
 
 
 def _fraction(text: str) -> float | None:
