@@ -67,7 +67,7 @@ class OtherText(NamedTuple):
 class Failure:
     """One entry of the catalogue.
 
-    ``where`` is where the message occurs. ``pattern`` recognizes it, and ``example`` is such a
+    ``where`` is where the message occurs. ``pattern_text`` recognizes it, and ``example`` is such a
     message. The texts of Triton's sources that an entry explains besides are in ``failure_texts``.
     ``other_texts`` are the messages of releases that word it differently. ``causes`` are
     ordered by likelihood. ``if_none_fits`` is what decides between them and others that are not
@@ -80,7 +80,7 @@ class Failure:
     id: str
     where: str
     rank: Rank
-    pattern: re.Pattern[str]
+    pattern_text: str
     example: str
     other_texts: tuple[OtherText, ...]
     causes: tuple[str, ...]
@@ -90,6 +90,11 @@ class Failure:
     evidence: str
     is_refusal: bool = False
     if_none_fits: str = ""
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The pattern, which is compiled when a message is first compared with it."""
+        return _compiled(self.pattern_text)
 
     def filled(self, values: Mapping[str, str] | None = None) -> Explanation:
         """Return the texts with the values of a message (default: those of the example)."""
@@ -130,6 +135,11 @@ def bounded(pattern: str, most: int = _MOST_REPEATED) -> str:
     return _REPEATED.sub(lambda found: _with_end(found, most), pattern)
 
 
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(bounded(pattern))
+
+
 def _with_end(found: re.Match[str], most: int) -> str:
     """Return a repetition of a pattern, such as ``*`` or ``{3,}``, with at most ``most``."""
     if found["all"]:
@@ -147,9 +157,9 @@ def _failure(row: dict[str, Any]) -> Failure:
     pattern = row.get("pattern") or re.escape(row["example"])
     other_texts = [OtherText(**text) for text in row.get("other_texts", ())]
     fields = {
-        **row,
+        **{name: value for name, value in row.items() if name != "pattern"},
         "rank": Rank[row["rank"].upper()],
-        "pattern": re.compile(bounded(pattern)),
+        "pattern_text": pattern,
         "other_texts": tuple(other_texts),
         "causes": tuple(row["causes"]),
         "keywords": tuple(row["keywords"]),
