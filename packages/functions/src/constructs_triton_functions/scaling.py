@@ -56,7 +56,7 @@ def call(operation: Callable[..., Any], **request: Any) -> Any:
 def _is_temporary(error: ClientError) -> bool:
     code = error.response["Error"]["Code"]
     if code == "ObjectNotFoundException" and error.operation_name.startswith(("Delete", "Dereg")):
-        return False  # what is gone does not come back
+        return False  # waiting does not bring it back
     is_denied = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 403
     return is_denied or code in _TEMPORARY
 

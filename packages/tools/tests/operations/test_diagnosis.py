@@ -189,6 +189,7 @@ _OF_MEMORY = [each for each in known_failures() if _MEMORY_COMMAND.search(each.f
 def test_failures_of_memory_name_the_command_that_adds_it_up() -> None:
     """Full GPUs, a killed process and a full /dev/shm lead to `constructs-triton memory`."""
     expected = {"torch-gpu-oom", "ort-gpu-oom", "trt-context-oom", "gpu-oom", "gpu-load-limit"}
+    expected |= {"gpu-memory-plain"}
     expected |= {"host-memory-error", "host-oom-killed", "shm-init", "shm-grow", "mme-507"}
     assert {each.id for each in _OF_MEMORY} == expected
 
