@@ -33,7 +33,7 @@ def test_a_provoked_failure_is_diagnosed(
     """The local run's message and the command on its log name the right cause first."""
     message, log = provoke(provocation, tmp_path)
     assert f"[{provocation.id}]" in next(
-        line for line in message.splitlines() if line.startswith("cause: ")
+        line for line in message.splitlines() if line.startswith(("cause: ", "likely cause: "))
     )
     assert main(["diagnose", "--log-file", str(log)]) == 1
     assert f"[{provocation.id}]" in capsys.readouterr().out.splitlines()[0]
