@@ -170,7 +170,7 @@ def test_a_failed_endpoint_is_diagnosed_from_its_log(
     lines = text.splitlines()
     assert lines[0] == f"{NAME}: Failed"
     assert "likely cause: the Python package torch is not installed" in lines[2]
-    assert lines[3].startswith("  fix: for a Python model of Triton run `constructs-triton env build`")
+    assert lines[3].startswith("  fix: for a Python model of Triton run `constructs-triton env")
     assert re.search(
         r"(?m)^  from log stream AllTraffic/i-0a1b2c3d4e5f60718, \S+ \S+ UTC: E1121", text
     )
