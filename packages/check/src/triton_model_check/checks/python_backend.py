@@ -84,7 +84,7 @@ def name_for_shell(model: ModelUnderCheck) -> Iterator[Problem]:
         found = changed_by_shell(name)
         if not found or (is_reported and part == "folder" and found.isspace()):
             continue  # `sagemaker-name-blank` reports it
-        better = re.sub(r"[^\w./-]+", "_", name).strip("_")
+        better = re.sub(r"[^\w./-]+", "_", name).strip("_") or "model"
         yield Problem(
             f"the Python backend starts the model in a shell, where {found!r} in the {part} "
             f'name "{name}" splits or changes the path',
