@@ -34,6 +34,22 @@ from constructs_triton_tools.local import LocalEndpoint
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 NAME = "adding"
 FAILS, RELOADS = -3.0, -70.0
+REGISTERING = """
+import triton_python_backend_utils as pb_utils
+
+def register(name, kind, *groups):
+    family = pb_utils.MetricFamily(name=name, description="a test", kind=kind)
+    # The server keeps a family while its object lives.
+    return family, [family.Metric(labels={"model": "first", "group": group}) for group in groups]
+
+COUNTED = register("items_total", pb_utils.MetricFamily.COUNTER, "a}b", "c")
+WAITING = register("items_waiting", pb_utils.MetricFamily.GAUGE, "a")
+HIDDEN = register("items_hidden", pb_utils.MetricFamily.COUNTER, "a")
+"""
+COUNTING = """        for metric in (*COUNTED[1], *HIDDEN[1]):
+            metric.increment(1)
+        WAITING[1][0].set(7)
+"""
 RELOADING = """        if x.size and x[0] == -70:
             from tritonclient.grpc import InferenceServerClient
             server = InferenceServerClient("127.0.0.1:8001")
@@ -45,7 +61,8 @@ RELOADING = """        if x.size and x[0] == -70:
 def make_app(folder: Path, **props: Any) -> cdk.App:
     """An ensemble of two models, whose first one reloads the publisher when it is asked to."""
     files = adding_ensemble("pipe", 1, 10)
-    files["first/1/model.py"] = files["first/1/model.py"].replace("        y = pb", RELOADING, 1)
+    code = files["first/1/model.py"].replace("        y = pb", COUNTING + RELOADING, 1)
+    files["first/1/model.py"] = REGISTERING + code
     write_files(folder / "models", files)
     app = cdk.App(outdir=str(folder / "cdk.out"))
     stack = cdk.Stack(app, "Metrics")
@@ -59,6 +76,7 @@ def make_app(folder: Path, **props: Any) -> cdk.App:
         instance_type=InstanceType.of("ml.m5.xlarge"),
         environment=TritonEnvironment(allow_grpc=True, extra={"CONTAINER_METRICS_INTERVAL": "1"}),
         container_metrics=True,
+        custom_metrics=["items_total", "items_waiting"],
         **props,
     )
     return app
@@ -91,8 +109,14 @@ def lines_of(local: LocalEndpoint) -> list[dict[str, Any]]:
 def totals(local: LocalEndpoint, name: str) -> Counter[str]:
     found: Counter[str] = Counter()
     for line in lines_of(local):
-        found[line["Model"]] += line[name]
+        if "Model" in line:
+            found[line["Model"]] += line[name]
     return found
+
+
+def custom_lines(local: LocalEndpoint) -> list[dict[str, Any]]:
+    """The lines of the metrics that a model writes itself."""
+    return [line for line in lines_of(local) if "Model" not in line]
 
 
 def send(local: LocalEndpoint, count: int) -> None:
@@ -126,6 +150,23 @@ def test_figures_equal_the_requests_that_were_sent(local: LocalEndpoint) -> None
     assert {(line["Endpoint"], line["Variant"]) for line in lines_of(local)} == {
         (NAME, "AllTraffic")
     }
+
+
+def test_metrics_of_a_model_itself_are_published(local: LocalEndpoint) -> None:
+    """A counter is its growth over all labels, a gauge has its value, and others are left out."""
+
+    def counted() -> float:
+        return sum(line["items_total"] for line in custom_lines(local))
+
+    before = counted()
+    send(local, 30)
+    assert eventually(lambda: counted() == before + 2 * 30), counted()
+    line = custom_lines(local)[-1]
+    assert line["items_waiting"] == [7]
+    assert "items_hidden" not in line
+    (rule,) = line["_aws"]["CloudWatchMetrics"]
+    assert rule["Dimensions"] == [["Endpoint", "Variant"]]
+    assert {each["Unit"] for each in rule["Metrics"]} == {"None"}
 
 
 def test_a_failed_request_is_counted_at_the_step_that_failed(local: LocalEndpoint) -> None:

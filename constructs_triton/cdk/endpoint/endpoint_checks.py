@@ -24,6 +24,7 @@ from constructs_triton.cdk.monitoring.publisher_variables import metrics_name
 from constructs_triton.cdk.options.core_dump import core_dump_data
 from constructs_triton.cdk.options.deployment import Deployment
 from constructs_triton.cdk.options.host_options import HostOptions, ResourceOptions
+from constructs_triton.cdk.options.published_metrics import PublishedMetrics
 from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, check_regions
 from constructs_triton.cdk.permissions.places import alarm_places, check_places
@@ -56,7 +57,7 @@ def check_endpoint(
     resource: ResourceOptions,
     requests: RequestOptions,
     update: UpdateOptions,
-    container_metrics: bool | None,
+    metrics: PublishedMetrics,
 ) -> CheckedEndpoint:
     """Check all properties of an endpoint, and settle its variants.
 
@@ -67,8 +68,9 @@ def check_endpoint(
     name = resource["endpoint_name"]
     check_unique_name(scope, id, "endpoint_name", name)
     check_off_switch(scope, resource, requests, update)
-    if container_metrics:
-        models = models.publish_metrics(metrics_name(scope, id, name))
+    if metrics["container_metrics"]:
+        custom = tuple(metrics["custom_metrics"] or ())
+        models = models.publish_metrics(metrics_name(scope, id, name), custom)
     settled = settle_variants(scope, models, fleet, is_isolated=host["enable_network_isolation"])
     _check_kept(settled, resource["removal_policy"])
     check_account(scope, host["role"])

@@ -31,6 +31,7 @@ from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
 from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.options.host_options import HostOptions, ResourceOptions
+from constructs_triton.cdk.options.published_metrics import PublishedMetrics
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.permissions.s3_conditions import decrypt_statements
 from constructs_triton.cdk.repository.contents import RepositoryContents
@@ -69,7 +70,7 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
         resource: ResourceOptions,
         requests: RequestOptions,
         update: UpdateOptions,
-        container_metrics: bool | None,
+        metrics: PublishedMetrics,
         log_retention: logs.RetentionDays | None,
     ) -> None:
         name = resource["endpoint_name"]
@@ -82,7 +83,7 @@ class NewEndpoint(CreatedEndpoint["ImportedTritonEndpoint"], EndpointBase):
             resource=resource,
             requests=requests,
             update=update,
-            container_metrics=container_metrics,
+            metrics=metrics,
         )
         super().__init__(scope, id, physical_name=name)
         self._encrypted_data = checked.encrypted_data

@@ -22,6 +22,7 @@ from constructs_triton.cdk.options.host_options import (
     check_subnets_need_vpc,
 )
 from constructs_triton.cdk.options.instance_pool import INSTANCE_TYPE_EXAMPLE, check_instances
+from constructs_triton.cdk.options.published_metrics import PublishedMetrics, check_custom_metrics
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import (
     TritonVariant,
@@ -152,7 +153,13 @@ class UpdateOptions(TypedDict, total=False):
 
 
 class EndpointOptions(
-    FleetOptions, HostOptions, ResourceOptions, RequestOptions, UpdateOptions, total=False
+    FleetOptions,
+    HostOptions,
+    ResourceOptions,
+    RequestOptions,
+    UpdateOptions,
+    PublishedMetrics,
+    total=False,
 ):
     """The properties of every endpoint besides its models."""
 
@@ -166,17 +173,6 @@ class EndpointOptions(
                 "``CompressionType.GZIP``, one archive; models that are in S3 stay as they are"
             ),
             example="CompressionType.NONE",
-        ),
-    ]
-    container_metrics: Annotated[
-        bool | None,
-        Value(
-            "Publishes Triton's own metrics in CloudWatch once a minute: queue and compute time, "
-            "batch sizes, waiting and failed requests of each model. A small model ``_metrics`` in "
-            "the archive prints them. They are custom metrics, which have a price. Not supported "
-            "on multi-model endpoints.",
-            default=False,
-            example="True",
         ),
     ]
     log_retention: Annotated[
@@ -199,7 +195,7 @@ class EndpointParts(TypedDict):
     resource: ResourceOptions
     requests: RequestOptions
     update: UpdateOptions
-    container_metrics: bool | None
+    metrics: PublishedMetrics
     log_retention: logs.RetentionDays | None
 
 
@@ -229,6 +225,7 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
     _check_instance_types(options)
     check_removal_policy(options["removal_policy"], "endpoints")
     check_subnets_need_vpc(options)
+    check_custom_metrics(options)
     check_log_retention("endpoint_name", options["endpoint_name"], options["log_retention"])
     _check_variants(options)
 
@@ -238,7 +235,7 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
         "resource": part_of(options, ResourceOptions),
         "requests": part_of(options, RequestOptions),
         "update": part_of(options, UpdateOptions),
-        "container_metrics": options["container_metrics"],
+        "metrics": part_of(options, PublishedMetrics),
         "log_retention": options["log_retention"],
     }
 

@@ -40,6 +40,7 @@ class ServedModels(ABC):
     model_cache_setting: str | None
     compression_type: CompressionType | None = None
     metrics_name: str | None = None
+    custom_metrics: tuple[str, ...] = ()
 
     @property
     def contents(self) -> RepositoryContents:
@@ -93,8 +94,13 @@ class ServedModels(ABC):
         """Whether the models are in the bucket of the repository."""
         return self.serves_many
 
-    def publish_metrics(self, metrics_name: str) -> ServedModels:  # noqa: ARG002 - refused
-        """Return the models with one that publishes Triton's metrics under the name of an endpoint.
+    def publish_metrics(
+        self,
+        metrics_name: str,  # noqa: ARG002 - refused
+        custom: tuple[str, ...],  # noqa: ARG002 - refused
+    ) -> ServedModels:
+        """Return the models with one that publishes Triton's metrics under the name of an endpoint,
+        and the families ``custom`` of the models themselves.
 
         Raises:
             InvalidValueError: there is no archive that it could be added to.
@@ -126,7 +132,7 @@ class SingleModel(ServedModels):
 
     ``compression_type`` is how the models are stored in S3 (default: as the source decides). With a
     ``metrics_name``, the archive also contains the model that publishes Triton's metrics under this
-    name.
+    name, and ``custom_metrics`` of the models.
     """
 
     repository: TritonModelRepository
@@ -135,6 +141,7 @@ class SingleModel(ServedModels):
     model_cache_setting: None = None
     compression_type: CompressionType | None = None
     metrics_name: str | None = None
+    custom_metrics: tuple[str, ...] = ()
 
     @classmethod
     def of_model(
@@ -177,8 +184,8 @@ class SingleModel(ServedModels):
             )
         return cls(repository, ensemble, compression_type=compression_type)
 
-    def publish_metrics(self, metrics_name: str) -> SingleModel:
-        return replace(self, metrics_name=metrics_name)
+    def publish_metrics(self, metrics_name: str, custom: tuple[str, ...]) -> SingleModel:
+        return replace(self, metrics_name=metrics_name, custom_metrics=custom)
 
     def check_scope(self, scope: Construct) -> None:
         if self.compression_type is CompressionType.NONE:

@@ -93,7 +93,9 @@ class SettledVariant:
             return None
         published = models.published_models
         steps = tuple(name for name in published if not models.contents.is_ensemble(name))
-        return ContainerMetrics(models.metrics_name, self.variant_name, published, steps)
+        return ContainerMetrics(
+            models.metrics_name, self.variant_name, published, steps, models.custom_metrics
+        )
 
 
 def settle_variants(
@@ -245,7 +247,11 @@ def _container(
         from constructs_triton.cdk.monitoring.publisher_variables import with_publisher_variables
 
         environment = with_publisher_variables(
-            environment, options["image"], models.metrics_name, variant_name
+            environment,
+            options["image"],
+            models.metrics_name,
+            variant_name,
+            models.custom_metrics,
         )
     container = settle_container(
         scope,
@@ -266,7 +272,9 @@ def _container(
     )
 
     check_publisher_variables(container.environment)
-    price = price_of_metrics(len(models.published_models), container.environment)
+    price = price_of_metrics(
+        len(models.published_models), len(models.custom_metrics), container.environment
+    )
     return replace(container, findings=(*container.findings, price))
 
 

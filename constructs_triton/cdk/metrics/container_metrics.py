@@ -71,12 +71,14 @@ class ContainerMetrics:
         variant: The dimension ``Variant``.
         models: The models of the archive, the one that answers requests first.
         queued_models: Those that have a queue of their own: all but ensembles, whose steps have it.
+        custom: Names of the metrics that the models write themselves, the ``custom_metrics``.
     """
 
     endpoint: str
     variant: str
     models: tuple[str, ...]
     queued_models: tuple[str, ...]
+    custom: tuple[str, ...] = ()
 
     @_of_model
     def queue_time(
@@ -150,6 +152,38 @@ class ContainerMetrics:
             period=60 if period is None else period,
             label=f"{model}: {name}",
         )
+
+    def custom_metric(
+        self, name: str, *, statistic: str = "Sum", period: Duration | None = None
+    ) -> cloudwatch.Metric:
+        """Return a metric that a model writes itself, of all models and labels together.
+
+        Args:
+            name: One of ``custom_metrics``.
+            statistic: CloudWatch's name: ``"Sum"`` of a counter is its growth; of a gauge read
+                ``"Average"`` or ``"Maximum"``. Default: ``"Sum"``.
+            period: Time over which values are aggregated. Default: one minute.
+
+        Raises:
+            InvalidValueError: the endpoint does not publish the metric.
+        """
+        if is_lookup_dummy(name) and self.custom:
+            name = self.custom[0]  # the next synthesis has the name
+        check_known_string("name", name, "rejected_requests")
+        check_string("statistic", statistic)
+        check_period(period)
+        if name not in self.custom:
+            published = f"those are {quoted(self.custom)}" if self.custom else "there are none"
+            hint = did_you_mean(name, self.custom, f"{published}; add it there")
+            raise InvalidValueError(f'name: must be one of custom_metrics, got "{name}"; {hint}')
+        return MetricValue(
+            namespace=CONTAINER_NAMESPACE,
+            metric_name=name,
+            dimensions_map={"Endpoint": self.endpoint, "Variant": self.variant},
+            statistic=statistic,
+            period=60 if period is None else period,
+            label=name,
+        ).to_cdk()
 
     def reporting_instances(self, *, period: Duration | None = None) -> cloudwatch.MathExpression:
         """Number of instances that publish, also without requests. A deployment doubles it for a

@@ -4,7 +4,7 @@ and their price.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from aws_cdk import Stack
@@ -14,6 +14,7 @@ from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.environment_layers import Environment, EnvironmentLayers
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.metrics_publisher import (
+    CUSTOM_VARIABLE,
     ENDPOINT_VARIABLE,
     INTERVAL_VARIABLE,
     VARIANT_VARIABLE,
@@ -50,10 +51,14 @@ def metrics_name(scope: Construct, id: str, endpoint_name: str | None) -> str:
 
 
 def with_publisher_variables(
-    given: Environment | None, image: TritonImage | None, endpoint: str, variant: str
+    given: Environment | None,
+    image: TritonImage | None,
+    endpoint: str,
+    variant: str,
+    custom: Sequence[str],
 ) -> Environment:
-    """Return an environment below that of the user, which turns metrics on and has their
-    dimensions.
+    """Return an environment below that of the user, which turns metrics on, and has their
+    dimensions and the names of those of the models themselves.
 
     Raises:
         InvalidValueError: the image cannot turn metrics on.
@@ -67,9 +72,10 @@ def with_publisher_variables(
             f"container_metrics: needs an image of version {since} or later, which can turn "
             f"Triton's metrics on, got {version}; use a later image, or remove container_metrics"
         )
-    own = TritonEnvironment(
-        allow_metrics=True, extra={ENDPOINT_VARIABLE: endpoint, VARIANT_VARIABLE: variant}
-    )
+    extra = {ENDPOINT_VARIABLE: endpoint, VARIANT_VARIABLE: variant}
+    if custom:
+        extra[CUSTOM_VARIABLE] = ",".join(custom)
+    own = TritonEnvironment(allow_metrics=True, extra=extra)
     layers = given if isinstance(given, EnvironmentLayers) else EnvironmentLayers.of(given)
     return cast(Environment, EnvironmentLayers.of(own, *layers))
 
@@ -110,10 +116,12 @@ def _check_interval(text: str) -> None:
         )
 
 
-def price_of_metrics(model_count: int, environment: Mapping[str, str]) -> Finding:
+def price_of_metrics(
+    model_count: int, custom_count: int, environment: Mapping[str, str]
+) -> Finding:
     """Return what the metrics of a variant cost, as a warning that the user can acknowledge."""
     has_cache = "--cache-config" in environment.get(variables()["additional_args"].name, "")
-    count = model_count * (_METRICS + (_CACHE_METRICS if has_cache else 0))
+    count = model_count * (_METRICS + (_CACHE_METRICS if has_cache else 0)) + custom_count
     return Finding(
         "container-metrics-price",
         Severity.WARNING,

@@ -15,6 +15,7 @@ from triton_model_check.model_repository.composition import CompositionOptions
 ENDPOINT_VARIABLE = "CONTAINER_METRICS_ENDPOINT"
 VARIANT_VARIABLE = "CONTAINER_METRICS_VARIANT"
 INTERVAL_VARIABLE = "CONTAINER_METRICS_INTERVAL"
+CUSTOM_VARIABLE = "CONTAINER_METRICS_CUSTOM"
 
 _FILES = ("config.pbtxt", "1/model.py")
 

@@ -162,6 +162,47 @@ def test_times_are_divided_by_requests_over_all_instances(path: Path) -> None:
     assert published.statistic == "SampleCount"
 
 
+def test_metrics_of_the_models_themselves_are_published(path: Path) -> None:
+    """The publisher gets their names, each is a metric of the variant, and has a price."""
+    stack = make_stack()
+    names = ["rejected_requests", "tokens_sum"]
+    endpoint = publish(stack, path, custom_metrics=names)
+
+    assert variables(stack, "CONTAINER_METRICS_CUSTOM") == ["rejected_requests,tokens_sum"]
+    metric = endpoint.container_metrics.custom_metric("tokens_sum")
+    assert (metric.namespace, metric.metric_name, metric.statistic) == (
+        "Triton",
+        "tokens_sum",
+        "Sum",
+    )
+    assert metric.dimensions == {"Endpoint": "Test/Endpoint", "Variant": "AllTraffic"}
+    texts = [str(entry.data) for entry in endpoint.node.metadata]
+    assert any("publish 23 custom metrics, about $6.90" in text for text in texts)
+    with pytest.raises(InvalidValueError, match=r'got "tokens_sun"; did you mean "tokens_sum"\?'):
+        endpoint.container_metrics.custom_metric("tokens_sun")
+
+
+@pytest.mark.parametrize(
+    ("props", "message"),
+    [
+        ({"container_metrics": False}, r"add container_metrics=True"),
+        ({"custom_metrics": "rejected"}, r'got "rejected"; write \["rejected"\]'),
+        ({"custom_metrics": ["rejected requests"]}, r'got "rejected requests"'),
+        ({"custom_metrics": [cdk.Fn.import_value("Name")]}, "must be names"),
+        ({"custom_metrics": ["Endpoint"]}, "rename the family"),
+        ({"custom_metrics": ["nv_inference_count"]}, r'got "nv_inference_count" of Triton'),
+        ({"custom_metrics": ["a", "b", "a"]}, r'got "a" twice'),
+        ({"custom_metrics": [f"m{number}" for number in range(51)]}, "at most 50, got 51"),
+    ],
+)
+def test_names_that_no_family_can_have_are_refused(
+    path: Path, props: dict[str, Any], message: str
+) -> None:
+    """Nothing would be published under them."""
+    with pytest.raises(InvalidValueError, match=message):
+        publish(make_stack(), path, **{"custom_metrics": ["rejected"], **props})
+
+
 def test_a_model_that_is_not_in_the_archive_has_no_metrics(path: Path) -> None:
     """A misspelled model or metric would be a graph without data."""
     metrics = publish(make_stack(), path).container_metrics

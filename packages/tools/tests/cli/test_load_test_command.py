@@ -250,6 +250,32 @@ def test_locustfile_is_written_instead(tmp_path: Path, capsys: pytest.CaptureFix
         run("http://127.0.0.1:8080", *INPUT, "--export-locust", str(path))
 
 
+def test_template_of_aiperf_is_written_instead(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The tensors are JSON, and the command that sends them is printed; in AWS with a proxy."""
+    path = tmp_path / "request.j2"
+    words = ("pets", *INPUT, "--export-aiperf", str(path))
+    assert run(*words, "--endpoint-url", "http://127.0.0.1:1234") == 0
+    (tensor,) = json.loads(path.read_text())["inputs"]
+    assert tensor["data"] == [1.0, 2.0]
+    assert "--url http://127.0.0.1:1234 " in capsys.readouterr().out
+    assert run(*words) == 0
+    assert "AIPerf does not sign requests" in capsys.readouterr().out
+
+
+def test_template_of_aiperf_is_one_request(tmp_path: Path) -> None:
+    """A mix of requests, and a container, which has no InvokeEndpoint, are refused."""
+    path = tmp_path / "request.j2"
+    (tmp_path / "mix.jsonl").write_text('{"body": {"inputs": []}}\n' * 2)
+    mix = ("--requests", str(tmp_path / "mix.jsonl"))
+    with pytest.raises(InvalidValueError, match=r"a template is one request, .* has 2"):
+        run("pets", *mix, "--export-aiperf", str(path))
+    with pytest.raises(InvalidValueError, match=r"--export-aiperf: calls InvokeEndpoint"):
+        run("http://127.0.0.1:8080", *INPUT, "--export-aiperf", str(path))
+    assert not path.exists()
+
+
 # --- requests -------------------------------------------------------------------------------------
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 from constructs_triton_client import HttpTransport, SageMakerTransport
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
 from constructs_triton_core.untrusted.terminal import print_json, print_lines, print_note
-from constructs_triton_core.untrusted.written_files import write_whole
 from constructs_triton_tools.cli.invoke_bodies import read_body
 from constructs_triton_tools.cli.load_test.arguments import add_arguments
+from constructs_triton_tools.cli.load_test.exports import (
+    export_aiperf_template,
+    export_locustfile,
+)
 from constructs_triton_tools.cli.load_test.measured_steps import LoadTest
 from constructs_triton_tools.cli.load_test.streams import check_arguments
 from constructs_triton_tools.cli.load_test.tested_endpoint import (
@@ -21,7 +23,6 @@ from constructs_triton_tools.cli.load_test.tested_endpoint import (
 )
 from constructs_triton_tools.cli.next_command import recommend
 from constructs_triton_tools.cli.options import is_container, open_session
-from constructs_triton_tools.measuring.load_test.locust_file import format_locustfile
 from constructs_triton_tools.measuring.load_test.results_file import (
     BenchmarkMetadata,
     write_results,
@@ -39,7 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
     transport = _transport(arguments)
     invocations = _invocations(arguments, transport)
     if arguments.export_locust:
-        return _export(arguments, invocations)
+        return export_locustfile(arguments, invocations)
+    if arguments.export_aiperf:
+        return export_aiperf_template(arguments, invocations)
     metadata = describe_test(arguments, transport)
 
     # Shows what is wrong before the test, and loads each target model.
@@ -96,7 +99,7 @@ def _named(arguments: argparse.Namespace, load_requests: Any) -> Any:
     form = load_requests.BodyForm.BINARY
     if arguments.stream:
         form = load_requests.BodyForm.GENERATE
-    elif arguments.json_tensors:
+    elif arguments.json_tensors or arguments.export_aiperf:
         form = load_requests.BodyForm.JSON
 
     if arguments.body:
@@ -114,24 +117,6 @@ def _named(arguments: argparse.Namespace, load_requests: Any) -> Any:
     return load_requests.read_inputs(
         arguments.inputs, options, with_batch=arguments.batch, form=form
     )
-
-
-def _export(arguments: argparse.Namespace, invocations: Any) -> int:
-    if is_container(arguments):
-        raise InvalidValueError(
-            "--export-locust: calls InvokeEndpoint; give the name of an endpoint"
-        )
-    text = format_locustfile(
-        arguments.endpoint,
-        invocations,
-        endpoint_url=arguments.endpoint_url,
-        region=arguments.region,
-    )
-    write_whole(arguments.export_locust, text)
-    print_lines(
-        f"wrote {arguments.export_locust}; run it with `locust -f {arguments.export_locust}`"
-    )
-    return EXIT_SUCCESS
 
 
 def _write(

@@ -163,6 +163,13 @@ class _Output(TypedDict, total=False):
     export_locust: Annotated[
         Path, Value("write the test as a locustfile instead of running it", metavar="FILE")
     ]
+    export_aiperf: Annotated[
+        Path,
+        Value(
+            "write the request as a template of NVIDIA AIPerf, and print its command",
+            metavar="FILE",
+        ),
+    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
