@@ -52,6 +52,10 @@ def check_arguments(arguments: argparse.Namespace) -> None:
             arguments.export_locust,
             "the locustfile has no streams; remove one of them",
         ),
+        "--export-aiperf": (
+            arguments.export_aiperf,
+            "AIPerf does not read SageMaker's event streams; remove one of them",
+        ),
         "--rates": (
             arguments.rates and arguments.concurrency is not None,
             "remove it, or --concurrency",
