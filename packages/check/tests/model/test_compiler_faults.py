@@ -45,7 +45,7 @@ def test_statements_that_the_compiler_refuses_are_found(source: str) -> None:
     index = ModuleIndex(ast.parse(content))
     with pytest.raises(SyntaxError) as expected:
         compile(index.tree, "model.py", "exec", dont_inherit=True, optimize=0)
-    found = compiler_fault(index, "model.py", content)
+    found = compiler_fault(index, content)
     assert found is not None
     assert found.msg == expected.value.msg
 
@@ -53,4 +53,4 @@ def test_statements_that_the_compiler_refuses_are_found(source: str) -> None:
 def test_files_without_such_statements_have_no_fault() -> None:
     """A file in which functions return and arguments differ has no error."""
     content = b"class A:\n    def f(self, x, *y):\n        return f(x, y=1, z=2)\n"
-    assert compiler_fault(ModuleIndex(ast.parse(content)), "model.py", content) is None
+    assert compiler_fault(ModuleIndex(ast.parse(content)), content) is None

@@ -38,12 +38,12 @@ _FEWEST_BLOCKS = 10  # 20 nested blocks are too many, and a `try` with `finally`
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def compiler_fault(index: ModuleIndex, path: str, content: bytes) -> SyntaxError | None:
+def compiler_fault(index: ModuleIndex, content: bytes) -> SyntaxError | None:
     """Return what the compiler refuses, for example ``await`` outside a coroutine."""
     if not _may_be_refused(index, content):
         return None
     try:
-        compile(index.tree, path, "exec", dont_inherit=True, optimize=0)
+        compile(index.tree, "model.py", "exec", dont_inherit=True, optimize=0)
     except SyntaxError as error:
         return error
     except (ValueError, RecursionError, MemoryError):

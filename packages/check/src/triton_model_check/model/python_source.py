@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -24,6 +24,8 @@ _MAX_PIECES = 100_000
 _MAX_BRACES_TIMES_BYTES = 1_500_000_000
 _PIECE = re.compile(rb"\w+|[^\s\w]|\n")
 _MODEL = "TritonPythonModel"
+_MOST_SHARED_BYTES = 100_000
+"""Larger syntax trees are not kept for the next model, because they take much memory."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
@@ -53,6 +55,59 @@ class Import(NamedTuple):
 
 
 @dataclass(frozen=True)
+class _Parsed:
+    """What a file contains, wherever it is: an index or the syntax error, and whether the compiler
+    reports it.
+    """
+
+    index: ModuleIndex | None
+    fault: SyntaxError | None = None
+    is_fault_of_compiler: bool = False
+
+    @cached_property
+    def classes(self) -> dict[str, ast.ClassDef]:
+        body = self.index.tree.body if self.index else []
+        return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+
+    @cached_property
+    def imports(self) -> tuple[Import, ...]:
+        return () if self.index is None else tuple(_imports(self.index.tree, is_loaded=True))
+
+    @cached_property
+    def line_without_response(self) -> int | None:
+        node = self.classes.get(_MODEL)
+        methods = [each for each in node.body if isinstance(each, ast.FunctionDef)] if node else []
+        found = [each for each in methods if each.name == "execute" and not each.decorator_list]
+        return _line_that_returns_none(found[-1]) if found else None
+
+    @cached_property
+    def model_class(self) -> ModelClass | None:
+        return ModelClass.of(self.index)
+
+    @cached_property
+    def objects(self) -> BackendObjects | None:
+        return None if self.model_class is None else BackendObjects(self.model_class)
+
+
+def _parse(content: bytes, feature_version: tuple[int, int] | None) -> _Parsed:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            tree = ast.parse(content, feature_version=feature_version)
+        except SyntaxError as error:
+            return _Parsed(None, error)
+        except (ValueError, RecursionError, MemoryError) as error:
+            return _Parsed(None, SyntaxError(str(error) or type(error).__name__))
+        index = ModuleIndex(tree)
+        fault = compiler_fault(index, content)
+        return _Parsed(index) if fault is None else _Parsed(None, fault, is_fault_of_compiler=True)
+
+
+#: Hundreds of models often have the same ``model.py``.
+_parse_once = lru_cache(maxsize=4)(_parse)
+
+
+@dataclass(frozen=True)
 class PythonSource:
     """One ``model.py``: its path in the repository and its content.
 
@@ -68,19 +123,9 @@ class PythonSource:
     python: tuple[int, int] | None = None
 
     @cached_property
-    def _parsed(self) -> tuple[ModuleIndex | None, SyntaxError | None, bool]:
-        """Return the index or the syntax error, and whether the compiler reports it."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                tree = ast.parse(self.content, feature_version=self._feature_version)
-            except SyntaxError as error:
-                return None, error, False
-            except (ValueError, RecursionError, MemoryError) as error:
-                return None, SyntaxError(str(error) or type(error).__name__), False
-            index = ModuleIndex(tree)
-            fault = compiler_fault(index, self.path, self.content)
-            return (index, None, False) if fault is None else (None, fault, True)
+    def _parsed(self) -> _Parsed:
+        parse = _parse_once if len(self.content) <= _MOST_SHARED_BYTES else _parse
+        return parse(self.content, self._feature_version)
 
     @property
     def _feature_version(self) -> tuple[int, int] | None:
@@ -97,37 +142,36 @@ class PythonSource:
     @property
     def fault(self) -> SyntaxError | None:
         """Why the source does not parse or compile."""
-        return self._parsed[1]
+        return self._parsed.fault
 
     @property
     def is_fault_of_compiler(self) -> bool:
         """Whether the parser accepts the source and the compiler does not, in any Python."""
-        return self._parsed[2]
+        return self._parsed.is_fault_of_compiler
 
-    @cached_property
+    @property
     def _classes(self) -> dict[str, ast.ClassDef]:
-        body = self.tree.body if self.tree else []
-        return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+        return self._parsed.classes
 
     @property
     def class_names(self) -> list[str]:
         """The classes at the module's top level."""
         return list(self._classes)
 
-    @cached_property
+    @property
     def model_class(self) -> ModelClass | None:
         """The class ``TritonPythonModel``, if everything that it has is written in the file."""
-        return ModelClass.of(self.index)
+        return self._parsed.model_class
 
-    @cached_property
+    @property
     def objects(self) -> BackendObjects | None:
         """The backend's objects in the file of a model."""
-        return None if self.model_class is None else BackendObjects(self.model_class)
+        return self._parsed.objects
 
     @property
     def index(self) -> ModuleIndex | None:
         """The nodes of the file, or ``None`` if the source does not parse."""
-        return self._parsed[0]
+        return self._parsed.index
 
     @cached_property
     def binds_model(self) -> bool:
@@ -136,16 +180,16 @@ class PythonSource:
             return True
         return any(map(_may_bind_model, self.index.nodes))
 
-    @cached_property
+    @property
     def imports(self) -> tuple[Import, ...]:
         """The absolute imports outside ``if``, ``try`` and ``with``.
 
         Those inside may expect that the module is absent. A file that changes ``sys.path`` has
         none, because any folder may then contain the module.
         """
-        if self.tree is None or b"sys.path" in self.content or b"sys.modules" in self.content:
+        if b"sys.path" in self.content or b"sys.modules" in self.content:
             return ()
-        return tuple(_imports(self.tree, is_loaded=True))
+        return self._parsed.imports
 
     @property
     def class_line(self) -> int | None:
@@ -169,10 +213,7 @@ class PythonSource:
     @property
     def line_without_response(self) -> int | None:
         """The line on which ``execute`` returns ``None``, or ``None`` if it never does."""
-        node = self._classes.get(_MODEL)
-        methods = [each for each in node.body if isinstance(each, ast.FunctionDef)] if node else []
-        found = [each for each in methods if each.name == "execute" and not each.decorator_list]
-        return _line_that_returns_none(found[-1]) if found else None
+        return self._parsed.line_without_response
 
     @property
     def may_set_decoupled(self) -> bool:
