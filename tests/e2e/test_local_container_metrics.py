@@ -34,21 +34,23 @@ from constructs_triton_tools.local import LocalEndpoint
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 NAME = "adding"
 FAILS, RELOADS = -3.0, -70.0
-REGISTERING = """
-import triton_python_backend_utils as pb_utils
+REGISTERING = """    def initialize(self, args):
+        self.families, self.metrics = [], []
+        self.register("items_total", pb_utils.MetricFamily.COUNTER, "a}b", "c")
+        self.register("items_hidden", pb_utils.MetricFamily.COUNTER, "a")
+        self.register("items_waiting", pb_utils.MetricFamily.GAUGE, "a")
 
-def register(name, kind, *groups):
-    family = pb_utils.MetricFamily(name=name, description="a test", kind=kind)
-    # The server keeps a family while its object lives.
-    return family, [family.Metric(labels={"model": "first", "group": group}) for group in groups]
+    def register(self, name, kind, *groups):
+        family = pb_utils.MetricFamily(name=name, description="a test", kind=kind)
+        self.families.append(family)  # the server removes a family whose object is deleted
+        for group in groups:
+            self.metrics.append(family.Metric(labels={"model": "first", "group": group}))
 
-COUNTED = register("items_total", pb_utils.MetricFamily.COUNTER, "a}b", "c")
-WAITING = register("items_waiting", pb_utils.MetricFamily.GAUGE, "a")
-HIDDEN = register("items_hidden", pb_utils.MetricFamily.COUNTER, "a")
-"""
-COUNTING = """        for metric in (*COUNTED[1], *HIDDEN[1]):
+    def execute"""
+COUNTING = """        *counted, waiting = self.metrics
+        for metric in counted:
             metric.increment(1)
-        WAITING[1][0].set(7)
+        waiting.set(7)
 """
 RELOADING = """        if x.size and x[0] == -70:
             from tritonclient.grpc import InferenceServerClient
@@ -62,7 +64,7 @@ def make_app(folder: Path, **props: Any) -> cdk.App:
     """An ensemble of two models, whose first one reloads the publisher when it is asked to."""
     files = adding_ensemble("pipe", 1, 10)
     code = files["first/1/model.py"].replace("        y = pb", COUNTING + RELOADING, 1)
-    files["first/1/model.py"] = REGISTERING + code
+    files["first/1/model.py"] = code.replace("    def execute", REGISTERING, 1)
     write_files(folder / "models", files)
     app = cdk.App(outdir=str(folder / "cdk.out"))
     stack = cdk.Stack(app, "Metrics")

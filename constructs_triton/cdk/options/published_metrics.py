@@ -40,7 +40,7 @@ class PublishedMetrics(TypedDict, total=False):
             "gives to ``pb_utils.MetricFamily``. Of a counter, it publishes the growth over all "
             "labels, and of a gauge the value for each labels. A histogram ``x`` is two counters, "
             "``x_sum`` and ``x_count``. Each is a custom metric, which has a price.",
-            example='["rejected_requests"]',
+            example='"rejected_requests"',
         ),
     ]
 
@@ -55,10 +55,6 @@ def check_custom_metrics(metrics: PublishedMetrics) -> None:
     names = metrics["custom_metrics"]
     if names is None:
         return
-    if isinstance(names, str):
-        raise InvalidValueError(
-            f'custom_metrics: must be a list of names, got "{names}"; write ["{names}"]'
-        )
     if not metrics["container_metrics"]:
         raise InvalidValueError(
             "custom_metrics: needs the model that publishes metrics; add container_metrics=True"

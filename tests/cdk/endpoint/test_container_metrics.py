@@ -186,7 +186,10 @@ def test_metrics_of_the_models_themselves_are_published(path: Path) -> None:
     ("props", "message"),
     [
         ({"container_metrics": False}, r"add container_metrics=True"),
-        ({"custom_metrics": "rejected"}, r'got "rejected"; write \["rejected"\]'),
+        (
+            {"custom_metrics": "rejected"},
+            r'must be a list, got "rejected"; write \["rejected_requests"\]',
+        ),
         ({"custom_metrics": ["rejected requests"]}, r'got "rejected requests"'),
         ({"custom_metrics": [cdk.Fn.import_value("Name")]}, "must be names"),
         ({"custom_metrics": ["Endpoint"]}, "rename the family"),
