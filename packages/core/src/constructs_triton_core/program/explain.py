@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.facts.failures import known_failures
+from constructs_triton_core.facts.failures import Failure, known_failures
 from constructs_triton_core.program.argument_types import add_common
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS
 from constructs_triton_core.spelling import closest
@@ -48,12 +48,11 @@ def run(arguments: argparse.Namespace) -> int:
         InvalidValueError: no code and no group has this name.
     """
     name = arguments.code
-    known = list(_entries())
-    of_code = [(code, entry) for code, entry in known if code == name]
-    of_group = [(code, entry) for code, entry in known if _is_in_group(code, entry, name)]
+    of_code = _of_code(name)
+    of_group = [] if of_code else _of_group(name)
     found = of_code or of_group
     if not found:
-        near = closest(name, (code for code, _ in known))
+        near = closest(name, _codes())
         hint = f'did you mean "{near}"?' if near else "write a code that a finding has in brackets"
         raise InvalidValueError(
             f'CODE: no finding and no group has this code, got "{name}"; {hint}'
@@ -71,9 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def explanation(code: str) -> str:
     """Return what :func:`run` prints of a code, as text; "" if no finding has this code."""
-    for known, entry in _entries():
-        if known == code:
-            return "\n".join(map(_plain, _lines(code, entry)))
+    for known, entry in _of_code(code):
+        return "\n".join(map(_plain, _lines(known, entry)))
     return ""
 
 
@@ -86,7 +84,11 @@ def _plain(line: Line) -> str:
 
 def _is_in_group(code: str, entry: Entry, name: str) -> bool:
     """Whether a group has the name, or the code begins with the name and a hyphen."""
-    return code.startswith(f"{name.rstrip('-')}-") or entry.get("group") == name.replace("-", "_")
+    return _begins(code, name) or entry.get("group") == name.replace("-", "_")
+
+
+def _begins(code: str, name: str) -> bool:
+    return code.startswith(f"{name.rstrip('-')}-")
 
 
 def _lines(code: str, entry: Entry) -> Iterator[Line]:
@@ -108,25 +110,43 @@ def _as_sentence_start(cause: str) -> str:
     return f"{cause[:1].upper()}{cause[1:]}"
 
 
-def _entries() -> Iterator[tuple[str, Entry]]:
-    """Yield the codes of all installed packages, then those of the catalogue of failures."""
+def _of_code(name: str) -> list[tuple[str, Entry]]:
+    """Return what the packages and the catalogue of failures know about a code."""
+    found = [(code, entry) for code, entry in _of_packages() if code == name]
+    failures = [failure for failure in known_failures() if failure.id == name]
+    return [*found, *((name, _of_failure(failure)) for failure in failures)]
+
+
+def _of_group(name: str) -> list[tuple[str, Entry]]:
+    """Return the codes of a group, or those that begin with a name."""
+    found = [(code, entry) for code, entry in _of_packages() if _is_in_group(code, entry, name)]
+    failures = [failure for failure in known_failures() if _begins(failure.id, name)]
+    return [*found, *((failure.id, _of_failure(failure)) for failure in failures)]
+
+
+def _codes() -> Iterator[str]:
+    yield from (code for code, _ in _of_packages())
+    yield from (failure.id for failure in known_failures())
+
+
+def _of_packages() -> Iterator[tuple[str, Entry]]:
+    """Yield the codes of all installed packages."""
     for module in _CATALOGUES:
         package = module.partition(".")[0]
         if find_spec(package) is not None:
             yield from import_module(module).entries()
 
-    for failure in known_failures():
-        (first, *others), fix, if_none_fits = failure.filled()
-        yield (
-            failure.id,
-            {
-                "title": f"{_as_sentence_start(first)}.",
-                "message": failure.example,
-                "where": failure.where,
-                "other causes": "; or ".join(others),
-                "fix": fix,
-                "if it is something else": if_none_fits,
-                "see": ", ".join(failure.keywords),
-                "source": failure.source,
-            },
-        )
+
+def _of_failure(failure: Failure) -> Entry:
+    """Return what is known about a failure. Its pattern is compiled for it, so only this one."""
+    (first, *others), fix, if_none_fits = failure.filled()
+    return {
+        "title": f"{_as_sentence_start(first)}.",
+        "message": failure.example,
+        "where": failure.where,
+        "other causes": "; or ".join(others),
+        "fix": fix,
+        "if it is something else": if_none_fits,
+        "see": ", ".join(failure.keywords),
+        "source": failure.source,
+    }
