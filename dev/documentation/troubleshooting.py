@@ -75,19 +75,24 @@ def _page_of(failure: Failure) -> str:
 
 
 def _section(failure: Failure) -> Iterator[str]:
-    (cause, *_), fix, if_none_fits = failure.filled()
+    (cause, *others), fix, if_none_fits, meaning = failure.filled()
     yield f"## {failure.id}\n"
     messages = [
         failure.example,
         *(f"{each.text} (Triton {each.releases})" for each in failure.other_texts),
     ]
     yield "\n".join(["```text", *(line for each in messages for line in _wrapped(each)), "```\n"])
-    if cause.partition(" ")[0].isalpha():  # not the name of a file
-        cause = f"{cause[:1].upper()}{cause[1:]}"
-    yield f"{_plain(cause)}{WORDING.get(failure.evidence, '')}.\n"
+    yield f"{_plain(_as_sentence(meaning or cause))}{WORDING.get(failure.evidence, '')}.\n"
+    if meaning:
+        yield f"Often: {_plain('; or '.join((cause, *others)))}.\n"
     yield f"Fix: {_plain(fix)}.\n"
     if if_none_fits:
         yield f"If it is something else: {_plain(if_none_fits)}.\n"
+
+
+def _as_sentence(cause: str) -> str:
+    is_word = cause.partition(" ")[0].isalpha()  # not the name of a file
+    return f"{cause[:1].upper()}{cause[1:]}" if is_word else cause
 
 
 def _wrapped(message: str) -> list[str]:

@@ -46,7 +46,7 @@ class PublishedMetrics(TypedDict, total=False):
 
 
 def check_custom_metrics(metrics: PublishedMetrics) -> None:
-    """Check the names of the metrics of one's own, and that something publishes them.
+    """Check the names of the metrics of the user's own, and that something publishes them.
 
     Raises:
         InvalidValueError: a name cannot be that of a family, is one of Triton's, or is there twice;

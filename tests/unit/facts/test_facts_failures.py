@@ -61,7 +61,7 @@ def test_placeholders_are_groups_of_the_pattern() -> None:
     wrong = [
         (failure.id, name)
         for failure in FAILURES
-        for text in (*failure.causes, failure.fix, failure.if_none_fits)
+        for text in (*failure.causes, failure.fix, failure.if_none_fits, failure.meaning)
         for _, name, _, _ in string.Formatter().parse(text)
         if name and name not in {*failure.pattern.groupindex, *unknown_values()}
     ]

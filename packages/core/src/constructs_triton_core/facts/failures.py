@@ -54,6 +54,7 @@ class Explanation(NamedTuple):
     causes: list[str]
     fix: str
     if_none_fits: str
+    meaning: str
 
 
 class OtherText(NamedTuple):
@@ -71,9 +72,11 @@ class Failure:
     message. The texts of Triton's sources that an entry explains besides are in ``failure_texts``.
     ``other_texts`` are the messages of releases that word it differently. ``causes`` are
     ordered by likelihood. ``if_none_fits`` is what decides between them and others that are not
-    known; it is empty where the message itself proves its cause. ``{name}`` in these texts is a
-    group of the pattern, or one of ``unknown_values``. ``keywords`` are this library's properties,
-    checks and commands that help. ``evidence`` says how the message is known. With ``is_refusal``
+    known; it is empty where the message itself proves its cause. ``meaning`` is what a general
+    message proves whatever its cause is; it is empty where the first cause is the best answer.
+    ``{name}`` in these texts is a group of the pattern, or one of ``unknown_values``. ``keywords``
+    are this library's properties, checks and commands that help. ``evidence`` says how the message
+    is known. With ``is_refusal``
     Triton writes the message when it refuses a request, before a model runs.
     """
 
@@ -90,6 +93,7 @@ class Failure:
     evidence: str
     is_refusal: bool = False
     if_none_fits: str = ""
+    meaning: str = ""
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -102,7 +106,8 @@ class Failure:
         names.update(unknown_values())
         names.update(self._values_of_example() if values is None else values)
         causes = [cause.format(**names) for cause in self.causes]
-        return Explanation(causes, self.fix.format(**names), self.if_none_fits.format(**names))
+        others = (text.format(**names) for text in (self.fix, self.if_none_fits, self.meaning))
+        return Explanation(causes, *others)
 
     def _values_of_example(self) -> dict[str, str]:
         """Return the groups of the pattern that the example has, each up to its first ``\\n``."""

@@ -139,12 +139,13 @@ def _of_packages() -> Iterator[tuple[str, Entry]]:
 
 def _of_failure(failure: Failure) -> Entry:
     """Return what is known about a failure. Its pattern is compiled for it, so only this one."""
-    (first, *others), fix, if_none_fits = failure.filled()
+    causes, fix, if_none_fits, meaning = failure.filled()
+    first, *others = [meaning, *causes] if meaning else causes
     return {
         "title": f"{_as_sentence_start(first)}.",
         "message": failure.example,
         "where": failure.where,
-        "other causes": "; or ".join(others),
+        "causes" if meaning else "other causes": "; or ".join(others),
         "fix": fix,
         "if it is something else": if_none_fits,
         "see": ", ".join(failure.keywords),

@@ -84,6 +84,8 @@ class Diagnosis:
         fix: What to do.
         if_none_fits: What to look at to tell the causes apart, and if none is the case. Empty if
             the text proves its cause; else other causes are possible that no entry knows.
+        meaning: What a general message proves, whatever its cause is. Empty if ``cause`` is the
+            best answer; else the text alone does not decide between the causes.
         keywords: Properties, checks and commands that help with the fix.
         line: Text that it was concluded from.
         source: Where that text is from.
@@ -107,6 +109,7 @@ class Diagnosis:
     speakers: tuple[str, ...] = ()
     unexplained: str = ""
     if_none_fits: str = ""
+    meaning: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """Return the diagnosis as values that JSON can hold."""
@@ -286,6 +289,7 @@ def _diagnosis(match: _Match, message: Message, texts: Iterable[SourceText]) -> 
         speakers=speakers(message.text[:_MOST_CHARACTERS]),
         unexplained=_short(match.unexplained),
         if_none_fits=explanation.if_none_fits,
+        meaning=explanation.meaning,
     )
 
 
@@ -306,18 +310,32 @@ def _short(value: str) -> str:
 def format_diagnoses(diagnoses: Iterable[Diagnosis]) -> str:
     """Return diagnoses as text: the first with everything, the others in short."""
     first, *others = diagnoses
-    lines = [*_cause_and_step(first), f"  from {first.source}: {printable(first.line)}"]
+    is_general = bool(first.meaning) and not first.unexplained
+    begin = _meaning_and_step if is_general else _cause_and_step
+    lines = [*begin(first), f"  from {first.source}: {printable(first.line)}"]
     if first.speakers:
         lines.append(f"  passed on by {', '.join(first.speakers)}")
     if first.writer:
         lines.append(f"  written by {first.writer}")
     if first.keywords:
         lines.append(f"  see: {', '.join(first.keywords)}")
+    if is_general:
+        lines.append(f"  often: {first.cause}")
     lines += [f"  or: {cause}" for cause in first.other_causes]
-    if first.if_none_fits:
+    if is_general:
+        lines.append(f"  fix: {first.fix}")
+    elif first.if_none_fits:
         lines.append(f"  if it is something else: {first.if_none_fits}")
-    lines += [f"also: {other.cause} [{other.id}]; {other.fix}" for other in others]
+    lines += [f"also: {other.meaning or other.cause} [{other.id}]; {other.fix}" for other in others]
     return "\n".join(lines)
+
+
+def _meaning_and_step(diagnosis: Diagnosis) -> list[str]:
+    """Return what a general message means, and what to look at, because it has many causes."""
+    return [
+        f"cause: not certain from this message: {diagnosis.meaning} [{diagnosis.id}]",
+        f"  look at: {diagnosis.if_none_fits}",
+    ]
 
 
 def _cause_and_step(diagnosis: Diagnosis) -> list[str]:

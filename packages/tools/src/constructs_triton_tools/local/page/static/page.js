@@ -187,7 +187,8 @@ function showFailure() {
 }
 
 function diagnosis(found, where = []) {
-  const rows = found ? [["Cause", found.cause], ["Fix", found.fix], ...found.other_causes.map((each) => ["Or", each])] : [];
+  const rows = found ? [[found.meaning ? "Often" : "Cause", found.cause], ["Fix", found.fix], ...found.other_causes.map((each) => ["Or", each])] : [];
+  if (found?.meaning) rows.unshift(["Not certain", found.meaning]);
   if (found?.if_none_fits) rows.push(["If it is something else", found.if_none_fits]);
   if (!rows.length && !where.length) return null;
   return h("dl", { class: "diagnosis" }, ...[...where, ...rows].flatMap(([title, text]) => [h("dt", {}, title), h("dd", {}, text)]));
