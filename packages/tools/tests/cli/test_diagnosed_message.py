@@ -142,3 +142,16 @@ def test_an_unexplained_exception_beside_a_wrapper_is_quoted(
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith("cause: not known, no entry of the catalogue fits")
     assert "the number of zorps must be odd" in first
+
+
+def test_a_general_message_says_what_it_means(capsys: pytest.CaptureFixture[str]) -> None:
+    """Many causes fit a KeyError, so the first line is none of them, and the second tells them
+    apart.
+    """
+    assert main(["diagnose", "--message", "KeyError: 'scores'"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("cause: not certain from this message: ")
+    assert "scores" in lines[0]
+    assert lines[1].startswith("  look at: ")
+    assert any(line.startswith("  often: ") for line in lines)
+    assert lines[-1].startswith("  fix: ")
