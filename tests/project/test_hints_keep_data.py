@@ -67,6 +67,7 @@ HARMLESS = {
     "delete arn:aws:lambda": "a message of Lambda@Edge",
     "delete is not empty": "a message of S3",
     "delete 0a1b (must be forced)": "a message of Docker",
+    "delete this network resource": "a message of CloudFormation",
     "delete domain": "a message of SageMaker Studio",
     "delete the existing mapping with": "a message of Lambda",
     "destroy failed": "a message of the CDK",
