@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import NamedTuple
 
@@ -50,6 +50,11 @@ def listed(commands: Mapping[str, Command], width: int) -> list[str]:
     return [f"  {name:{width}}  {command.summary}" for name, command in commands.items()]
 
 
+def _exists(path: str) -> bool:
+    # Of `--help`, a tenth was the import of pathlib, which imports urllib and ipaddress.
+    return os.path.exists(path)  # noqa: PTH110
+
+
 def check_first_word(
     parser: argparse.ArgumentParser, commands: Mapping[str, Command], words: Sequence[str]
 ) -> None:
@@ -78,7 +83,7 @@ def check_first_word(
 
 def check_second_word(parser: argparse.ArgumentParser, command: Command, word: str) -> None:
     """Report a misspelt command of a command. A path that exists is an argument of the command."""
-    if word.startswith("-") or word in command.commands or Path(word).exists():
+    if word.startswith("-") or word in command.commands or _exists(word):
         return
     meant = closest(word, command.commands)
     if meant is not None:
