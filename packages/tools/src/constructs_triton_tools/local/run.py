@@ -25,6 +25,7 @@ from constructs_triton_core.errors import (
     InvalidValueError,
     LocalEndpointError,
 )
+from constructs_triton_core.untrusted.drafts import temporary_folder
 from constructs_triton_tools.local.changed_files import FilesState, changes, files_state
 from constructs_triton_tools.local.gateway.gateway_port import HOST, listen
 from constructs_triton_tools.local.interruptible import run_in_thread
@@ -93,10 +94,7 @@ class LocalRun:
     async def _start(self, stack: AsyncExitStack) -> None:
         options = self.options
         page = self._page()
-        temporary = tempfile.TemporaryDirectory(
-            prefix="constructs-triton-", ignore_cleanup_errors=True
-        )
-        scratch = Path(stack.enter_context(temporary))
+        scratch = stack.enter_context(temporary_folder())
         # Before they are read: a change while the servers start is one.
         if options.watches:
             self._files = await run_in_thread(partial(files_state, options.source))

@@ -5,15 +5,15 @@ and how it starts and stops.
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from constructs_triton_core.errors import LocalEndpointError
+from constructs_triton_core.untrusted.drafts import temporary_folder
 from constructs_triton_tools.local.model_statistics import ModelStatistics
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
@@ -109,6 +109,8 @@ class RunningContainer(ABC):
     #: Models that a stand-in runs, and what runs each of them.
     stand_ins: dict[str, str] = field(init=False, default_factory=dict)
     _watch: asyncio.Task[None] | None = field(init=False, default=None)
+    #: Deletes ``directory``; if this process is killed, the supervisor or the next command does.
+    _folder: ExitStack = field(init=False, default_factory=ExitStack)
 
     @property
     def url(self) -> str:
@@ -176,7 +178,7 @@ class RunningContainer(ABC):
         Raises:
             ContainerExitError: it does not start. The message contains the errors of its log.
         """
-        self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-"))
+        self.directory = self._folder.enter_context(temporary_folder())
         try:
             await self._open()
             await self._start_process()
@@ -192,8 +194,7 @@ class RunningContainer(ABC):
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
         await self._close()
-        if self.directory.name:  # exists if the process that deletes it was killed
-            await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
+        await asyncio.to_thread(self._folder.close)
 
     async def _restart_when_ended(self) -> None:
         """Start the container again when it has ended, as SageMaker does."""
