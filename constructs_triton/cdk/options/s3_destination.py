@@ -15,6 +15,7 @@ from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_h
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.encrypted_data import DataName
 from constructs_triton_core.tokens import is_token
+from triton_model_check.model_repository.s3_keys import check_has_no_bucket
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ def check_prefix(property: str, prefix: str) -> None:
     check_type(property, prefix, (str, '"captured"'))
     if is_token(prefix):
         return
+    check_has_no_bucket(property, prefix)
     inner = prefix.strip("/")
     if not inner:
         raise InvalidValueError(f'{property}: must not be empty, got "{prefix}"; write "captured"')

@@ -62,6 +62,11 @@ def ones(*shape: int) -> Any:
             {"X": ones(1, 4, 1)},
             r"must fit .*, got \[1, 4, 1\]; reshape it so that axis 1 has size 3",
         ),
+        # Channels that are last: reshaping would mix them with the pixels.
+        (
+            {"X": ones(1, 4, 3)},
+            r"must fit .*, got \[1, 4, 3\]; put the axes .* array.transpose\(0, 2, 1\)",
+        ),
         ({"X": ones(3)}, r"shape must fit \[-1, 3, -1\], got \[3\]; reshape it to 3 dimensions"),
         ({"X": ones(5, 3, 1)}, 'input "X": a batch must have 1 to 4 elements, got 5; split it'),
         ({"X": ones(0, 3, 1)}, "1 to 4 elements, got 0; send at least one"),

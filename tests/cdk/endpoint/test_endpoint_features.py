@@ -446,3 +446,10 @@ def test_features_accept_tokens(path: Path) -> None:
     assert rendered["DataCaptureConfig"]["InitialSamplingPercentage"] == {"Ref": "Number"}
     assert rendered["MetricsConfig"] == {"MetricPublishFrequencyInSeconds": {"Ref": "Number"}}
     assert flat(rendered["DataCaptureConfig"]["DestinationS3Uri"]) == "s3://<Text>/<Text>"
+
+
+def test_a_marker_for_a_generated_name_is_refused(stack: cdk.Stack, path: Path) -> None:
+    """Only constructs of the CDK understand it; the template would not synthesize."""
+    marker = cdk.PhysicalName.GENERATE_IF_NEEDED
+    with pytest.raises(InvalidValueError, match=r"endpoint_name: .* write a name of your own"):
+        add_ensemble(stack, path, endpoint_name=marker)

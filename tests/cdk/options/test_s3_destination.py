@@ -15,6 +15,7 @@ from constructs_triton_core.errors import InvalidValueError
         ("/", 'write "captured"'),
         ("out/", 'write "out"'),
         ("/out", 'write "out"'),
+        ("s3://bucket/out", 'must not contain the bucket, .*write "out"'),
     ],
 )
 def test_prefix_that_would_give_another_key(prefix: str, hint: str) -> None:

@@ -26,6 +26,8 @@ _OF_TRITON = {"TritonPythonModel", "TritonError", "TritonModelException"}
 #: Arguments and methods of tritonclient, onnx, docker, torch, transformers, librosa, s3fs, pandas,
 #: LightGBM, llama.cpp, botocore, the SageMaker SDK and the CDK, and an option of mkfs.xfs.
 _OF_OTHERS = {
+    "sequence_end",
+    "sequence_id",
     "allow_public_subnet",
     "allow_unknown_field",
     "base_score",

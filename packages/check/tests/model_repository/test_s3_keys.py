@@ -41,6 +41,7 @@ def test_valid_names_of_models(name: str) -> None:
         (check_folder_prefix, "models", 'write "models/"'),
         (check_folder_prefix, "/models/", 'write "models/"'),
         (check_folder_prefix, "/", 'write "models/"'),
+        (check_folder_prefix, "s3://bucket/a/b", 'must not contain the bucket, .*; write "a/b/"'),
         *(
             (check_model_name, name, "prefix: must be letters, digits,")
             for name in ("", "a b", "/a", "a//b", "a/", "../a", "-a", "ä", "a" * 513)

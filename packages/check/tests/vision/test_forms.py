@@ -38,6 +38,8 @@ def network(
         ([-1, 84, PLACES], {}, "yolov8", 80),
         ([1, 5, PLACES_OF_LARGE_MODELS], {}, "yolov8", 1),
         ([-1, 6, -1], {**ULTRALYTICS, **TWO}, "yolov8", 2),
+        # A network with other strides: its labels say how many classes it has.
+        ([1, 7, 20400], {**ULTRALYTICS, **THREE}, "yolov8", 3),
         ([-1, 3 * PLACES, 85], {}, "yolov5", 80),
         ([-1, 3 * PLACES_OF_LARGE_MODELS, 6], {}, "yolov5", 1),
         ([-1, -1, 8], THREE, "yolov5", 3),
@@ -95,6 +97,8 @@ def test_forms_of_several_outputs() -> None:
         ({"output": [-1, PLACES, 85]}, {}, "YOLOX"),
         ({"output": [-1, 1000]}, {}, "three dimensions"),
         ({"boxes": [-1, 100, 4], "num": [-1, 1]}, {}, "no form is known that has these outputs"),
+        # More classes than queries can have: places of other strides.
+        ({"output0": [1, 7, 20400]}, {}, "no form is known whose output has this shape"),
         ({"output0": [-1, 56, PLACES]}, {"task": "pose"}, "for 'pose'"),
         (
             {"output0": [-1, 116, PLACES], "output1": [-1, 32, 160, 160]},

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 from constructs_triton_core.datatypes import FILE_HINT
@@ -23,6 +24,7 @@ from constructs_triton_core.errors import (
 
 INSUFFICIENT_STORAGE = 507
 ANY_SIZE = -1
+_MOST_TRANSPOSED = 5
 _THROTTLED_CODES = {
     "ThrottlingException",
     "Throttling",
@@ -264,8 +266,27 @@ def reshape_hint(shape: Sequence[int], expected: Sequence[int]) -> str:
     if len(shape) != len(expected):
         dimensions = "1 dimension" if len(expected) == 1 else f"{len(expected)} dimensions"
         return f"reshape it to {dimensions}"
+    axes = _axes_in_order(shape, expected)
+    if axes is not None:
+        return f"put the axes in the order of the model with array.transpose{axes}"
     sizes = [f"axis {axis} has size {expected[axis]}" for axis in _wrong_axes(shape, expected)]
     return f"reshape it so that {' and '.join(sizes)}"
+
+
+def _axes_in_order(shape: Sequence[int], expected: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the order of the axes in which a shape fits, if there is one such order.
+
+    For example, the channels of a picture are last. Reshaping it would mix its pixels.
+    """
+    if len(shape) > _MOST_TRANSPOSED:
+        return None
+    # The batch axis stays first.
+    kept = (0,) if list(expected[:1]) == [ANY_SIZE] else ()
+    orders = (kept + order for order in permutations(range(len(kept), len(shape))))
+    found = [order for order in orders if fits([shape[axis] for axis in order], expected)]
+    distinct = {tuple(shape[axis] for axis in order) for order in found}
+    # Of axes with the same size, the first order keeps them as they are.
+    return found[0] if len(distinct) == 1 else None
 
 
 def _wrong_axes(shape: Sequence[int], expected: Sequence[int]) -> list[int]:

@@ -116,6 +116,11 @@ NOT_JSON = "a name, id or parameter cannot be written as JSON"
             'input "X": Triton has no datatype for dtype complex64',
         ),
         ({"X": np.zeros(1, dtype="M8[s]")}, {}, "no datatype for dtype datetime64"),
+        (
+            {"X": np.ma.masked_array(np.zeros(2, np.float32), mask=[0, 1])},
+            {},
+            r'input "X": must have a value for each element, got a masked array; send array.filled',
+        ),
         ({"X": np.array([b"a", 7], object)}, {}, 'input "X" element 1: .*got int'),
         ({"X": np.array(["\ud800"], object)}, {}, 'input "X": a string must be valid Unicode'),
         (
@@ -292,3 +297,12 @@ def test_bfloat16_arrays_are_bf16() -> None:
     request = encode_request({"X": HALVES})
     assert b'"BF16"' in request.body
     assert request.body[request.header_size :] == b"\x80\x3f\x00\x40"
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy 2 has this dtype")
+def test_strings_of_any_length_are_bytes_tensors() -> None:
+    """NumPy 2's dtype for strings is encoded as an array of str is."""
+    values = [["a"], ["größer"]]
+    variable = np.array(values, dtype=np.dtypes.StringDType())  # type: ignore[attr-defined,unused-ignore]
+    wanted = encode_request({"X": np.array(values, object)})
+    assert encode_request({"X": variable}).body == wanted.body

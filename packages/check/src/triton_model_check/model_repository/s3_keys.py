@@ -9,9 +9,16 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.limit_checks import check_string
 from constructs_triton_core.tokens import is_token
 
-__all__ = ["archive_pattern", "check_folder_prefix", "check_model_name", "pattern_owner"]
+__all__ = [
+    "archive_pattern",
+    "check_folder_prefix",
+    "check_has_no_bucket",
+    "check_model_name",
+    "pattern_owner",
+]
 
 _MODEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_URI = re.compile(r"s3://[^/]*/?(.*)", re.DOTALL)
 _LONGEST_NAME = 512
 _ARCHIVE_SUFFIX = ".tar.gz"
 _ANY_DIGEST = "?" * 8  # as long as the digest in content_name of the function model_sync
@@ -50,6 +57,22 @@ def check_model_name(property: str, name: str) -> None:
         )
 
 
+def check_has_no_bucket(property: str, prefix: str, end: str = "") -> None:
+    """Check that a prefix, which belongs to a bucket, is no URI with a bucket of its own.
+
+    ``end`` is what a prefix ends with.
+
+    Raises:
+        InvalidValueError: it begins with "s3://".
+    """
+    uri = _URI.fullmatch(prefix)
+    if uri is not None:
+        inner = uri[1].strip("/") or "models"
+        raise InvalidValueError(
+            f'{property}: must not contain the bucket, got "{prefix}"; write "{inner}{end}"'
+        )
+
+
 def check_folder_prefix(property: str, prefix: str, example: str = "models/") -> None:
     """Check a prefix that object names are appended to: it ends with "/" and does not begin with
     it.
@@ -66,6 +89,7 @@ def check_folder_prefix(property: str, prefix: str, example: str = "models/") ->
         raise InvalidValueError(
             f'{property}: must be of type str, got {prefix!r}; write "{example}"'
         )
+    check_has_no_bucket(property, prefix, "/")
     if prefix.endswith("/") and not prefix.startswith("/"):
         return
     inner = prefix.strip("/")

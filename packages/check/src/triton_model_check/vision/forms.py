@@ -53,6 +53,8 @@ _STRIDES = (8, 16, 32)
 _STRIDES_OF_LARGE_MODELS = (8, 16, 32, 64)
 _ANCHORS_OF_YOLOV5 = 3
 _BOX = 4
+# RT-DETR has 100 to 900 queries, and up to 601 classes in public models.
+_MOST_CLASSES_OF_A_QUERY = 3
 _COLUMNS_OF_SELECTED_BOXES = 6
 
 
@@ -143,7 +145,8 @@ def _of_one_output(network: Network, output: ModelTensor, places: tuple[int, int
         return dense
     if columns == _COLUMNS_OF_SELECTED_BOXES:
         return _of_selected_boxes(network, outputs)
-    if 0 < rows < places[0] and columns > _BOX:
+    # With more columns than that, they are places of a YOLO with other strides.
+    if 0 < rows < places[0] and _BOX < columns <= _BOX + _MOST_CLASSES_OF_A_QUERY * rows:
         return _rtdetr(network, outputs, columns - _BOX)
     if columns == -1 and rows > _BOX:
         return _assumed(network, "yolov8", outputs, rows - _BOX)
@@ -159,7 +162,8 @@ def _of_all_places(
     """Return the form of an output with something for each place, if it has as many."""
     rows, columns = shape
     named = len(network.labels())
-    if rows > _BOX and (columns in places or (columns == -1 and rows == _BOX + named)):
+    has_named = rows == _BOX + named and (columns == -1 or columns > rows)
+    if rows > _BOX and (columns in places or has_named):
         return Form("yolov8", outputs, rows - _BOX)
     if columns <= _BOX + 1:
         return None

@@ -80,7 +80,9 @@ def read_network(file: ModelFile) -> Network:
     last_operators = {}
     for node in graph.nodes:
         for output in node.outputs:
-            last_operators[output] = node.operator
+            # An exporter may end a graph with a node that changes nothing.
+            is_same = node.operator == "Identity" and node.inputs[0] in last_operators
+            last_operators[output] = last_operators[node.inputs[0]] if is_same else node.operator
     required = tuple(tensor for tensor in file.inputs if not tensor.is_optional)
     return Network(file.path, required, _outputs(file, graph), metadata, last_operators)
 

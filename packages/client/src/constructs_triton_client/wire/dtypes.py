@@ -25,8 +25,9 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 _BY_DTYPE = {
     np.dtype(row.dtype): row for row in DATATYPES if row.item_size and row.datatype != "BF16"
 }
-# bytes, str and Python objects: each element is checked when it is encoded.
-_BYTES_KINDS = "SUO"
+# bytes, str, Python objects and NumPy 2's strings of any length: each element is checked when it
+# is encoded.
+_BYTES_KINDS = "SUOT"
 
 
 def datatype_of(array: NDArray[Any]) -> Datatype | None:

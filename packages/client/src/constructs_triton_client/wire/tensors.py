@@ -29,6 +29,11 @@ def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) 
     """Return the datatype of ``array``; ``stated`` can only declare a ``uint16`` array as BF16."""
     if not isinstance(array, np.ndarray):
         raise _not_an_array(path, array)
+    if isinstance(array, np.ma.MaskedArray):
+        raise RequestEncodingError(
+            f"{path}: must have a value for each element, got a masked array; "
+            "send array.filled(VALUE)"
+        )
     found = datatype_of(array)
     if found is not None and stated in (None, found.datatype):
         return found

@@ -67,7 +67,7 @@ class TritonPythonModel:
                 picture = self.decode(content)
             except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
                 message = f"image {number}: cannot be decoded: {error}; send a JPEG or PNG file"
-                return pb_utils.InferenceResponse(error=pb_utils.TritonError(message))
+                return pb_utils.InferenceResponse(error=refusal(message))
             fitted, placement = self.fitted(picture)
             pixels.append(self.normalized(fitted))
             placements.append(placement)
@@ -87,7 +87,7 @@ class TritonPythonModel:
         if picture.width * picture.height > self.most_pixels:
             size = f"{picture.width} x {picture.height}"
             raise ValueError(f"it has {size} pixels, more than {self.most_pixels}")
-        return ImageOps.exif_transpose(picture).convert("RGB")
+        return with_8_bits(ImageOps.exif_transpose(picture)).convert("RGB")
 
     def fitted(self, picture):
         """Return the picture in the network's size, and its placement.
@@ -127,6 +127,21 @@ class TritonPythonModel:
         if self.layout == "NCHW":
             values = values.transpose(2, 0, 1)
         return np.ascontiguousarray(values, self.data_type)
+
+
+def refusal(message):
+    """Return an error of the caller; before Triton 23.09, an error has no code."""
+    code = getattr(pb_utils.TritonError, "INVALID_ARG", None)
+    return pb_utils.TritonError(message) if code is None else pb_utils.TritonError(message, code)
+
+
+def with_8_bits(picture):
+    """Return a picture with 16 bits a value with 8; ``convert`` would cut larger values off."""
+    if picture.mode == "F":
+        raise ValueError("its values are floating-point numbers")
+    if not picture.mode.startswith("I"):
+        return picture
+    return Image.fromarray((np.asarray(picture, "uint32") // 257).astype("uint8"))
 
 
 def resized(picture, width, height):

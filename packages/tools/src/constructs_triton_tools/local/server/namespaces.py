@@ -21,6 +21,7 @@ from fcntl import ioctl
 from pathlib import Path
 
 from constructs_triton_core.processes.children import python_command, run_child
+from constructs_triton_core.untrusted.drafts import temporary_folder
 
 #: The folder of the models in a SageMaker container.
 CONTAINER_FOLDER = Path("/opt/ml")
@@ -73,8 +74,8 @@ def why_hidden(needed: Iterable[Path]) -> str | None:
 
 def why_no_private_mounts() -> str | None:
     """Try a private ``/opt/ml``, and return the reason if it does not work, else ``None``."""
-    with tempfile.TemporaryDirectory(prefix="constructs-triton-") as folder:
-        source = Path(folder) / "ml"
+    with temporary_folder() as folder:
+        source = folder / "ml"
         source.mkdir()
         (source / "probe").touch()
         return _run_probe("mounts", str(source))

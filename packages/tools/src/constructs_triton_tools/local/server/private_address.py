@@ -23,12 +23,12 @@ import platform
 import select
 import socket
 import struct
-import tempfile
 from fcntl import ioctl
 from pathlib import Path
 from typing import NamedTuple
 
 from constructs_triton_core.processes.children import forked, python_command, run_child
+from constructs_triton_core.untrusted.drafts import temporary_folder
 
 #: The socket's file name in the server's folder.
 SOCKET_NAME = "front_end.sock"
@@ -274,8 +274,8 @@ def probe() -> int:
     theirs.close()
     listener = receive_listener(ours)
     if listener is not None:
-        with tempfile.TemporaryDirectory(prefix="constructs-triton-") as folder:
-            _answer_until_end(PrivateAddress(listener, child, 1, Path(folder)), ours)
+        with temporary_folder() as folder:
+            _answer_until_end(PrivateAddress(listener, child, 1, folder), ours)
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
 
