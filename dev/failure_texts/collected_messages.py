@@ -19,13 +19,13 @@ by six authors of entries, each for one field, is 1,088 messages that were tried
 before it. Its authors often searched for what was unknown, and where a thread was read in part
 only, its cause says "inferred". Batch 14, of 150 messages, is by two persons who had not seen the
 entries, one for Triton and one for AWS, tried with the kinds of batch 13: 65 right, 33 partly, 33
-unknown and 19 wrong. Batch
-15, of 150 messages, is by two others, after all entries were read again: 88 right, 32 partly, 22
-unknown and 8 wrong. Batch 16 is by five authors of entries, as batch 13 was. Batch 17, by two
-persons and judged by two others, none of whom had seen the entries, was tried with the kinds of
-batch 16: 97 of 140 right, 25 partly, 9 unknown and 9 wrong. Batch 18, by four and judged by four,
-was tried after general messages had got a meaning, which is no cause: 92 of 152 right, 34 partly,
-19 unknown and 7 wrong. Messages are shortened to the line that counts; causes are in our words.
+unknown and 19 wrong. Batch 15, of 150 messages, is by two others, after all entries were read
+again: 88 right, 32 partly, 22 unknown and 8 wrong. Batch 16 is by five authors of entries, as batch
+13 was. Batch 17, by two persons, with verdicts by two others, none of whom had seen the entries,
+was tried with the kinds of batch 16: 97 of 140 right, 25 partly, 9 unknown and 9 wrong. Batch 18,
+by four, with verdicts by four, was tried after general messages had got a meaning, which is no
+cause: 92 of 152 right, 34 partly, 19 unknown and 7 wrong. Messages are shortened to the line that
+counts; causes are in our words.
 Threads without an owner are in the organization triton-inference-server.
 """
 

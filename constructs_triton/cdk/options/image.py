@@ -103,6 +103,7 @@ class TritonImage(ABC):
                 "image_version: must be known at synth, got a token; "
                 'write TritonImage.dlc("26.05"), or use TritonImage.from_registry'
             )
+        check_string("image_version", version)
         images.image_version(version)
         return DlcImage(version)
 

@@ -10,7 +10,7 @@ from typing import Annotated, TypedDict
 from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton_core.declared_values import Value
 from constructs_triton_core.errors import InvalidValueError
-from constructs_triton_core.tokens import is_token
+from constructs_triton_core.tokens import is_lookup_dummy, is_token
 
 _FAMILY = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 _OF_TRITON = "nv_"
@@ -74,6 +74,8 @@ def check_custom_metrics(metrics: PublishedMetrics) -> None:
 
 
 def _check_name(name: object) -> None:
+    if is_lookup_dummy(name):
+        return  # the next synthesis has the name
     if not isinstance(name, str) or is_token(name) or not _FAMILY.fullmatch(name):
         raise InvalidValueError(
             "custom_metrics: must be names of pb_utils.MetricFamily, of letters, digits and _, "

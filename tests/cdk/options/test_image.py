@@ -244,3 +244,9 @@ def test_other_server_of_aws_is_refused(repository: str, is_by_uri: bool, tmp_pa
 def test_image_that_may_be_triton_passes(uri: str, tmp_path: Path) -> None:
     """The content of an image of your own is not known by its name."""
     make_endpoint(in_region("eu-west-1"), tmp_path, TritonImage.from_registry(uri))
+
+
+def test_a_version_is_a_string() -> None:
+    """Without quotes, 26.10 would be 26.1."""
+    with pytest.raises(InvalidValueError, match=r"image_version: must be .*26\.05"):
+        TritonImage.dlc(26.05)  # type: ignore[arg-type]

@@ -113,6 +113,7 @@ NETWORK: Options = {"vpc": vpc}
 NO_NVME: Options = {"instance_type": library.InstanceType.of("ml.c6i.large")}
 WITH: dict[tuple[Any, str], Options] = {
     (library.TritonEndpoint, "adopt_existing"): NAME,
+    (library.TritonEndpoint, "custom_metrics"): {"container_metrics": True, **NAME},
     (library.TritonEndpoint, "log_retention"): NAME,
     (library.TritonEndpoint, "off_switch"): NAME,
     (library.TritonEndpoint, "security_groups"): NETWORK,

@@ -81,6 +81,7 @@ def endpoint(stack: cdk.Stack, **given: Any) -> TritonEndpoint:
         "model_repository": repository(stack),
         "instance_type": GPU,
         "model": "other",
+        **needed_with(given),
         **given,
     }
     return TritonEndpoint(stack, "E", **options)
@@ -163,6 +164,7 @@ def alarms(stack: cdk.Stack, given: dict[str, Any]) -> object:
 
 
 NEEDED: dict[str, dict[str, Any]] = {
+    "custom_metrics": {"container_metrics": True, "endpoint_name": "digits"},
     "max_zone_imbalance": {"placement_strategy": "SPREAD"},
     "scale_in_maximum_step_size": {"scale_in_strategy": "CONSOLIDATION"},
     "scale_in_cooldown": {"scale_in_strategy": "CONSOLIDATION"},

@@ -88,7 +88,8 @@ def asynchronous(stack: cdk.Stack) -> TritonEndpoint:
 
 
 def measured(stack: cdk.Stack) -> TritonEndpoint:
-    return endpoint(stack, container_metrics=True, endpoint_name="digits")
+    metrics = {"container_metrics": True, "custom_metrics": ["Requests"]}
+    return endpoint(stack, **metrics, endpoint_name="digits")
 
 
 def pooled(stack: cdk.Stack) -> Any:

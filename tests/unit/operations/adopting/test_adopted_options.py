@@ -75,6 +75,7 @@ NOT_WRITTEN = {
     "verify_update": "the deployment's",
     "verify_responses": "the deployment's",
     "container_metrics": "the archive's",
+    "custom_metrics": "the archive's",
     "log_retention": "the log group exists",
 }
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _READS = {None: "-", True: "yes", False: "NO"}
 _CLEANUP = "cleanup: CloudFormation does not undo what follows"
-_NO_CALLER = "nothing changes: the same endpoints, the same names"
+_NO_CALLER = "nothing changes in endpoints and names (model inputs not compared)"
 _ROLLBACK = "the next step fails; CloudFormation rolls back"
 
 
