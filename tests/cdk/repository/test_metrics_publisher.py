@@ -220,4 +220,4 @@ def test_the_publisher_is_the_same_bytes_in_each_release() -> None:
     """
     files = [MODEL, MODEL.parents[1] / "config.pbtxt"]
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    assert digest == "c50dcb23f0ab39e44a4ad627ad45ed1630e0f9c22672de8ab807af2fef26000a"
+    assert digest == "d0fc160723993e69ec2f223146f42e0cd163bb08781f6c154a8d0bd39120489f"

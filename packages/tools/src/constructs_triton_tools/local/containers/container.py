@@ -90,7 +90,7 @@ class TritonContainer(RunningContainer):
     @property
     def name(self) -> str:
         """The container's name."""
-        return self.directory.name
+        return self.directory.name.lstrip(".")  # engines refuse a name that begins with a dot
 
     @property
     def session(self) -> aiohttp.ClientSession:
