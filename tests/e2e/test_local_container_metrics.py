@@ -158,7 +158,7 @@ def test_metrics_of_a_model_itself_are_published(local: LocalEndpoint) -> None:
     """A counter is its growth over all labels, a gauge has its value, and others are left out."""
 
     def counted() -> float:
-        return sum(line["items_total"] for line in custom_lines(local))
+        return sum(float(line["items_total"]) for line in custom_lines(local))
 
     before = counted()
     send(local, 30)

@@ -98,6 +98,7 @@ def test_raw_request_is_only_the_bytes() -> None:
 
 ONES = {"X": np.ones(1)}
 HALVES = np.array([1.0, 2.0], dtype=ml_dtypes.bfloat16)
+MASKED = np.ma.masked_less(np.zeros(2, np.float32), 1)  # type: ignore[no-untyped-call]
 NOT_JSON = "a name, id or parameter cannot be written as JSON"
 
 
@@ -117,7 +118,7 @@ NOT_JSON = "a name, id or parameter cannot be written as JSON"
         ),
         ({"X": np.zeros(1, dtype="M8[s]")}, {}, "no datatype for dtype datetime64"),
         (
-            {"X": np.ma.masked_array(np.zeros(2, np.float32), mask=[0, 1])},
+            {"X": MASKED},
             {},
             r'input "X": must have a value for each element, got a masked array; send array.filled',
         ),
@@ -303,6 +304,7 @@ def test_bfloat16_arrays_are_bf16() -> None:
 def test_strings_of_any_length_are_bytes_tensors() -> None:
     """NumPy 2's dtype for strings is encoded as an array of str is."""
     values = [["a"], ["größer"]]
-    variable = np.array(values, dtype=np.dtypes.StringDType())  # type: ignore[attr-defined,unused-ignore]
+    string_dtype: Any = np.dtypes
+    variable: Any = np.array(values, dtype=string_dtype.StringDType())
     wanted = encode_request({"X": np.array(values, object)})
     assert encode_request({"X": variable}).body == wanted.body

@@ -77,7 +77,7 @@ def read_network(file: ModelFile) -> Network:
         raise InvalidValueError(f"{file.path}: {error}; {fix}") from None
 
     assert graph is not None  # ``file`` has no fault
-    last_operators = {}
+    last_operators: dict[str, str] = {}
     for node in graph.nodes:
         for output in node.outputs:
             # An exporter may end a graph with a node that changes nothing.
