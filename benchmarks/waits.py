@@ -125,7 +125,7 @@ def ready(folder: Path) -> float:
 def checked(folder: Path, file: str, content: bytes, arguments: argparse.Namespace) -> float:
     """Return how many models are checked in a second of one core.
 
-    On two hyperthreads of a core, seconds of the processor count almost double.
+    Two processes that share the memory and caches of a machine take more seconds for the same work.
     """
     one, many = folder / "one", folder / "many"
     for directory, count in ((one, 1), (many, 1 + arguments.models)):

@@ -126,6 +126,17 @@ def test_a_picture_is_turned_as_its_camera_says(local: LocalEndpoint) -> None:
     assert any(np.allclose(box, RED, atol=1) for _, box in boxes), boxes
 
 
+def test_a_picture_of_16_bits_has_the_boxes_of_one_of_8(local: LocalEndpoint) -> None:
+    """Its values are scaled: cutting them off would make it white."""
+    grey = np.asarray(Image.open(io.BytesIO(picture(("red", RED)))).convert("L"))
+    answers = []
+    for values in (grey, grey.astype("uint16") * 257):
+        file = io.BytesIO()
+        Image.fromarray(values).save(file, "PNG")
+        answers.append(ask(local, "colours", file.getvalue())["scores"])
+    np.testing.assert_allclose(answers[0], answers[1], atol=1e-6)
+
+
 def test_bytes_that_are_no_picture_are_named(local: LocalEndpoint) -> None:
     """The error says which picture of the batch is wrong, and the next call works."""
     with pytest.raises(InvocationError, match="image 1: cannot be decoded"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from aws_cdk import PhysicalName, RemovalPolicy
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
@@ -30,9 +30,7 @@ from constructs_triton.cdk.permissions.encrypted_data import DataUnderKeys, chec
 from constructs_triton.cdk.permissions.places import alarm_places, check_places
 from constructs_triton.cdk.permissions.role_trust import check_account
 from constructs_triton.cdk.validation.unique_names import check_unique_name
-from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Finding
-from constructs_triton_core.tokens import is_token
 
 
 class CheckedEndpoint(NamedTuple):
@@ -68,7 +66,6 @@ def check_endpoint(
         RepositoryError: the checks of the models found errors.
     """
     name = resource["endpoint_name"]
-    _check_is_name(name)
     check_unique_name(scope, id, "endpoint_name", name)
     check_off_switch(scope, resource, requests, update)
     if metrics["container_metrics"]:
@@ -93,15 +90,6 @@ def check_endpoint(
     )
     under_keys = [each for each in data if each.keys]
     return CheckedEndpoint(models, settled, findings, under_keys, recorded)
-
-
-def _check_is_name(name: str | None) -> None:
-    """Check that a name is no marker of the CDK, which only constructs of the CDK understand."""
-    if name is not None and is_token(name) and name == PhysicalName.GENERATE_IF_NEEDED:
-        raise InvalidValueError(
-            "endpoint_name: must be a name, got PhysicalName.GENERATE_IF_NEEDED; write a name of "
-            "your own, or leave it out if only stacks of the same account and Region refer to it"
-        )
 
 
 def _check_kept(settled: Sequence[SettledVariant], policy: RemovalPolicy | None) -> None:

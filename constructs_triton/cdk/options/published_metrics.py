@@ -38,8 +38,8 @@ class PublishedMetrics(TypedDict, total=False):
         Value(
             "Metrics of your own that ``container_metrics`` publishes too: names that ``model.py`` "
             "gives to ``pb_utils.MetricFamily``. Of a counter, it publishes the growth over all "
-            "labels, and of a gauge the value for each labels. A histogram ``x`` is two counters, "
-            "``x_sum`` and ``x_count``. Each is a custom metric, which has a price.",
+            "labels, and of a gauge the value of each set of labels. A histogram ``x`` is two "
+            "counters, ``x_sum`` and ``x_count``. Each is a custom metric, which has a price.",
             example='"rejected_requests"',
         ),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
+from aws_cdk import PhysicalName
 from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.validation.read_once import environment_of, stack_of
@@ -25,14 +26,18 @@ def check_id(scope: Construct, id: str) -> None:
 
 
 def check_unique_name(scope: Construct, id: str, name_property: str, name: str | None) -> None:
-    """Check that no other construct of the app has the name in the same account and Region.
+    """Check that no other construct of the app has the name in the same account and Region, and
+    that it is no marker of the CDK, which only the CDK's own constructs understand.
 
     Source: SageMaker API reference, CreateEndpoint: names are unique in an account and Region, and
     not case-sensitive. Stacks without an account and Region may be deployed to different ones, so
     names are compared within such a stack only.
     """
     check_id(scope, id)
-    if name is None or is_token(name):
+    if name is None:
+        return
+    if is_token(name):
+        _refuse_marker(name_property, name)
         return
     node = scope.node
     other = _named.get(node.root, {}).get(_key(scope, name_property, name))
@@ -41,6 +46,14 @@ def check_unique_name(scope: Construct, id: str, name_property: str, name: str |
         raise InvalidValueError(
             f'{path}: {name_property} must be unique regardless of case, got "{name}", and '
             f"{other.node.path} has the same name; change one of them"
+        )
+
+
+def _refuse_marker(name_property: str, name: str) -> None:
+    if name == PhysicalName.GENERATE_IF_NEEDED:
+        raise InvalidValueError(
+            f"{name_property}: must be a name, got PhysicalName.GENERATE_IF_NEEDED; write a name "
+            "of your own, or leave it out if only stacks of the same account and Region refer to it"
         )
 
 

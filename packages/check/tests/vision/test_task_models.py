@@ -27,6 +27,7 @@ def write_network(
     data_type: int = TensorProto.FLOAT,
     metadata: dict[str, str] | None = None,
     operator: str = "Identity",
+    ends_with_identity: bool = False,
 ) -> Path:
     """Write an ONNX file whose output is zeros; named sizes of it come from the picture's."""
     nodes = [helper.make_node("Shape", ["images"], ["shape"])]
@@ -43,8 +44,10 @@ def write_network(
     nodes += [
         helper.make_node("Concat", sizes, ["sizes"], axis=0),
         helper.make_node("ConstantOfShape", ["sizes"], ["zeros"], value=zeros),
-        helper.make_node(operator, ["zeros"], ["output0"]),
+        helper.make_node(operator, ["zeros"], ["last" if ends_with_identity else "output0"]),
     ]
+    if ends_with_identity:
+        nodes.append(helper.make_node("Identity", ["last"], ["output0"]))
     inputs = [helper.make_tensor_value_info("images", data_type, picture)]
     outputs = [helper.make_tensor_value_info("output0", data_type, output)]
     graph = helper.make_graph(nodes, "network", inputs, outputs, constants)
@@ -120,8 +123,18 @@ def test_a_variable_size_is_that_of_the_training(tmp_path: Path) -> None:
 
 def test_a_softmax_is_not_taken_twice(tmp_path: Path) -> None:
     """Whether a classifier writes probabilities is what its last operator says."""
-    for operator, activation in (("Softmax", "none"), ("Identity", "softmax")):
-        path = write_network(tmp_path, ("batch", 3, 8, 8), ("batch", 10), operator=operator)
+    for operator, ends_with_identity, activation in (
+        ("Softmax", False, "none"),
+        ("Softmax", True, "none"),
+        ("Identity", False, "softmax"),
+    ):
+        path = write_network(
+            tmp_path,
+            ("batch", 3, 8, 8),
+            ("batch", 10),
+            operator=operator,
+            ends_with_identity=ends_with_identity,
+        )
         top = configs(plan(path, "classify"))["eye_top"]
         assert top.parameters["activation"].string_value == activation
 

@@ -141,7 +141,10 @@ def with_8_bits(picture):
         raise ValueError("its values are floating-point numbers")
     if not picture.mode.startswith("I"):
         return picture
-    return Image.fromarray((np.asarray(picture, "uint32") // 257).astype("uint8"))
+    values = np.asarray(picture)
+    if values.min() < 0 or values.max() > 65535:
+        raise ValueError("its values have more than 16 bits")
+    return Image.fromarray((values // 257).astype("uint8"))
 
 
 def resized(picture, width, height):
