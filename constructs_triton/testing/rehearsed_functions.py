@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from constructs_triton.testing.adopted_endpoints import assume_adopted
+from constructs_triton.testing.served_tensors import tensors_of
 from constructs_triton_functions import CODE_DIRECTORY, CODE_FOLDER
 from constructs_triton_functions.model_sync import FILES_RESOURCE_TYPE, RESOURCE_TYPE
 from constructs_triton_functions.model_sync.manifest import Manifest
@@ -26,6 +27,7 @@ __all__ = [
     "places_of",
     "sources_of",
     "targets_of",
+    "tensors_of",
 ]
 
 _RELEASES = files(__package__).joinpath("released_functions.json")

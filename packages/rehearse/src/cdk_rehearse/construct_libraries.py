@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from constructs_triton_core.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton_core.model_tensors import ModelTensor
 
 _GROUP = "cdk_rehearse.libraries"
 _MAX_BYTES = 4 * 1024 * 1024
@@ -69,6 +70,15 @@ class ConstructLibrary(Protocol):
     ) -> Iterable[tuple[str, int]]:
         """What a custom resource registers for scaling, as resource ID and maximum;
         properties as above.
+        """
+
+    def tensors_of(
+        self, files: Mapping[str, bytes], model: str
+    ) -> Collection[ModelTensor] | None:
+        """The inputs and outputs of a model, for callers; ``None`` if they are not known.
+
+        ``files`` are those of a model repository by path, or ``model.tar.gz`` alone. ``model`` is
+        the name of the model that is called, or empty if it is the only one.
         """
 
 

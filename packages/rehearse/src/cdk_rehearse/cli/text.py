@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _READS = {None: "-", True: "yes", False: "NO"}
 _CLEANUP = "cleanup: CloudFormation does not undo what follows"
-_NO_CALLER = "nothing changes in endpoints and names (model inputs not compared)"
+_NO_CALLER = "nothing changes in endpoints, names, inputs and outputs"
+_NO_KNOWN_CHANGE = "nothing changes in endpoints and names (inputs: see not simulated)"
 _ROLLBACK = "the next step fails; CloudFormation rolls back"
 
 
@@ -134,7 +135,10 @@ def _facts(found: Rehearsal, named: Named) -> Iterator[str]:
 def _unchanged_callers(found: Rehearsal) -> Sequence[str]:
     """What is said of callers for whom nothing changes; nothing without endpoints."""
     has_endpoints = bool(found.instances) or any(step.serving for step in found.steps)
-    return [_NO_CALLER] if has_endpoints else []
+    if not has_endpoints:
+        return []
+    is_compared = not any(note.startswith("inputs and outputs of ") for note in found.not_simulated)
+    return [_NO_CALLER if is_compared else _NO_KNOWN_CHANGE]
 
 
 def _instances(found: Rehearsal) -> Iterator[str]:

@@ -12,12 +12,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.findings import Severity
-from constructs_triton_core.model_index import INDEX_FILE, ModelIndex, is_archive, some_of
+from constructs_triton_core.model_index import some_of
 
 from ..account import SimulatedAccount
-from ..moto_account.backends import objects_of
+from .model_files import target_models
 from .problems import problem
 from .report import GENERATED, Problem
 
@@ -74,23 +73,8 @@ def _names_of_model(account: SimulatedAccount, model: Any) -> Iterator[tuple[str
 
     for container in (model.primary_container or {}, *model.containers):
         if container.get("Mode") == "MultiModel" and "ModelDataUrl" in container:
-            for name in _models(account, container["ModelDataUrl"]):
+            for name in target_models(account, container["ModelDataUrl"]):
                 yield "model", name
-
-
-def _models(account: SimulatedAccount, url: str) -> list[str]:
-    """The models of a multi-model container: the names in its index, or the keys of archives."""
-    name, _, prefix = url.removeprefix("s3://").partition("/")
-    bucket = account.api.backend("s3").buckets.get(name)
-    objects = {} if bucket is None else objects_of(bucket)
-    try:
-        return list(ModelIndex.from_json(objects[prefix + INDEX_FILE].value).target_models)
-    except (KeyError, InvalidValueError):  # there is no index, or it is damaged
-        return [
-            key.removeprefix(prefix)
-            for key in objects
-            if key.startswith(prefix) and is_archive(key)
-        ]
 
 
 def caller_problems(before: set[Call], after: set[Call]) -> Iterator[Problem]:

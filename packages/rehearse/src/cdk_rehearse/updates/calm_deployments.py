@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 from .analysis import Sequence
 from .callers import caller_problems, calls
+from .changed_tensors import tensor_changes
 from .meanwhile import Meanwhile
+from .model_files import model_files
 from .progress import Notify, Stepping
 from .report import Problem, RehearsedStep
 from .trial import Trial
@@ -22,12 +24,14 @@ class CalmDeployments:
 
     ``way_back`` and ``deletion`` are ``None`` if a deployment before them was not complete.
     ``meanwhile`` is what happened before the update. ``not_simulated`` is what the account noted:
-    kinds of things with ``<stack>/<logical ID>``.
+    kinds of things with ``<stack>/<logical ID>``. ``not_compared`` are the models of which it is not
+    known whether their inputs and outputs change.
     """
 
     update: Sequence
     steps: tuple[RehearsedStep, ...]
     callers: tuple[Problem, ...]
+    not_compared: tuple[str, ...]
     way_back: Sequence | None
     deletion: Sequence | None
     meanwhile: tuple[str, ...]
@@ -44,9 +48,11 @@ def deploy_calmly(meanwhile: Meanwhile, notify: Notify) -> CalmDeployments:
     request = meanwhile.request
     trial = meanwhile.trial
     calls_before = calls(trial.account)
+    models_before = model_files(trial.account)
     trial.watch = _watch("deploying NEW", notify)
     outcome = trial.deploy(request.new, request.old)
     callers = tuple(caller_problems(calls_before, calls(trial.account)))
+    tensors = tensor_changes(trial.account, models_before, model_files(trial.account))
 
     # The events before the deployment are its first steps.
     moments = (*meanwhile.moments, *outcome.moments)
@@ -56,7 +62,8 @@ def deploy_calmly(meanwhile: Meanwhile, notify: Notify) -> CalmDeployments:
     return CalmDeployments(
         update=update,
         steps=steps,
-        callers=callers,
+        callers=(*callers, *tensors.noticed),
+        not_compared=tensors.not_compared,
         way_back=way_back,
         deletion=deletion,
         meanwhile=tuple(moment.step.subject for moment in meanwhile.moments),
