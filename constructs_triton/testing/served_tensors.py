@@ -38,10 +38,10 @@ def tensors_of(files: Mapping[str, bytes], model: str) -> tuple[ModelTensor, ...
 
 def _repository(files: Mapping[str, bytes], folder: Path) -> ModelRepository:
     """Write the files to a folder, an archive only in its outline, and open it."""
-    from triton_model_check.model_repository.archive_outline import (  # noqa: PLC0415 - optional
+    from triton_model_check.model_repository.archive_outline import (
         outline_archive,
     )
-    from triton_model_check.model_repository.repository import (  # noqa: PLC0415 - optional
+    from triton_model_check.model_repository.repository import (
         ModelRepository,
     )
 
@@ -57,7 +57,7 @@ def _repository(files: Mapping[str, bytes], folder: Path) -> ModelRepository:
 
 
 def _tensors(repository: ModelRepository, model: str) -> tuple[ModelTensor, ...] | None:
-    from triton_model_check.checks.loaded_config import complete  # noqa: PLC0415 - optional
+    from triton_model_check.checks.loaded_config import complete
 
     name = model
     if name not in repository.models:

@@ -18,9 +18,9 @@ from constructs_triton.cdk.options.image import (
     PackageImage,
     TritonImage,
     check_image,
+    image_findings,
     image_places,
     is_cpu_image,
-    moving_tag,
 )
 from constructs_triton.cdk.options.inference_ami import (
     FOR_THE_IMAGE,
@@ -106,7 +106,7 @@ def settle_container(
             *_compatibility_findings(chosen, facts),
             *variable_findings,
             *other_places,
-            *_moving_tag_findings(chosen),
+            *image_findings(chosen),
             *_marketplace_findings(models, enable_network_isolation),
             *ami_findings,
         ]
@@ -140,11 +140,6 @@ def _image(models: ServedModels, given: TritonImage | None) -> TritonImage:
     if given is not None:
         raise InvalidValueError("image: a model package contains its image; remove image")
     return PackageImage()
-
-
-def _moving_tag_findings(image: TritonImage) -> list[Finding]:
-    finding = moving_tag(image)
-    return [] if finding is None else [finding]
 
 
 def _marketplace_findings(

@@ -18,7 +18,15 @@ from constructs_triton_core.limit_checks import check_name
 from constructs_triton_core.tokens import is_token
 
 _DEFAULT_VARIANTS: Mapping[str, InstanceType | None] = {"AllTraffic": None}
-_UNKNOWN = InstanceType("the unknown type of an imported endpoint", is_known=False)
+
+
+class _UnknownType(InstanceType):
+    """The type of an imported endpoint. Its name is a description, which nothing looks up."""
+
+    def __post_init__(self) -> None: ...
+
+
+_UNKNOWN = _UnknownType("the unknown type of an imported endpoint")
 
 
 @jsii.implements(sagemaker.IEndpoint)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Self
 
 from aws_cdk import Aws, CfnMapping
 from aws_cdk import aws_ecr as ecr
@@ -22,6 +23,7 @@ from constructs_triton.cdk.validation.arguments import (
     check_known_string,
     check_string,
     is_looked_up_path,
+    refuse_direct,
 )
 from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton.cdk.validation.read_once import environment_of, stack_of
@@ -41,6 +43,7 @@ ECR_URI = re.compile(
 )
 _REPOSITORY = 'ecr.Repository.from_repository_name(self, "Repository", "...")'
 _LATEST = "latest"
+_ECR_HOST = re.compile(r"\.dkr[.-]ecr")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,11 @@ class TritonImage(ABC):
     """
 
     triton_version: str | None
+
+    def __new__(cls, *given: object, **_: object) -> Self:
+        # Without this, Python says only that an abstract class takes no arguments.
+        refuse_direct(cls, TritonImage, given, 'TritonImage.dlc("26.05")')
+        return super().__new__(cls)
 
     def _given_tag(self) -> str | None:
         """The tag of an image of your own; ``None`` for a digest,
@@ -222,7 +230,7 @@ def _require_regions(version: str) -> None:
     )
 
 
-def moving_tag(image: TritonImage) -> Finding | None:
+def _moving_tag(image: TritonImage) -> Finding | None:
     """Return a warning if the tag of an image is ``latest``,
     under which another image may be pushed.
     """
@@ -238,6 +246,27 @@ def moving_tag(image: TritonImage) -> Finding | None:
         "push images under tags that never change, and name one: "
         'from_ecr_repository(repository, "26.05-1")',
         source="SageMaker API reference: DeployedImage, ResolvedImage",
+    )
+
+
+def image_findings(image: TritonImage) -> list[Finding]:
+    """Return the warnings about the place and the tag of an image of your own."""
+    return [finding for finding in (_other_registry(image), _moving_tag(image)) if finding]
+
+
+def _other_registry(image: TritonImage) -> Finding | None:
+    """Return a warning if an image is not in ECR; that of a token is not known."""
+    place = image._given_place()
+    if not place or is_token(place) or place.startswith("arn:") or _ECR_HOST.search(place):
+        return None
+    return Finding(
+        "image-not-in-ecr",
+        Severity.WARNING,
+        "image",
+        f'SageMaker pulls images from Amazon ECR, got "{place}"',
+        "push a copy to ECR and pass it with from_ecr_repository; for a registry in your own VPC, "
+        "set ImageConfig of the L1 model to RepositoryAccessMode Vpc and acknowledge this warning",
+        source="SageMaker API reference: ImageConfig",
     )
 
 

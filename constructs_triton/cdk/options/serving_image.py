@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
+from typing import Self
 
 from aws_cdk import aws_ecr as ecr
 from constructs import Construct
@@ -14,12 +15,16 @@ from constructs_triton.cdk.options.image import (
     ContainerImage,
     TritonImage,
     bind_image,
+    image_findings,
     image_places,
-    moving_tag,
 )
 from constructs_triton.cdk.options.inference_ami import ami_of_cuda
 from constructs_triton.cdk.permissions.places import Place
-from constructs_triton.cdk.validation.arguments import check_known_string, check_string
+from constructs_triton.cdk.validation.arguments import (
+    check_known_string,
+    check_string,
+    refuse_direct,
+)
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -40,6 +45,11 @@ class ServingImage(ABC):
     """
 
     ami: InferenceAmi | None
+
+    def __new__(cls, *given: object, **_: object) -> Self:
+        # Without this, Python says only that an abstract class takes no arguments.
+        refuse_direct(cls, ServingImage, given, 'ServingImage.from_registry("...")')
+        return super().__new__(cls)
 
     @staticmethod
     def from_registry(
@@ -145,8 +155,7 @@ def serving_image_places(image: ServingImage) -> Iterator[Place]:
 
 def serving_image_findings(image: ServingImage) -> list[Finding]:
     """Return warnings about an image."""
-    moving = moving_tag(image.image) if isinstance(image, _ServingImage) else None
-    return [] if moving is None else [moving]
+    return image_findings(image.image) if isinstance(image, _ServingImage) else []
 
 
 def _ami(

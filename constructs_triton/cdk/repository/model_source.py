@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from aws_cdk import aws_s3 as s3
 
@@ -32,6 +32,7 @@ from constructs_triton.cdk.validation.arguments import (
     check_flag,
     check_known_path,
     is_looked_up_path,
+    refuse_direct,
 )
 from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
@@ -63,6 +64,11 @@ class ModelSource(ABC):
 
     Nothing is read until the source is passed to a ``TritonModelRepository``.
     """
+
+    def __new__(cls, *given: object, **_: object) -> Self:
+        # Without this, Python says only that an abstract class takes no arguments.
+        refuse_direct(cls, ModelSource, given, 'ModelSource.from_directory("models")')
+        return super().__new__(cls)
 
     @classmethod
     def from_directory(cls, path: str | PathLike[str]) -> ModelSource:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from aws_cdk import aws_ecr as ecr
 from aws_cdk.assertions import Annotations, Match
 from cdk_apps import add_endpoint, flat, make_stack, primary_container, statements, synthesize
 
-from constructs_triton import TritonImage
+from constructs_triton import ModelSource, ServingImage, TritonImage
 from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
 from triton_model_check.facts import images
 
@@ -250,3 +251,32 @@ def test_a_version_is_a_string() -> None:
     """Without quotes, 26.10 would be 26.1."""
     with pytest.raises(InvalidValueError, match=r"image_version: must be .*26\.05"):
         TritonImage.dlc(26.05)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("uri", "is_in_ecr"),
+    [
+        ("nvcr.io/nvidia/tritonserver:26.05-py3", False),
+        ("triton:1", False),
+        ("123456789012.dkr.ecr.eu-west-1.amazonaws.com/triton:1", True),
+        ("123456789012.dkr-ecr.eu-west-1.on.aws/triton:1", True),
+        (cdk.Fn.import_value("Image"), True),
+    ],
+)
+def test_image_of_another_registry_is_a_warning(
+    stack: cdk.Stack, tmp_path: Path, uri: str, is_in_ecr: bool
+) -> None:
+    """SageMaker pulls from ECR, or from a registry in a VPC, which the L1 model must say."""
+    make_endpoint(stack, tmp_path, TritonImage.from_registry(uri))
+    warned = Annotations.from_stack(stack).find_warning(
+        "*", Match.string_like_regexp(".*pulls images from Amazon ECR")
+    )
+    assert bool(warned) is not is_in_ecr
+
+
+@pytest.mark.parametrize("base", [TritonImage, ServingImage, ModelSource])
+def test_class_of_functions_names_one_if_it_is_called(base: Callable[[str], object]) -> None:
+    """Python alone says that the class takes no arguments."""
+    name = base.__name__
+    with pytest.raises(InvalidValueError, match=rf'got {name}\("x"\); write {name}\.\w+\("'):
+        base("x")

@@ -36,4 +36,5 @@ class ModelTensor(NamedTuple):
         """
         if (self.datatype, len(self.shape)) != (other.datatype, len(other.shape)):
             return False
-        return all(mine in (-1, theirs) for mine, theirs in zip(self.shape, other.shape, strict=True))
+        axes = zip(self.shape, other.shape, strict=True)
+        return all(length in (-1, other_length) for length, other_length in axes)

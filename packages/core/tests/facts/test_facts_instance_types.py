@@ -128,3 +128,16 @@ def test_volume_size_depends_on_local_storage(name: str, is_supported: bool | No
 def test_equal_names_are_equal_values() -> None:
     """Instance types can be compared and used as keys."""
     assert len({InstanceType.of("ml.g5.xlarge"), InstanceType.of("ml.g5.xlarge")}) == 1
+
+
+@pytest.mark.parametrize("name", ["ml.g5.xlarge", "ml.new9.large", "${Token[TOKEN.12]}"])
+def test_constructor_is_the_same_as_of(name: str) -> None:
+    """A user of ``ec2.InstanceType`` writes the constructor; it has the hardware too."""
+    assert InstanceType(name) == InstanceType.of(name)
+
+
+@pytest.mark.parametrize("name", ["g5.xlarge", "ml.g5.xlrge", "x y"])
+def test_constructor_refuses_what_of_refuses(name: str) -> None:
+    """A misspelt name is no new type."""
+    with pytest.raises(InvalidValueError, match="must be the name of a SageMaker instance type"):
+        InstanceType(name)

@@ -72,9 +72,7 @@ class ConstructLibrary(Protocol):
         properties as above.
         """
 
-    def tensors_of(
-        self, files: Mapping[str, bytes], model: str
-    ) -> Collection[ModelTensor] | None:
+    def tensors_of(self, files: Mapping[str, bytes], model: str) -> Collection[ModelTensor] | None:
         """The inputs and outputs of a model, for callers; ``None`` if they are not known.
 
         ``files`` are those of a model repository by path, or ``model.tar.gz`` alone. ``model`` is

@@ -53,7 +53,7 @@ class InstanceType:
     """
 
     name: str
-    is_known: bool
+    is_known: bool = False
     gpus: int | None = None
     gpu_model: str | None = None
     gpu_memory_mib: int | None = None
@@ -63,6 +63,24 @@ class InstanceType:
     local_storage_gb: int | None = None
     architecture: str | None = None
     multi_model_gpu_documented: bool = False
+
+    def __post_init__(self) -> None:
+        """Fill in what the table says of a name, so that ``InstanceType("ml.g5.xlarge")`` is
+        ``InstanceType.of("ml.g5.xlarge")``, as readers of ``ec2.InstanceType`` expect.
+        """
+        if self.is_known:
+            return
+        if not isinstance(self.name, str):
+            raise _no_string(self.name)
+        if is_token(self.name):
+            return
+        if _NAME.fullmatch(self.name) is None:
+            raise _malformed(self.name)
+        row = _row(self.name)
+        if row is None and _is_misspelt(self.name):
+            raise _malformed(self.name)
+        for attribute, value in (row or {}).items():
+            object.__setattr__(self, attribute, value)
 
     @classmethod
     def of(cls, name: str) -> InstanceType:
@@ -79,14 +97,7 @@ class InstanceType:
         """
         if not isinstance(name, str):
             raise _no_string(name)
-        if is_token(name):
-            return cls(name=name, is_known=False)
-        if _NAME.fullmatch(name) is None:
-            raise _malformed(name)
-        found = _look_up(name)
-        if not found.is_known and _is_misspelt(name):
-            raise _malformed(name)
-        return found
+        return cls(name) if is_token(name) else _of(name)
 
     @property
     def family(self) -> str:
@@ -130,14 +141,19 @@ def instance_type_names() -> tuple[str, ...]:
 
 
 @cache
-def _look_up(name: str) -> InstanceType:
+def _of(name: str) -> InstanceType:
+    return InstanceType(name)
+
+
+def _row(name: str) -> dict[str, Any] | None:
+    """Return the attributes of a type in the table."""
     facts = load("instance_types")
     row: dict[str, Any] | None = facts["types"].get(name)
     if row is None:
-        return InstanceType(name=name, is_known=False)
+        return None
     values = {key: value for key, value in row.items() if key != "source"}
     documented = name in facts["multi_model_gpu_documented"]
-    return InstanceType(name=name, is_known=True, multi_model_gpu_documented=documented, **values)
+    return {**values, "is_known": True, "multi_model_gpu_documented": documented}
 
 
 def _is_misspelt(name: str) -> bool:

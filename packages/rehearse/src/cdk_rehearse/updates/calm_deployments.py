@@ -24,8 +24,8 @@ class CalmDeployments:
 
     ``way_back`` and ``deletion`` are ``None`` if a deployment before them was not complete.
     ``meanwhile`` is what happened before the update. ``not_simulated`` is what the account noted:
-    kinds of things with ``<stack>/<logical ID>``. ``not_compared`` are the models of which it is not
-    known whether their inputs and outputs change.
+    kinds of things with ``<stack>/<logical ID>``. ``not_compared`` are the models of which
+    it is not known whether their inputs and outputs change.
     """
 
     update: Sequence
