@@ -21,6 +21,7 @@ from constructs_triton_core.limit_checks import check_range
 
 DESCRIPTION_END = "(constructs-triton)"
 """The end of each function's description."""
+_EXECUTIONS = RangeLimit(1, None, "executions", is_whole=True)
 
 
 class DeployTimeFunctionOptions(TypedDict, total=False):
@@ -136,7 +137,11 @@ def _check(options: DeployTimeFunctionOptions) -> None:
     reserved = options.get("reserved_concurrent_executions")
     if reserved is not None:
         # A function without concurrency never responds, and the stack waits for it.
-        check_range("reserved_concurrent_executions", reserved, RangeLimit(1, None, "executions"))
+        check_range(
+            "reserved_concurrent_executions",
+            reserved,
+            RangeLimit(1, None, "executions", is_whole=True),
+        )
 
 
 def _check_security_groups(groups: Sequence[ec2.ISecurityGroup] | None) -> None:

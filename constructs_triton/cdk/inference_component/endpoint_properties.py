@@ -37,7 +37,7 @@ _ScaleInPolicy = sagemaker.CfnEndpointConfig.ScaleInPolicyProperty
 # botocore sagemaker service model: ManagedInstanceScalingCooldownInMinutes, ...MaximumStepSize.
 _COOLDOWN, _STEP_SIZE = (
     limits.RangeLimit(5, 1440, "minutes"),
-    limits.RangeLimit(1, 100, "instances"),
+    limits.RangeLimit(1, 100, "instances", is_whole=True),
 )
 
 
@@ -204,23 +204,13 @@ def _initial(min_instance_count: float) -> float:
 
 
 def _check_counts(options: ComponentEndpointOptions) -> None:
-    """Check that the instance counts are whole numbers, and in order.
+    """Check that the instance counts are in order.
 
     Raises:
         InvalidValueError: they are not.
     """
     least, most = options["min_instance_count"], options["max_instance_count"]
     initial = cast(float, options["initial_instance_count"])
-    for name, value in (
-        ("min_instance_count", least),
-        ("max_instance_count", most),
-        ("initial_instance_count", initial),
-        ("scale_in_maximum_step_size", options["scale_in_maximum_step_size"] or 1),
-    ):
-        if not is_token(value) and value != int(value):
-            raise InvalidValueError(
-                f"{name}: must be a whole number of instances, got {value:g}; round it"
-            )
     if is_token(most):
         return
     if not is_token(least) and least > most:

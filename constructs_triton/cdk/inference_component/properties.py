@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Annotated, Literal, Required, TypedDict
 
@@ -182,33 +181,15 @@ def check_given_copies(given: CopyOptions) -> None:
 
 def check_copies(options: CopyOptions) -> None:
     """Check properties that depend on each other."""
-    _check_whole_imbalance(options["max_zone_imbalance"])
     name = options["inference_component_name"]
     check_log_retention("inference_component_name", name, options["log_retention"])
     check_removal_policy(options["removal_policy"], "components")
 
 
 def _check_copy_count(copy_count: object) -> None:
-    """Check that a component is created with a whole number of copies, at least 1."""
-    if (
-        is_token(copy_count)
-        or not isinstance(copy_count, int | float)
-        or not math.isfinite(copy_count)
-    ):
-        return  # another check refuses what is not a number
-    if copy_count == 0:
+    """Check that a component is created with a copy; the limit alone would not say why."""
+    if copy_count == 0 and not is_token(copy_count):
         raise InvalidValueError(
             "copy_count: SageMaker creates a component with at least 1 copy, got 0; set 1, and "
             "call auto_scale_copy_count(min_capacity=0) to let it scale to zero"
-        )
-    if copy_count != int(copy_count):
-        raise InvalidValueError(
-            f"copy_count: must be a whole number of copies, got {copy_count:g}; round it"
-        )
-
-
-def _check_whole_imbalance(imbalance: float | None) -> None:
-    if imbalance is not None and not is_token(imbalance) and imbalance != int(imbalance):
-        raise InvalidValueError(
-            f"max_zone_imbalance: must be a whole number of copies, got {imbalance:g}; round it"
         )

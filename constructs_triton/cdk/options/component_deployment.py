@@ -14,13 +14,12 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs_triton.cdk.options.rollback_alarms import alarm_list
 from constructs_triton.cdk.validation.limit_checks import check_duration, seconds
 from constructs_triton.cdk.validation.property_types import check_type
-from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.limit_checks import check_count, check_range
 from constructs_triton_core.tokens import is_token
 
-_COPIES = limits.RangeLimit(1, None, "copies")
-_ROLLBACK = limits.RangeLimit(1, 100, "percent of the copies")
+_COPIES = limits.RangeLimit(1, None, "copies", is_whole=True)
+_ROLLBACK = limits.RangeLimit(1, 100, "percent of the copies", is_whole=True)
 _Component = sagemaker.CfnInferenceComponent
 
 
@@ -138,8 +137,6 @@ def _check_size(property: str, size: CopySize | None, percent: limits.RangeLimit
     if size is None:
         return
     check_range(property, size.value, percent if size.type == "CAPACITY_PERCENT" else _COPIES)
-    if not is_token(size.value) and size.value != int(size.value):
-        raise InvalidValueError(f"{property}: must be a whole number, got {size.value:g}; round it")
 
 
 def _render_size(

@@ -19,8 +19,8 @@ from constructs_triton_core.facts import limits
 from constructs_triton_core.limit_checks import check_range
 from constructs_triton_core.tokens import is_token
 
-_INSTANCES = limits.RangeLimit(1, None, "instances")
-_ROLLBACK = limits.RangeLimit(1, 100, "percent of the fleet")
+_INSTANCES = limits.RangeLimit(1, None, "instances", is_whole=True)
+_ROLLBACK = limits.RangeLimit(1, 100, "percent of the fleet", is_whole=True)
 
 
 @dataclass(frozen=True, slots=True)

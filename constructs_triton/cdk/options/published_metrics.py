@@ -57,7 +57,8 @@ def check_custom_metrics(metrics: PublishedMetrics) -> None:
         return
     if not metrics["container_metrics"]:
         raise InvalidValueError(
-            "custom_metrics: needs the model that publishes metrics; add container_metrics=True"
+            "custom_metrics: needs the model that publishes metrics; add container_metrics=True, "
+            "or on a multi-model endpoint, which cannot have it, remove custom_metrics"
         )
     for name in names:
         _check_name(name)

@@ -78,11 +78,6 @@ def check_capacity(min_capacity: float, max_capacity: float, least: RangeLimit) 
         )
     check_range("min_capacity", min_capacity, least)
     check_range("max_capacity", max_capacity, replace(least, minimum=1))
-    for name, value in (("min_capacity", min_capacity), ("max_capacity", max_capacity)):
-        if not is_token(value) and value != int(value):
-            raise InvalidValueError(
-                f"{name}: must be a whole number of {least.unit}, got {value:g}; round it"
-            )
     if not (is_token(min_capacity) or is_token(max_capacity)) and min_capacity > max_capacity:
         raise InvalidValueError(
             f"min_capacity: must not be above max_capacity {max_capacity:g}, got {min_capacity:g}; "

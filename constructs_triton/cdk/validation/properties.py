@@ -19,7 +19,7 @@ from constructs_triton.cdk.validation.limit_checks import (
     whole_gibibytes,
     whole_seconds,
 )
-from constructs_triton.cdk.validation.property_types import check_type, shown
+from constructs_triton.cdk.validation.property_types import check_type, is_instance, shown
 from constructs_triton.cdk.validation.read_once import duration_of
 from constructs_triton_core.declared_values import (
     Value,
@@ -166,6 +166,7 @@ def _check_type(value: Value, given: object) -> None:
             check_spelling(value.name, given, get_args(alternative))
             return
         if get_origin(alternative) is Sequence:
+            _refuse_single(value, given, get_args(alternative)[0])
             check_type(value.name, given, (Sequence, f"[{value.example}]"))
             _check_entries(value, given, get_args(alternative)[0])
             return
@@ -179,6 +180,15 @@ def _runtime_class(annotation: Any) -> type | None:
     if annotation is float:
         return None
     return cast(type, get_origin(annotation) or annotation)
+
+
+def _refuse_single(value: Value, given: object, annotation: Any) -> None:
+    """Refuse one entry in place of a list, which people have at hand and need not write anew."""
+    if not isinstance(given, str | Sequence) and is_instance(given, annotation):
+        raise InvalidValueError(
+            f"{value.name}: must be a list, got {shown(given)}; write it in brackets, "
+            f"{value.name}=[...]"
+        )
 
 
 def _check_entries(value: Value, given: object, annotation: Any) -> None:

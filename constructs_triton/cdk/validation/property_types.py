@@ -17,7 +17,7 @@ def check_type(property: str, value: object, expected: PropertyType) -> None:
     """Check the type of a property. ``None`` passes."""
     types, example = expected
     allowed = types if isinstance(types, tuple) else (types,)
-    if value is None or any(_is_instance(value, each) for each in allowed):
+    if value is None or any(is_instance(value, each) for each in allowed):
         return
     from constructs_triton.cdk.validation.written_values import fix_of  # noqa: PLC0415 - for a message
 
@@ -50,10 +50,16 @@ def shown(value: object) -> str:
         return "a value that is known only at deployment"
     if isinstance(value, str):
         return f'"{value}"'
-    return f"a {type(value).__name__}" if type(value).__repr__ is object.__repr__ else repr(value)
+    if isinstance(value, list) and any(_prints_address(entry) for entry in value):
+        return f"[{', '.join(map(shown, value))}]"
+    return f"a {type(value).__name__}" if _prints_address(value) else repr(value)
 
 
-def _is_instance(value: object, cls: type) -> bool:
+def _prints_address(value: object) -> bool:
+    return type(value).__repr__ is object.__repr__
+
+
+def is_instance(value: object, cls: type) -> bool:
     """``isinstance``, also for interfaces of the CDK:
     those are protocols that Python cannot check.
     """

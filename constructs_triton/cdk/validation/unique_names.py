@@ -7,8 +7,10 @@ from weakref import WeakKeyDictionary
 from aws_cdk import PhysicalName
 from constructs import Construct, IConstruct
 
+from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton_core.errors import InvalidValueError
+from constructs_triton_core.limit_checks import check_string
 from constructs_triton_core.tokens import is_token
 
 # Of each app: the construct with a name, by the environment, the property and the name in lower
@@ -18,7 +20,14 @@ _named: WeakKeyDictionary[IConstruct, dict[_Key, Construct]] = WeakKeyDictionary
 
 
 def check_id(scope: Construct, id: str) -> None:
-    """Check that the id is free. The CDK's own error is a trace of JavaScript without advice."""
+    """Check that the scope is a construct and the id is free.
+
+    The CDK's own error is a trace of JavaScript without advice.
+    """
+    if not hasattr(scope, "node"):
+        fix = "write the scope first, then the id" if isinstance(scope, str) else "write self"
+        raise InvalidValueError(f"scope: must be a construct, got {shown(scope)}; {fix}")
+    check_string("id", id)
     if scope.node.try_find_child(id) is not None:
         raise InvalidValueError(
             f'{scope.node.path}: already has a construct "{id}"; choose another id'

@@ -10,12 +10,14 @@ from aws_cdk import aws_ec2 as ec2
 
 from constructs_triton.cdk.validation.schedule_expressions import cron_fields, schedule_problem
 from constructs_triton_core.tokens import is_token
+from triton_model_check.facts import images
 from triton_model_check.facts.images import server_of_aws
 
 # The API has seconds, and people who write a small number may mean minutes.
 _FEW_MINUTES = 60
 _STRING = re.compile(r'"[^"]*"')
 _NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
+_IMAGE_OF_NVIDIA = re.compile(r"(?:nvcr\.io/.*:)?(?P<version>\d\d\.\d\d)\b.*")
 _KEY, _ROLE, _BUCKET = (
     "kms.Key.from_key_arn",
     "iam.Role.from_role_arn",
@@ -33,7 +35,6 @@ _MEANINGS = (
         r"s3://([^/]+)/(.+)",
         rf'{_BUCKET}(self, "Bucket", "\1"), and set its prefix or key to "\2"',
     ),
-    ("TritonImage.dlc", r"nvcr\.io/.*:(\d\d\.\d\d)\b.*", r'TritonImage.dlc("\1")'),
     ("TritonImage.dlc", r"([\w-]+\.[\w.-]+/.+)", r'TritonImage.from_registry("\1")'),
 )
 
@@ -74,10 +75,10 @@ def with_value(example: str, value: object) -> str:
     example, which is that of the API. A string may be the name of a role, the alias of a key or the
     URL of a bucket, each of which has its own call.
     """
-    if "SubnetSelection(" in example and isinstance(value, list) and not is_token(value):
-        return f"ec2.SubnetSelection(subnet_filters=[ec2.SubnetFilter.by_ids({value})])"
     if is_token(value) or is_token([value]):  # the entry of a list token
         return _with_token(example, value)
+    if isinstance(value, list):
+        return _with_list(example, value)
     if isinstance(value, str):
         return _with_text(example, value)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -88,6 +89,15 @@ def with_value(example: str, value: object) -> str:
     return example
 
 
+def _with_list(example: str, values: list[object]) -> str:
+    """Return what to write for a list in place of one object."""
+    if "SubnetSelection(" in example and all(isinstance(subnet, str) for subnet in values):
+        return f"ec2.SubnetSelection(subnet_filters=[ec2.SubnetFilter.by_ids({values})])"
+    if "SubnetSelection(" in example:
+        return "ec2.SubnetSelection(subnets=...) with this list"
+    return "one call for each of them" if "iam.Role" in example else example
+
+
 def _with_text(example: str, value: str) -> str:
     if ".cron(" in example:
         return _schedule(example, value)
@@ -96,10 +106,22 @@ def _with_text(example: str, value: str) -> str:
             f'ServingImage.from_registry("{value}") and give it to ContainerInferenceComponent, '
             f'because AWS\'s image "{other}" has no Triton'
         )
+    if "TritonImage.dlc" in example and (version := _IMAGE_OF_NVIDIA.fullmatch(value)):
+        return _image_of_release(version["version"])
     for call, pattern, meaning in _MEANINGS:
         if call in example and (match := re.fullmatch(pattern, value)):
             return match.expand(meaning)
     return _with_literal(example, _STRING, f'"{value}"')
+
+
+def _image_of_release(version: str) -> str:
+    """Return the image of AWS of a release of Triton, or how to have one of which AWS has none."""
+    if version in images.published_versions():
+        return f'TritonImage.dlc("{version}")'
+    return (
+        f'TritonImage.dlc("{images.DEFAULT_VERSION}"), because AWS has no image of {version}, or '
+        "push your own to ECR and pass it with TritonImage.from_ecr_repository"
+    )
 
 
 def _with_literal(example: str, literal: re.Pattern[str], written: str) -> str:

@@ -161,7 +161,7 @@ OUT_OF_RANGE: list[tuple[str, Any, str]] = [
     (
         "termination wait",
         lambda: Deployment.blue_green_linear(
-            step_size=CapacitySize.percent(12.5),
+            step_size=CapacitySize.percent(13),
             wait_interval=MINUTES(60),
             termination_wait=MINUTES(60),
         ),

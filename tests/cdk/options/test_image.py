@@ -260,7 +260,7 @@ def test_a_version_is_a_string() -> None:
         ("triton:1", False),
         ("123456789012.dkr.ecr.eu-west-1.amazonaws.com/triton:1", True),
         ("123456789012.dkr-ecr.eu-west-1.on.aws/triton:1", True),
-        (cdk.Fn.import_value("Image"), True),
+        pytest.param(cdk.Fn.import_value("Image"), True, id="token"),
     ],
 )
 def test_image_of_another_registry_is_a_warning(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from cdk_apps import add_repository, make_stack, only, synthesize, write_model
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from cdk_apps import add_endpoint, add_repository, make_stack, only, synthesize, write_model
 
 from constructs_triton import (
     InstanceType,
@@ -206,3 +209,54 @@ def test_host_ami_of_none_is_left_out(path: Path) -> None:
         config = only(synthesize(stack), "AWS::SageMaker::EndpointConfig")
         found += ["InferenceAmiVersion" in each for each in config["ProductionVariants"]]
     assert found == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            lambda _: {"initial_instance_count": 1.5},
+            "whole number of instances, got 1.5; round",
+        ),
+        (
+            lambda stack: {"security_groups": ec2.SecurityGroup(stack, "One", vpc=_vpc(stack))},
+            r"got a SecurityGroup; write it in brackets, security_groups=\[...\]",
+        ),
+        (
+            lambda stack: {"vpc_subnets": _vpc(stack).private_subnets},
+            r"got \[a PrivateSubnet.*write ec2.SubnetSelection\(subnets=...\) with this list",
+        ),
+        (
+            lambda _: {"image": "nvcr.io/nvidia/tritonserver:24.10-py3"},
+            r'write TritonImage.dlc\("26.05"\), because AWS has no image of 24.10',
+        ),
+        (
+            lambda _: {"image": "nvcr.io/nvidia/tritonserver:26.05-py3"},
+            r'write TritonImage.dlc\("26.05"\)$',
+        ),
+    ],
+)
+def test_value_that_people_write_first_has_a_hint_that_works(
+    stack: cdk.Stack, tmp_path: Path, options: Callable[[cdk.Stack], dict[str, Any]], message: str
+) -> None:
+    """A number with a fraction, one object in place of a list, a list in place of a selection, and
+    an image that AWS does not have.
+    """
+    with pytest.raises(InvalidValueError, match=message):
+        add_endpoint(stack, tmp_path, **options(stack))
+
+
+def _vpc(stack: cdk.Stack) -> ec2.Vpc:
+    return ec2.Vpc(stack, "Network")
+
+
+def test_scope_and_id_in_the_wrong_order(stack: cdk.Stack) -> None:
+    """The CDK's own error would be that a string has no node."""
+    with pytest.raises(InvalidValueError, match=r'got "Models"; write the scope first'):
+        TritonModelRepository("Models", stack)  # type: ignore[arg-type]
+
+
+def test_list_of_grantees(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A permission is given to one after the other."""
+    with pytest.raises(InvalidValueError, match=r"got .*; write one call for each of them"):
+        add_endpoint(stack, tmp_path).grant_invoke([iam.User(stack, "User")])  # type: ignore[arg-type]

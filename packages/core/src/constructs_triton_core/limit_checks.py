@@ -68,6 +68,12 @@ def check_range(property: str, value: float, limit: RangeLimit) -> None:
         raise InvalidValueError(
             f"{property}: must be {limit}, got {plain_number(value)}; {_bound(value, limit)}"
         )
+    if limit.is_whole and value != int(value):
+        is_count = limit.unit and not limit.unit.startswith("percent")
+        of_unit = f" of {limit.unit}" if is_count else ""
+        raise InvalidValueError(
+            f"{property}: must be a whole number{of_unit}, got {plain_number(value)}; round it"
+        )
 
 
 def check_count(property: str, values: Sized, limit: RangeLimit) -> None:

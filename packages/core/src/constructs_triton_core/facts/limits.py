@@ -37,12 +37,16 @@ class TextLimit:
 
 @dataclass(frozen=True, slots=True)
 class RangeLimit:
-    """Minimum and maximum, both allowed; ``None`` means no limit. ``unit`` is for messages."""
+    """Minimum and maximum, both allowed; ``None`` means no limit. ``unit`` is for messages.
+
+    ``is_whole`` says that the API takes whole numbers only.
+    """
 
     minimum: float | None
     maximum: float | None
     unit: str = ""
     shape: str = ""
+    is_whole: bool = False
 
     def __str__(self) -> str:
         if self.minimum is not None and self.maximum is not None:
@@ -97,8 +101,8 @@ ENVIRONMENT_VALUE = TextLimit(1024, shape="EnvironmentValue")
 ENVIRONMENT_TOTAL_BYTES = RangeLimit(0, 32 * 1024, "bytes")
 
 # The endpoint configuration.
-VOLUME_SIZE_GB = RangeLimit(1, 512, "GB", "ProductionVariantVolumeSizeInGB")
-INITIAL_INSTANCE_COUNT = RangeLimit(1, None, "instances", "InitialTaskCount")
+VOLUME_SIZE_GB = RangeLimit(1, 512, "GB", "ProductionVariantVolumeSizeInGB", is_whole=True)
+INITIAL_INSTANCE_COUNT = RangeLimit(1, None, "instances", "InitialTaskCount", is_whole=True)
 VARIANT_WEIGHT = RangeLimit(0, None, "", "VariantWeight")
 PRODUCTION_VARIANTS = RangeLimit(1, 10, "variants", "ProductionVariantList")
 INSTANCE_POOLS = RangeLimit(1, 5, "pools", "InstancePoolList")
@@ -111,9 +115,11 @@ CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS = RangeLimit(
 VARIANT_INSTANCE_PROVISION_TIMEOUT_SECONDS = RangeLimit(
     300, 3600, "seconds", "VariantInstanceProvisionTimeoutInSeconds"
 )
-DATA_CAPTURE_SAMPLING_PERCENTAGE = RangeLimit(0, 100, "percent", "SamplingPercentage")
+DATA_CAPTURE_SAMPLING_PERCENTAGE = RangeLimit(
+    0, 100, "percent", "SamplingPercentage", is_whole=True
+)
 ASYNC_CONCURRENCY_PER_INSTANCE = RangeLimit(
-    1, 1000, "invocations", "MaxConcurrentInvocationsPerInstance"
+    1, 1000, "invocations", "MaxConcurrentInvocationsPerInstance", is_whole=True
 )
 
 # Inference components. The first copy cannot be left out: SageMaker refuses a copy count of 0 at
@@ -121,19 +127,21 @@ ASYNC_CONCURRENCY_PER_INSTANCE = RangeLimit(
 INFERENCE_COMPONENT_NAME = TextLimit(
     63, _HYPHENATED_COMPONENT, _HYPHENATED_WORDS, 1, "InferenceComponentName"
 )
-COPY_COUNT = RangeLimit(1, None, "copies")
-MEMORY_MIB = RangeLimit(128, None, "MiB", "MemoryInMb")
+COPY_COUNT = RangeLimit(1, None, "copies", is_whole=True)
+MEMORY_MIB = RangeLimit(128, None, "MiB", "MemoryInMb", is_whole=True)
 CPU_CORES = RangeLimit(0.25, None, "vCPUs", "NumberOfCpuCores")
 ACCELERATOR_DEVICES = RangeLimit(1, None, "GPUs", "NumberOfAcceleratorDevices")
 MANAGED_MIN_INSTANCE_COUNT = RangeLimit(
-    0, None, "instances", "ManagedInstanceScalingMinInstanceCount"
+    0, None, "instances", "ManagedInstanceScalingMinInstanceCount", is_whole=True
 )
 MANAGED_MAX_INSTANCE_COUNT = RangeLimit(
-    1, None, "instances", "ManagedInstanceScalingMaxInstanceCount"
+    1, None, "instances", "ManagedInstanceScalingMaxInstanceCount", is_whole=True
 )
-MAX_IMBALANCE = RangeLimit(0, 100, "copies")
-PREFIX_LENGTH = RangeLimit(1024, 65536, "bytes", "PrefixAwareRoutingPrefixLength")
-CONCURRENCY_THRESHOLD = RangeLimit(1, 1024, "requests", "PrefixAwareRoutingConcurrencyThreshold")
+MAX_IMBALANCE = RangeLimit(0, 100, "copies", is_whole=True)
+PREFIX_LENGTH = RangeLimit(1024, 65536, "bytes", "PrefixAwareRoutingPrefixLength", is_whole=True)
+CONCURRENCY_THRESHOLD = RangeLimit(
+    1, 1024, "requests", "PrefixAwareRoutingConcurrencyThreshold", is_whole=True
+)
 
 # The network.
 SUBNETS = RangeLimit(1, 16, "subnets", "Subnets")
@@ -146,16 +154,16 @@ MAXIMUM_EXECUTION_TIMEOUT_SECONDS = RangeLimit(
     600, 28800, "seconds", "MaximumExecutionTimeoutInSeconds"
 )
 AUTO_ROLLBACK_ALARMS = RangeLimit(1, 10, "alarms", "AlarmList")
-CANARY_SIZE_PERCENT = RangeLimit(1, 50, "percent of the fleet")
-LINEAR_STEP_SIZE_PERCENT = RangeLimit(10, 50, "percent of the fleet")
-ROLLING_BATCH_SIZE_PERCENT = RangeLimit(5, 50, "percent of the fleet")
-COPIES_BATCH_SIZE_PERCENT = RangeLimit(5, 50, "percent of the copies")
+CANARY_SIZE_PERCENT = RangeLimit(1, 50, "percent of the fleet", is_whole=True)
+LINEAR_STEP_SIZE_PERCENT = RangeLimit(10, 50, "percent of the fleet", is_whole=True)
+ROLLING_BATCH_SIZE_PERCENT = RangeLimit(5, 50, "percent of the fleet", is_whole=True)
+COPIES_BATCH_SIZE_PERCENT = RangeLimit(5, 50, "percent of the copies", is_whole=True)
 
 # Application Auto Scaling. An asynchronous endpoint may have no instances, and a component no
 # copies.
-MIN_CAPACITY_REAL_TIME = RangeLimit(1, None, "instances")
-MIN_CAPACITY_ASYNC = RangeLimit(0, None, "instances")
-MIN_CAPACITY_COMPONENT = RangeLimit(0, None, "copies")
+MIN_CAPACITY_REAL_TIME = RangeLimit(1, None, "instances", is_whole=True)
+MIN_CAPACITY_ASYNC = RangeLimit(0, None, "instances", is_whole=True)
+MIN_CAPACITY_COMPONENT = RangeLimit(0, None, "copies", is_whole=True)
 COOLDOWN_SECONDS = RangeLimit(0, None, "seconds")
 SAFETY_FACTOR = RangeLimit(0, 1)
 
