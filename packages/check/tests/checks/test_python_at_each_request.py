@@ -35,7 +35,7 @@ def _each(*lines: str) -> str:
     )
 
 
-def _check(source: str, folder: Path, version: str = "24.10") -> Report:
+def _check(source: str, folder: Path, version: str | None = "24.10") -> Report:
     files = write(one(HEAD, **{"m/1/model.py": source}), folder / "models")
     target = Target.named("server", image_version=version)
     return ModelRepository.from_directory(files).check(target, is_packed=False)
@@ -104,3 +104,18 @@ def test_member_of_a_newer_release_names_it(tmp_path: Path) -> None:
     assert not _check(source, tmp_path / "new", "23.10").errors
     (error,) = _check(source, tmp_path / "old", "23.09").errors
     assert error.hint == "use an image of 23.10 or later"
+
+
+@pytest.mark.parametrize(
+    ("version", "is_found"),
+    [(None, True), ("24.10", True), ("99.12", False)],
+)
+def test_misspelt_name_is_found_unless_a_newer_image_was_named(
+    version: str | None, is_found: bool, tmp_path: Path
+) -> None:
+    """The image that is assumed may be newer than the table of names; that must not turn the rule
+    off for everybody who names none.
+    """
+    source = _each('pb_utils.get_input_tensor_by_nam(request, "X")')
+    codes = {finding.code for finding in _check(source, tmp_path, version).errors}
+    assert ("python-request-fails" in codes) is is_found

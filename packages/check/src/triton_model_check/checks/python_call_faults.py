@@ -10,6 +10,7 @@ from constructs_triton_core.facts.versions import is_at_least
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.python_faults import Fault
+from triton_model_check.checks.python_sources import release_of_names
 from triton_model_check.model.python_contract import is_outside_table, names_of
 from triton_model_check.model.python_objects import ARRAY, METHOD, BackendObjects
 from triton_model_check.model.python_source import PythonSource
@@ -61,7 +62,7 @@ def _wrong_response(model: ModelUnderCheck, call: ast.Call) -> Iterator[Fault]:
     """Yield the wrong arguments of a new ``InferenceResponse``."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     error = _argument(call, "error", 1)
-    version = model.target.image_version
+    version = release_of_names(model)
     known = sorted(names_of("response_arguments", version))
     for name in () if is_outside_table(version) else given:
         if name is not None and name not in known:
@@ -263,7 +264,7 @@ def _set_counter(
 
 def _wrong_request(model: ModelUnderCheck, call: ast.Call) -> Iterator[Fault]:
     """Yield the wrong arguments of a new ``InferenceRequest``."""
-    version = model.target.image_version
+    version = release_of_names(model)
     known = names_of("request_arguments", version)
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     if is_outside_table(version) or None in given:

@@ -9,7 +9,7 @@ from typing import Any
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
-from triton_model_check.checks.python_sources import problem_at
+from triton_model_check.checks.python_sources import problem_at, release_of_names
 from triton_model_check.checks.rules import Problem, rule
 from triton_model_check.model.python_class import ModelClass, Place
 from triton_model_check.model.python_contract import is_outside_table
@@ -38,7 +38,7 @@ def completion_call(model: ModelUnderCheck) -> Iterator[Problem]:
     ``ensemble_scheduling`` in ``config.pbtxt`` sets no dynamic batching. Otherwise the model does
     not load.
     """
-    if is_outside_table(model.target.image_version):
+    if is_outside_table(release_of_names(model)):
         return
     for source, model_class in model.python_classes:
         for call, name in _calls(model_class):

@@ -12,6 +12,7 @@ from typing import Any
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ENVIRONMENT_PARAMETER, ModelUnderCheck
+from triton_model_check.checks.python_sources import release_of_names
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.facts.published import load
 from triton_model_check.model.python_class import ModelClass, Place
@@ -122,7 +123,7 @@ def _wrong_completion(
     model: ModelUnderCheck, method: Any, call: Any, name: str
 ) -> Iterator[tuple[str, str]]:
     """Yield message and hint for a wrong call in ``auto_complete_config``."""
-    version = model.target.image_version
+    version = release_of_names(model)
     known = names_of("model_config", version)
     if name not in known and not is_outside_table(version) and not name.startswith("_"):
         hint = did_you_mean(name, known, f"use one of {quoted(sorted(known))}")

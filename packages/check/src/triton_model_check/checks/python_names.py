@@ -13,7 +13,7 @@ from typing import Any
 
 from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.model_under_check import ModelUnderCheck
-from triton_model_check.checks.python_sources import classes_with_real_utils
+from triton_model_check.checks.python_sources import classes_with_real_utils, release_of_names
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.facts.published import load
 from triton_model_check.model.module_index import undefined_names
@@ -125,7 +125,7 @@ def absent_names(
     """Yield each name of the backend's module that the image does not have,
     with a message and a hint.
     """
-    version = model.target.image_version
+    version = release_of_names(model)
     if is_outside_table(version):
         return
     aliases = model_class.index.aliases(UTILS)

@@ -19,7 +19,7 @@ from triton_model_check.checks.python_names import (
     absent_attributes,
     absent_names,
 )
-from triton_model_check.checks.python_sources import classes_with_real_utils
+from triton_model_check.checks.python_sources import classes_with_real_utils, release_of_names
 from triton_model_check.checks.python_unbound import faults_of_unbound_names
 from triton_model_check.checks.rules import Problem, rule, warning
 from triton_model_check.facts.published import load
@@ -117,7 +117,7 @@ def _faults(model: ModelUnderCheck, source: PythonSource, each: ModelClass) -> I
 
 def _faults_of_objects(model: ModelUnderCheck, source: PythonSource) -> Iterator[Fault]:
     """Yield each member that an object of the backend lacks, or that is not called."""
-    objects, version = source.objects, model.target.image_version
+    objects, version = source.objects, release_of_names(model)
     if objects is None or is_outside_table(version):
         return
     for member in objects.members:

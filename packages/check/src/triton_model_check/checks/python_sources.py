@@ -8,7 +8,7 @@ from typing import Any
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.rules import Problem
 from triton_model_check.model.python_class import ModelClass
-from triton_model_check.model.python_contract import C_UTILS, UTILS
+from triton_model_check.model.python_contract import C_UTILS, UTILS, is_outside_table
 from triton_model_check.model.python_source import PythonSource
 
 
@@ -35,3 +35,13 @@ def classes_with_real_utils(
 def problem_at(source: PythonSource, node: Any, message: str, hint: str | None = None) -> Problem:
     """Return a problem in the line of a node."""
     return Problem(message, path=source.path, line=node.lineno, hint=hint)
+
+
+def release_of_names(model: ModelUnderCheck) -> str | None:
+    """Return the release whose names the Python backend of the target has; ``None`` for all known.
+
+    An image that is only assumed, because the user named none, may be newer than the table. Without
+    this, the most frequent check of all would find no misspelt name.
+    """
+    version = model.target.image_version
+    return None if model.target.is_image_assumed and is_outside_table(version) else version

@@ -8,7 +8,7 @@ from functools import partial
 
 from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.python_faults import Fault
-from triton_model_check.checks.python_sources import problem_at, with_real_utils
+from triton_model_check.checks.python_sources import problem_at, release_of_names, with_real_utils
 from triton_model_check.checks.rules import Problem, rule
 from triton_model_check.model.module_index import may_define_otherwise
 from triton_model_check.model.python_class import ModelClass
@@ -80,7 +80,7 @@ def backend_name_absent(model: ModelUnderCheck) -> Iterator[Problem]:
     have capital letters as in its documentation, such as ``Logger``. Otherwise the model does not
     load.
     """
-    version = model.target.image_version
+    version = release_of_names(model)
     if is_outside_table(version):
         return
     known = names_of("module", None) | names_of("set_after_import", None)

@@ -165,6 +165,8 @@ class Target:
         Whether the ONNX Runtime of the image's release is asked about ONNX models: ``"auto"`` asks
         it if it is installed or was fetched before, ``"fetch"`` fetches it from PyPI, and
         ``"never"`` leaves the verdict to the checker's own rules.
+    ``is_image_assumed``
+        Whether the image is the platform's default, because none was named.
     ``answers``
         What a real server said of the models, as ``check --server`` asks one; empty if none was
         asked.
@@ -200,6 +202,7 @@ class Target:
     image_flavor: str | None = None
     max_memory_mib: float | None = None
     model_load_gpu_limit: float | None = None
+    is_image_assumed: bool = False
 
     def answer(self, model_name: str) -> ServerAnswer | None:
         """Return what a real server said of a model, or ``None`` if none was asked."""
@@ -274,4 +277,5 @@ class Target:
             assumed |= {field: getattr(instance, field) for field in fields}
             assumed |= {"gpu_count": instance.gpus, "storage_gb": instance.local_storage_gb or None}
         given = {field: value for field, value in known.items() if value is not None}
+        assumed["is_image_assumed"] = "image_version" not in given
         return cls(**{"platform": platform, **assumed, **given})
