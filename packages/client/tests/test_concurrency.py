@@ -93,3 +93,16 @@ def test_leaving_early_cancels_the_rest_and_waits() -> None:
     results.close()  # type: ignore[attr-defined]  # an iterator that is a generator
     assert len(called) <= 3
     assert not [t for t in threading.enumerate() if t.name.startswith("constructs-triton-infer")]
+
+
+def test_results_of_calls_that_were_made_come_before_the_failure_to_read_on() -> None:
+    """A file with a damaged last row does not lose the answers to the rows before it."""
+
+    def rows() -> Iterator[int]:
+        yield from range(5)
+        raise ValueError("damaged")
+
+    results = map_concurrently(lambda row: row * 2, rows(), max_concurrency=4)
+    assert [next(results) for _ in range(5)] == [0, 2, 4, 6, 8]
+    with pytest.raises(ValueError, match="damaged"):
+        next(results)

@@ -100,7 +100,7 @@ NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a b
 @pytest.mark.parametrize(
     ("said", "end"),
     [
-        ("unexpected inference input 'k' for model 'm'", "; use the names in the model's config"),
+        ("unexpected inference input 'k' for model 'm'", "; use the names of the model's inputs"),
         ("Unable to parse 'inputs': attempt to access", "; the endpoint runs with inference_type"),
         (
             f"{SHAPE} got [1,5]",
@@ -133,7 +133,7 @@ NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a b
         ),
         (
             "input byte size mismatch for input 'raw_input' for model 'm'. Expected 16, got 32",
-            "; pass one row to infer_raw; for a batch, use infer",
+            "; pass one row to infer_raw, in the model's data type",
         ),
         (
             "input 'T' has no shape but model requires batch dimension for 'm'",
@@ -141,8 +141,13 @@ NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a b
         ),
         (
             "inference request batch-size must be <= 32 for 'm'",
-            "; send fewer rows in a request, or raise",
+            "; send fewer rows in a request; if the array is one row, add",
         ),
+        (
+            "404: Not Found",
+            "; what answers at this address is no endpoint; pass the address",
+        ),
+        ("<html>nginx</html>", "; what answers at this address is no endpoint; pass the address"),
         (
             "Endpoint m is asynchronous; call invoke_endpoint_async",
             "; with this client, call infer_async with",
@@ -264,3 +269,26 @@ def test_long_messages_are_shortened_in_print_only() -> None:
 def test_message_of_an_error_body(body: bytes, expected: str) -> None:
     """The message is Triton's error, or the text of a body of another form."""
     assert read_model_message(body) == expected
+
+
+def test_a_full_queue_is_a_throttled_endpoint_whatever_its_status() -> None:
+    """A multi-model endpoint answers 400 where others answer 503; callers wait and try again."""
+    said = "in ensemble 'e', [request id: 1] Exceeds maximum queue size"
+    error = build_invocation_error("m", "it failed", status=400, model_message=said)
+    assert isinstance(error, EndpointThrottledError)
+    assert "queue is full" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("code", "fix"),
+    [
+        ("ProxyConnectionError", "NO_PROXY"),
+        ("SSLError", "AWS_CA_BUNDLE"),
+        ("ConfigParseError", "AWS_CONFIG_FILE"),
+    ],
+)
+def test_a_request_that_never_left_has_a_fix_on_this_machine(code: str, fix: str) -> None:
+    """The log of the endpoint has nothing about it."""
+    error = build_invocation_error("m", "it failed", code=code, model_message="refused")
+    assert fix in str(error)
+    assert "log" not in str(error)

@@ -222,3 +222,31 @@ def test_declared_datatypes_are_checked() -> None:
         check_inputs({"X": bits}, config)
     client = TritonClient(InMemoryTransport(dict), model_config=config)
     assert client.infer({"X": bits}, datatypes={"X": "BF16"})["X"].shape == (1,)
+
+
+def test_configuration_is_not_that_of_another_target_model() -> None:
+    """A call that names another model than the client is not checked against the client's."""
+    transport = InMemoryTransport(dict)
+    config = PlainConfig([PlainInput("X", "TYPE_FP32", (1,))])
+    client = TritonClient(transport, target_model="a", model_config=config)
+    with pytest.raises(RequestEncodingError, match="no such input"):
+        client.infer({"Y": ones(1, 1)}, TargetModel="a")
+    client.infer({"Y": ones(1, 1)}, TargetModel="b")
+    assert len(transport.calls) == 1
+
+
+def test_raw_values_have_the_data_type_of_the_only_input() -> None:
+    """The bytes of float64 would be twice as many values of FP32."""
+    client = TritonClient(
+        InMemoryTransport(dict), model_config=PlainConfig([PlainInput("X", "TYPE_FP32", (2,))])
+    )
+    with pytest.raises(RequestEncodingError, match=r"TYPE_FP32, got TYPE_FP64 .* astype\('<f4'\)"):
+        client.infer_raw(np.zeros(2))
+    client.infer_raw(np.zeros(2, np.float32))
+
+
+@pytest.mark.parametrize("name", ["Body", "ContentType", "EndpointName"])
+def test_members_that_the_client_writes_are_refused(name: str) -> None:
+    """They would replace the encoded request without a word."""
+    with pytest.raises(InvalidValueError, match=rf"^{name}: .* sets it itself"):
+        TritonClient(InMemoryTransport(dict)).infer({"X": ones(1)}, **{name: "x"})

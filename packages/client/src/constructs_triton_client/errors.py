@@ -34,6 +34,8 @@ _THROTTLED_CODES = {
 _INVALID_CODES = {"ValidationError", "ValidationException"}
 # SageMaker reports these with status 400 and the code ValidationError, so only the message
 # identifies them.
+# Triton's, of a request that max_queue_size refuses; the status depends on the kind of endpoint.
+_FULL_QUEUE = "Exceeds maximum queue size"
 _NO_CAPACITY = "has no capacity to process this request"
 _NO_CAPACITY_HINT = (
     "a component that scales from zero starts its first copy within minutes; try again, or set "
@@ -45,6 +47,10 @@ _NOT_TENSORS = (
     "--stream of the command, or as JSON with curl"
 )
 _STREAMING_TYPE = "set inference_type to generate_stream on the endpoint"
+_OWNER = (
+    "its owner reads them with `constructs-triton config show FOLDER`, and a client with "
+    "model_config checks them before a request"
+)
 # Triton's messages are complete except for these, and so are SageMaker's. Only the configuration
 # has the names of tensors: SageMaker passes no request for them to the server.
 _HINTS_BY_MESSAGE = {
@@ -89,23 +95,27 @@ _HINTS_BY_MESSAGE = {
     "security token|signature we calculated|Signature expired|provided token|Access Key Id": (
         "log in to AWS again, or correct the credentials"
     ),
-    "unexpected inference input": (
-        "use the names in the model's config.pbtxt; set model_config on the client, for example "
-        'ModelConfig.read("config.pbtxt") of triton_model_check.model_config, '
-        "to have inputs checked first"
-    ),
-    "unexpected inference output": "use the names in the model's config.pbtxt",
+    "unexpected inference input": f"use the names of the model's inputs; {_OWNER}",
+    "unexpected inference output": f"use the names of the model's outputs; {_OWNER}",
     r"data-type is '\w+', but model '[^']+' expects 'BF16'": "convert the array with "
     "astype(ml_dtypes.bfloat16), of `pip install 'constructs-triton-client[bfloat16]'`",
     r"data-type is '\w+', but model '[^']+' expects 'BYTES'": f"{FILE_HINT}; for numbers as text, "
     "convert the array with astype(str)",
     r"data-type is '\w+', but model": "convert the array with astype",
-    "byte size mismatch for input 'raw_input'": "pass one row to infer_raw; for a batch, use infer",
+    "byte size mismatch for input 'raw_input'": (
+        "pass one row to infer_raw, in the model's data type, such as "
+        "array.astype(numpy.float32); for a batch, use infer"
+    ),
     "has no shape but model requires batch dimension": (
         "pass an array with the batch axis and the model's dimensions, such as array.reshape(1, 1)"
     ),
-    "batch-size must be <=": "send fewer rows in a request, or raise max_batch_size in the model's "
-    "config.pbtxt",
+    "batch-size must be <=": (
+        "send fewer rows in a request; if the array is one row, add the batch axis with array[None]"
+    ),
+    r"^(404: )?Not Found$|^<": (
+        "what answers at this address is no endpoint; pass the address of SageMaker's API or of "
+        "`constructs-triton local up` alone, without a path"
+    ),
     "not an asynchronous endpoint": "with this client, call infer",
     "is asynchronous; call": (
         'with this client, call infer_async with input_location="s3://BUCKET/async/input/", the '
@@ -148,6 +158,18 @@ _HINTS_BY_CODE: dict[str | int | None, str] = {
         ("LocationParseError", "LocationValueError"), "write the address as http://host:port"
     ),
     "NoCredentialsError": "log in to AWS, or pass a session that has credentials",
+    **dict.fromkeys(
+        ("ProxyConnectionError", "ProxyError"),
+        "check the proxy in HTTPS_PROXY or HTTP_PROXY, or name the address in NO_PROXY",
+    ),
+    "SSLError": (
+        "check that the address speaks https, and that AWS_CA_BUNDLE has the authority of its "
+        "certificate"
+    ),
+    **dict.fromkeys(
+        ("ConfigParseError", "ConfigNotFound"),
+        "correct the file, or name another one in AWS_CONFIG_FILE",
+    ),
     **dict.fromkeys(("NoSuchBucket", "NoSuchKey"), "check the bucket and the key"),
     "NoRegionError": "set region_name, or the environment variable AWS_DEFAULT_REGION",
     "ProfileNotFound": "set AWS_PROFILE to a profile of the AWS configuration file, or unset it",
@@ -205,6 +227,8 @@ def _classify(code: str, status: int | None, said: str) -> tuple[type[Invocation
         )
     if code in _THROTTLED_CODES or status == 429:
         return EndpointThrottledError, "send fewer requests at a time, or add instances"
+    if _FULL_QUEUE in said:
+        return EndpointThrottledError, "the model's queue is full: send fewer requests at a time"
     return InvocationError, _hint(code, status, said)
 
 

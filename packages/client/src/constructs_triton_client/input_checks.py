@@ -26,6 +26,13 @@ _FIXES = {
     ),
 }
 
+# Members of InvokeEndpoint that the client writes itself.
+_WRITTEN = {
+    "Body": "pass the arrays as inputs",
+    "ContentType": "pass binary=False for JSON, or send other bodies with boto3",
+    "EndpointName": "create a client of that endpoint with TritonClient.for_endpoint",
+}
+
 
 class ModelInputLike(Protocol):
     """One input of a configuration.
@@ -74,6 +81,8 @@ def check_call(
     """
     what = f"TritonClient.{method.__name__}()"
     for name in options:
+        if name in _WRITTEN:
+            raise InvalidValueError(f"{name}: {what} sets it itself; {_WRITTEN[name]}")
         if not name[:1].islower():
             continue
         if name in _FIXES:
@@ -108,6 +117,21 @@ def check_inputs(
         _check_shape(path, array.shape, expected[name], model_config.max_batch_size)
     if model_config.max_batch_size > 0:
         _check_batch(inputs, expected, model_config.max_batch_size)
+
+
+def check_raw(data: NDArray[Any] | bytes, model_config: ModelConfigLike | None) -> None:
+    """Check the values of a raw request against the model's configuration: its bytes have no data
+    type, so that those of another type would be other values.
+    """
+    if model_config is None or isinstance(data, bytes):
+        return
+    entries = list(model_config.input)
+    if len(entries) != 1:
+        names = quoted(sorted(entry.name for entry in entries))
+        raise InvalidValueError(
+            f"infer_raw: is for models with one input, got a model with {names}; use infer"
+        )
+    _check_datatype("raw input", data, entries[0], None)
 
 
 def _check_names(inputs: Mapping[str, Any], expected: Mapping[str, ModelInputLike]) -> None:

@@ -17,6 +17,7 @@ from constructs_triton_client.input_checks import (
     check_call,
     check_config,
     check_inputs,
+    check_raw,
 )
 from constructs_triton_client.observed_calls import ObservedCall, Observer, check_observe, observing
 from constructs_triton_client.transports.http_transport import HttpTransport
@@ -217,7 +218,7 @@ class TritonClient:
             ResponseDecodingError: the response is malformed.
         """
         check_call(invoke_options, self.infer)
-        check_inputs(inputs, self.model_config, datatypes)
+        check_inputs(inputs, self._config_of_call(invoke_options), datatypes)
         request = encode_request(
             inputs,
             outputs=outputs,
@@ -241,6 +242,7 @@ class TritonClient:
             **invoke_options: Parameters of InvokeEndpoint, as in ``infer``.
         """
         check_call(invoke_options, self.infer_raw)
+        check_raw(data, self._config_of_call(invoke_options))
         return self._invoke(encode_raw_request(data), invoke_options)
 
     def infer_many(
@@ -341,6 +343,11 @@ class TritonClient:
         request = encode_request(inputs, outputs=outputs, **encoding)
         invocation = Invocation(request.body, request.content_type, options or {})
         return start_inference(self.transport, invocation, input_location)
+
+    def _config_of_call(self, options: Mapping[str, Any]) -> ModelConfigLike | None:
+        """The configuration for a call; ``None`` if the call names another model."""
+        is_other = options.get("TargetModel", self.target_model) != self.target_model
+        return None if is_other else self.model_config
 
     def _invoke(self, request: EncodedRequest, options: Mapping[str, Any]) -> InferenceResult:
         """Send an encoded request, and decode its response."""

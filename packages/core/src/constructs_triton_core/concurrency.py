@@ -24,6 +24,8 @@ def map_concurrently(
     order.
 
     At most twice ``max_concurrency`` items are read ahead of the results that the caller has taken.
+    If reading them fails, the results of the items before are yielded first, because their calls
+    have been made.
 
     Raises:
         InvalidValueError: ``max_concurrency`` is below 1.
@@ -42,12 +44,23 @@ def _iterate(
 
     executor = ThreadPoolExecutor(max_concurrency, thread_name_prefix="constructs-triton-infer")
     waiting: deque[Future[Result]] = deque()
+    failures: list[Exception] = []
     try:
-        for item in items:
+        for item in _read(items, failures):
             waiting.append(executor.submit(function, item))
             if len(waiting) >= 2 * max_concurrency:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+        for failure in failures:
+            raise failure
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _read(items: Iterable[Item], failures: list[Exception]) -> Iterator[Item]:
+    """Yield the items until reading one fails, and add the reason to ``failures``."""
+    try:
+        yield from items
+    except Exception as error:  # raised after the results
+        failures.append(error)

@@ -97,7 +97,9 @@ def test_error_of_the_model_is_an_error() -> None:
 def test_half_written_last_line_is_ignored() -> None:
     """SageMaker may still be writing the last line; the same line before others is damage."""
     half = PUBLISHED[:-40]
-    assert len(list(read_capture([PUBLISHED, "", half]))) == 1
+    left_out: list[str] = []
+    found = list(read_capture([PUBLISHED, "", half], "today.jsonl", left_out=left_out.append))
+    assert (len(found), left_out) == (1, ["today.jsonl:3"])
     with pytest.raises(
         InvalidValueError, match=r"^today\.jsonl:1: must be a line of SageMaker's data capture"
     ):

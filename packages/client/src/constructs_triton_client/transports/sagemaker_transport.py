@@ -96,7 +96,8 @@ class SageMakerTransport:
         invocation: The request to send.
 
     Raises:
-        InvalidValueError: ``endpoint_url`` or ``session`` is of another form.
+        InvalidValueError: ``endpoint_name`` is an ARN, or ``endpoint_url`` or ``session`` is of
+            another form.
     """
 
     def __init__(
@@ -113,6 +114,11 @@ class SageMakerTransport:
             raise InvalidValueError(
                 "session: must be a boto3.Session, "
                 f"got {type(session).__name__}; write boto3.Session()"
+            )
+        if str(endpoint_name).startswith("arn:"):
+            raise InvalidValueError(
+                f'endpoint_name: must be a name, got "{endpoint_name}"; '
+                f'write "{str(endpoint_name).rpartition("/")[2]}"'
             )
         self.endpoint_name = endpoint_name
         self._session = session

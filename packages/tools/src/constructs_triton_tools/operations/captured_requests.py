@@ -95,13 +95,19 @@ class CapturedRequest:
         return decode_response(body.content, body.content_type)
 
 
-def read_capture(lines: Iterable[bytes | str], name: str = "capture") -> Iterator[CapturedRequest]:
+def read_capture(
+    lines: Iterable[bytes | str],
+    name: str = "capture",
+    *,
+    left_out: Callable[[str], None] = lambda _: None,
+) -> Iterator[CapturedRequest]:
     """Read the lines of a capture file, such as an open file.
 
     Args:
         lines: JSON, one object per line. Empty lines are ignored, and so is a last line that
             SageMaker has not written to its end.
         name: Name of the file in messages.
+        left_out: Receives the place of a last line that is not complete.
 
     Raises:
         InvalidValueError: a line is not one of a capture file; the message names file and line.
@@ -122,6 +128,8 @@ def read_capture(lines: Iterable[bytes | str], name: str = "capture") -> Iterato
             )
             if line.rstrip()[-1:] in ("}", b"}"):
                 raise fault from None
+    if fault is not None:
+        left_out(place)
 
 
 def _read(place: str, document: Mapping[str, Any]) -> CapturedRequest:
@@ -177,6 +185,7 @@ def read_capture_files(
     *,
     variant: str | None = None,
     since: datetime | None = None,
+    left_out: Callable[[str], None] = lambda _: None,
 ) -> Iterator[CapturedRequest]:
     """Read all captured requests, in the order of the files' names."""
     if source.startswith("s3://"):
@@ -187,7 +196,7 @@ def read_capture_files(
     for name, read in files:
         if variant is None or _variant(name) == variant:
             found = True
-            for request in read_capture(_lines(read, name), name):
+            for request in read_capture(_lines(read, name), name, left_out=left_out):
                 if since is None or request.time is None or request.time >= since:
                     yield request
     if not found:

@@ -87,6 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
         lambda: open_session(arguments),
         variant=arguments.variant,
         since=arguments.since,
+        left_out=lambda place: print_note(
+            f"{place}: left out, because SageMaker has not written this line to its end"
+        ),
     )
     requests = [_Read(item) for item in islice(found, arguments.limit)]
     is_cut = next(found, None) is not None
