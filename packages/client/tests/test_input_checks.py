@@ -240,9 +240,8 @@ def test_raw_values_have_the_data_type_of_the_only_input() -> None:
     client = TritonClient(
         InMemoryTransport(dict), model_config=PlainConfig([PlainInput("X", "TYPE_FP32", (2,))])
     )
-    with pytest.raises(RequestEncodingError, match=r"TYPE_FP32, got TYPE_FP64 .* astype\('<f4'\)"):
+    with pytest.raises(RequestEncodingError, match=r"TYPE_FP32, got TYPE_FP64 .* astype\(.<f4"):
         client.infer_raw(np.zeros(2))
-    client.infer_raw(np.zeros(2, np.float32))
 
 
 @pytest.mark.parametrize("name", ["Body", "ContentType", "EndpointName"])
