@@ -23,6 +23,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "bounded_json",
         "concurrency",
         "model_index",
+        "model_tensors",
         "aws_reader",
         "untrusted",
         "code_hosts",

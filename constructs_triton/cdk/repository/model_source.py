@@ -38,7 +38,7 @@ from constructs_triton.cdk.validation.property_types import BUCKET, check_has, c
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
 from constructs_triton_core.tokens import is_lookup_dummy, is_token
-from triton_model_check.artifacts.environments.placement import with_environments
+from triton_model_check.artifacts.environments.placement import as_packed
 from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.composition import CompositionOptions
 from triton_model_check.model_repository.s3_keys import check_folder_prefix
@@ -401,5 +401,5 @@ def _packed(path: Path, composition: CompositionOptions) -> PackedModels:
     repository = ModelRepository.from_directory(path)
     repository.compose(composition)
 
-    placed = with_environments(repository)
+    placed = as_packed(repository)
     return PackedModels(placed, named=None if placed is repository else path)

@@ -23,7 +23,7 @@ from constructs_triton import (
 from constructs_triton.cdk.repository.downloads import environment_bytes
 from constructs_triton.cli import main
 from constructs_triton_core.errors import InvalidValueError, RepositoryError
-from triton_model_check.artifacts.environments.placement import with_environments
+from triton_model_check.artifacts.environments.placement import as_packed
 from triton_model_check.artifacts.environments.python_environment import PythonEnvironment
 from triton_model_check.model_config import ModelConfig, ModelInput, ModelOutput, PythonBackend
 from triton_model_check.model_repository import ModelRepository, ModelRepositoryBuilder
@@ -143,7 +143,7 @@ def test_the_volume_has_space_for_the_unpacked_environment(models: Path) -> None
     """Volume and timeouts are derived from a size that counts an unpacked environment,
     a shared one once.
     """
-    placed = with_environments(ModelRepository.from_directory(models))
+    placed = as_packed(ModelRepository.from_directory(models))
     alone = environment_bytes(placed, ["first"])
     with tarfile.open(built(models)) as tar:
         assert alone == sum(member.size for member in tar)

@@ -14,7 +14,7 @@ from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_tools.local.sources.sources import read_source
 from constructs_triton_tools.measuring.tuning.candidates import Candidate, ModelSettings
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
-from triton_model_check.artifacts.environments.placement import with_environments
+from triton_model_check.artifacts.environments.placement import as_packed
 from triton_model_check.model_repository import ModelRepository
 
 TENSOR = '[ { name: "%s" data_type: TYPE_FP32 dims: [ 1 ] } ]'
@@ -109,7 +109,7 @@ def test_tune_measures_with_the_environment(models: Path, tmp_path: Path) -> Non
     build(models)
     own = ModelRepository.from_directory(models)
     present, other = (Candidate.of(first=ModelSettings(size)) for size in (1, 2))
-    tuned = TunedRepository(with_environments(own), "first", present, own=own)
+    tuned = TunedRepository(as_packed(own), "first", present, own=own)
     tuned.copy(present, tmp_path / "copy")
     archive = tmp_path / "copy" / "first" / "env.tar"
     assert archive.is_file()
@@ -124,7 +124,7 @@ def test_included_requirements_stay_in_the_folder(models: Path) -> None:
     (models.parent / "secret.txt").write_text("key = SECRET")
     (models / "requirements.txt").write_text("-r ../secret.txt\n")
     with pytest.raises(InvalidValueError, match=r"secret\.txt: must be in the folder") as caught:
-        with_environments(ModelRepository.from_directory(models))
+        as_packed(ModelRepository.from_directory(models))
     assert "SECRET" not in str(caught.value)
 
 

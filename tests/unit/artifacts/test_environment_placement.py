@@ -14,9 +14,9 @@ from handmade_wheels import write_wheels
 from constructs_triton.cli import main
 from constructs_triton_core.errors import ArchiveError, InvalidValueError
 from triton_model_check.artifacts.environments.placement import (
+    as_packed,
     find_environments,
     place_environments,
-    with_environments,
 )
 from triton_model_check.artifacts.environments.python_environment import PythonEnvironment
 from triton_model_check.model_config.target import Target
@@ -293,7 +293,7 @@ def test_a_model_at_the_root_has_no_environment(tmp_path: Path) -> None:
     add_model(tmp_path, "m")
     repository = declare(tmp_path / "m", "*")
     with pytest.raises(InvalidValueError, match="one subfolder for each model"):
-        with_environments(repository)
+        as_packed(repository)
 
 
 def test_a_configuration_with_a_syntax_error_is_left_to_the_check(

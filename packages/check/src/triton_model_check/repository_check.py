@@ -11,7 +11,7 @@ from constructs_triton_core.spelling import did_you_mean, quoted
 from triton_model_check.checks.report import Report
 from triton_model_check.choosing.settings import Settings
 from triton_model_check.cli.chosen import choose
-from triton_model_check.cli.target_check import place_environments, without_imports
+from triton_model_check.cli.target_check import place_files, without_imports
 from triton_model_check.model_config.target import PLATFORMS, Platform, Target
 from triton_model_check.model_repository.repository import ModelRepository
 
@@ -44,7 +44,7 @@ def check_repository(
     """
     place = replace(_target(target, image_version), local_files=local_files)
     repository = ModelRepository.from_directory(path)
-    placed, problem = place_environments(repository, local_files=local_files)
+    placed, problem = place_files(repository, local_files=local_files)
     report = without_imports(placed.check(place, is_packed=False), repository, problem)
     return report if settings is None else choose(report, Settings.of(Path(settings)))
 

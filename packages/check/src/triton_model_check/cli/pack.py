@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     repository = model_repository.ModelRepository.from_directory(
         arguments.path, calls=called_models(arguments)
     )
-    placed = environments.with_environments(repository)
+    placed = environments.as_packed(repository)
     if not arguments.no_check:
         _refuse_errors(placed, arguments.path)
     archives = {

@@ -24,7 +24,7 @@ __all__ = [
     "Checked",
     "add_target_arguments",
     "check_for_target",
-    "place_environments",
+    "place_files",
     "target_of",
     "without_imports",
 ]
@@ -111,10 +111,12 @@ def check_for_target(
     repository: ModelRepository
     if is_saved:
         repository = KeptRepository.from_directory(path, calls=calls)
-        placed, problem = place_environments(repository, local_files=not arguments.no_files)
+        placed, problem = place_files(repository, local_files=not arguments.no_files)
     else:
+        from triton_model_check.artifacts.environments.placement import without_environments
+
         repository = ModelRepository.from_directory(path, calls=calls)
-        placed = repository
+        placed = without_environments(repository)
         problem = "the files are not saved"
     only = () if is_saved else models
     checked = _check_repository(placed, arguments, settings, models, answers, only=only)
@@ -122,21 +124,24 @@ def check_for_target(
     return checked._replace(report=report, models=tuple(sorted(models)))
 
 
-def place_environments(
-    repository: ModelRepository, *, local_files: bool
-) -> tuple[ModelRepository, str]:
-    """Return the repository with its environments, or why it is without them, else ``""``."""
+def place_files(repository: ModelRepository, *, local_files: bool) -> tuple[ModelRepository, str]:
+    """Return the repository with its shared files and environments, or why it is without the
+    latter, else ``""``.
+    """
     if not local_files or repository.description is None:
         return repository, ""
-    from triton_model_check.artifacts.environments.placement import with_environments
+    from triton_model_check.artifacts.environments.placement import (
+        as_packed,
+        without_environments,
+    )
     from triton_model_check.artifacts.environments.python_environment import (
         EnvironmentNotBuiltError,
     )
 
     try:
-        return with_environments(repository), ""
+        return as_packed(repository), ""
     except EnvironmentNotBuiltError as error:
-        return repository, str(error)
+        return without_environments(repository), str(error)
 
 
 def without_imports(report: Report, repository: ModelRepository, problem: str) -> Report:
@@ -148,10 +153,13 @@ def without_imports(report: Report, repository: ModelRepository, problem: str) -
     from triton_model_check.artifacts.environments.placement import find_environments
 
     models = find_environments(repository)
+    description = repository.description
+    shared = () if description is None else tuple(description.shared_files)
     kept = [
         each
         for each in report.findings
-        if not (each.code == _MISSING_IMPORT and each.path.partition("/")[0] in models)
+        if each.code != _MISSING_IMPORT
+        or not (each.path.partition("/")[0] in models or each.path.startswith(shared))
     ]
     report = report.with_findings(kept, report.ignored)
     open_lines = [f"{name}: environment not checked: {problem}" for name in sorted(models)]

@@ -6,6 +6,7 @@ The file may come from others, so it and the requirements that it names must be 
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,8 @@ _CALLS = "calls"
 _ALSO_SERVED = "also_served"
 _ENVIRONMENTS = "python_environments"
 _MEMORY = "memory"
-_KEYS = (_ALSO_SERVED, _CALLS, _ENVIRONMENTS, _MEMORY)
+_SHARED = "shared_files"
+_KEYS = (_ALSO_SERVED, _CALLS, _ENVIRONMENTS, _MEMORY, _SHARED)
 _GPU_MIB = "gpu_mib"
 _HOST_MIB = "host_mib"
 _SHM_MIB = "shm_mib"
@@ -37,6 +39,7 @@ _EXAMPLES = {
     _CALLS: 'CALLER = ["MODEL"] below [calls]',
     _ENVIRONMENTS: 'MODEL = { requirements = "requirements.txt" } below [python_environments]',
     _MEMORY: "MODEL = { gpu_mib = 3000, host_mib = 500 } below [memory]",
+    _SHARED: '"PATH" = ["MODEL", "MODEL-*"] below [shared_files]',
 }
 
 
@@ -55,7 +58,8 @@ class ModelDescription:
     """The content of the file; ``environments`` are by model, or by ``ALL_MODELS`` alone.
 
     ``memory`` is what each instance of a model takes, and ``shared_memory`` what its largest call
-    takes of ``/dev/shm``, in bytes.
+    takes of ``/dev/shm``, in bytes. ``shared_files`` are paths below the folder, each with patterns
+    of the models that have a copy in their version directories.
     """
 
     file: TomlFile
@@ -63,6 +67,7 @@ class ModelDescription:
     environments: Mapping[str, DescribedEnvironment]
     memory: Mapping[str, DeclaredMemory] = field(default_factory=dict)
     shared_memory: Mapping[str, int] = field(default_factory=dict)
+    shared_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> ModelDescription:
@@ -94,7 +99,8 @@ class ModelDescription:
                 sizes.get(_GPU_MIB, 0) * 2**20, sizes.get(_HOST_MIB, 0) * 2**20
             )
         composition = CompositionOptions(calls, also_served)
-        return cls(file, composition, environments, memory, shared_memory)
+        shared = {path: _shared(file, path) for path in _table(file, (_SHARED,))}
+        return cls(file, composition, environments, memory, shared_memory, shared)
 
     def refuse_unknown(self, models: Iterable[str]) -> None:
         """Check that the models which the file names exist;
@@ -115,6 +121,27 @@ class ModelDescription:
                 f"{self.file.place(keyword, name)}: {keyword}: the folder has no model of that "
                 f'name, got "{name}"; {hint}'
             )
+        self._refuse_unmatched(known)
+
+    def _refuse_unmatched(self, known: list[str]) -> None:
+        """Check that each pattern of a model with shared files matches one."""
+        for path, patterns in self.shared_files.items():
+            for pattern in patterns:
+                if any(fnmatch.fnmatchcase(name, pattern) for name in known):
+                    continue
+                hint = did_you_mean(pattern, known, f"its models are {quoted(known)}")
+                raise self.file.error(
+                    (_SHARED, path), f'no model of the folder matches "{pattern}"; {hint}'
+                )
+
+    def shared_with(self, model: str) -> list[Path]:
+        """Return the files and folders that have a copy in the versions of a model."""
+        folder = self.file.path.parent
+        return [
+            folder / path
+            for path, patterns in self.shared_files.items()
+            if any(fnmatch.fnmatchcase(model, pattern) for pattern in patterns)
+        ]
 
     def combine(self, given: CompositionOptions) -> CompositionOptions:
         """Return the options of the file and those of the code or the command."""
@@ -176,6 +203,22 @@ def _environment(file: TomlFile, name: str) -> DescribedEnvironment:
     version = _image_version(file, (*keys, _IMAGE_VERSION), table.get(_IMAGE_VERSION))
     requirements = _requirements(file, (*keys, _REQUIREMENTS), table.get(_REQUIREMENTS))
     return DescribedEnvironment(requirements, version)
+
+
+def _shared(file: TomlFile, path: str) -> tuple[str, ...]:
+    """Return the patterns of the models that share a file or a folder."""
+    keys = (_SHARED, path)
+    patterns = file.document[_SHARED][path]
+    if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
+        raise file.malformed(keys, patterns, "a list of names of models", _EXAMPLES[_SHARED])
+    folder = file.path.parent
+    if "\0" in path or not is_inside(folder / path, folder):
+        raise file.error(
+            keys, f'must be in the folder of {DESCRIPTION_FILE}, got "{path}"; move it there'
+        )
+    if not (folder / path).exists():
+        raise file.error(keys, f'does not exist, got "{path}"; correct the path')
+    return tuple(patterns)
 
 
 def _image_version(file: TomlFile, place: Sequence[str], version: object) -> str | None:

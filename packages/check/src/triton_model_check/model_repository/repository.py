@@ -55,6 +55,8 @@ class ModelRepository:
             archive.
         linked_files: Real paths of files outside the folder that links in it may lead to.
         description: Content of ``triton-models.toml``.
+        shared_files: Paths of the files that models share, as the user has them, by the path of
+            each copy.
     """
 
     checks_in_copies = False
@@ -69,8 +71,10 @@ class ModelRepository:
         linked_files: frozenset[str] = frozenset(),
         *,
         description: ModelDescription | None = None,
+        shared_files: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.path = path
+        self.shared_files = shared_files
         self.description = description
         self.linked_files = linked_files
         self.composition = CompositionOptions()
@@ -87,6 +91,7 @@ class ModelRepository:
         calls: Mapping[str, Sequence[str]] | None = None,
         also_served: Sequence[str] = (),
         linked_files: Collection[str] = (),
+        shared_files: Mapping[str, str] = MappingProxyType({}),
     ) -> Self:
         """Return the repository of a folder. Nothing below its first level is read yet.
 
@@ -101,6 +106,8 @@ class ModelRepository:
                 strings, by the caller: ``{"pipeline": ["scale"]}``. Default: none.
             also_served: Models that others need and that are served by themselves too.
             linked_files: Real paths of files outside the folder that links in it may lead to.
+            shared_files: Paths of the files that models share, as the user has them, by the path
+                of each copy.
 
         Raises:
             InvalidValueError: there is no such folder, it cannot be read, or ``calls`` or
@@ -133,7 +140,13 @@ class ModelRepository:
         description = _description(Path(path)) if is_described else None
         links = frozenset(linked_files)
         repository = cls(
-            Path(path), directories, has_config, complete_bytes, links, description=description
+            Path(path),
+            directories,
+            has_config,
+            complete_bytes,
+            links,
+            description=description,
+            shared_files=shared_files,
         )
         if description is not None:
             description.refuse_unknown(repository.models)
@@ -188,7 +201,9 @@ class ModelRepository:
     @cached_property
     def stray_directories(self) -> tuple[str, ...]:
         """Sub-directories that contain no model, including hidden ones."""
-        return tuple(name for name in sorted(self._directories) if name not in self.models)
+        of_shared_files = {path.partition("/")[0] for path in self.shared_files.values()}
+        known = self.models.keys() | of_shared_files
+        return tuple(name for name in sorted(self._directories) if name not in known)
 
     def model(self, name: str) -> ModelFolder:
         """Return the model of that name.
@@ -283,6 +298,8 @@ class ModelRepository:
         is_packed = is_packed and not is_archive
         context = self._context(target or Target("server"), is_packed, is_archive)
         report = run_checks(context, str(self.path), only, in_copies=self.checks_in_copies)
+        if report.findings and self.shared_files:
+            report = _at_shared_files(report, self.shared_files)
         return _with_places(report) if report.findings else report
 
     def memory(self, target: Target, *, is_archive: bool = False) -> tuple[MemoryEstimate, ...]:
@@ -400,9 +417,8 @@ class ModelRepository:
         self, served: tuple[str, ...], composition: Composition, is_packed: bool, is_archive: bool
     ) -> tuple[ArchiveContent, ...]:
         if not is_packed and (len(served) == 1 or (is_archive and served)):
-            folders = tuple(
-                sorted(name for name, is_link in self._directories.items() if not is_link)
-            )
+            others = {*self.models, *self.stray_directories}
+            folders = tuple(sorted(name for name in others if not self._directories.get(name)))
             return (ArchiveContent(served[0], folders, is_given=True),)
         return tuple(ArchiveContent(name, tuple(composition.closure([name]))) for name in served)
 
@@ -411,6 +427,14 @@ def _description(folder: Path) -> ModelDescription:
     from triton_model_check.model_repository.description import ModelDescription
 
     return ModelDescription.read(folder)
+
+
+def _at_shared_files(report: Report, shared: Mapping[str, str]) -> Report:
+    """Name the file that a user has in place of its copies, and what is wrong with it once."""
+    found: dict[Finding, None] = {}
+    for finding in report.findings:
+        found[replace(finding, path=shared.get(finding.path, finding.path))] = None
+    return replace(report, findings=tuple(found))
 
 
 def _with_places(report: Report) -> Report:

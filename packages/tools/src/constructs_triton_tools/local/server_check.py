@@ -37,7 +37,7 @@ from constructs_triton_tools.local.server.installation import (
 from constructs_triton_tools.local.server.supervisor_process import supervisor_command
 from constructs_triton_tools.local.server.unix_http import UnixHTTPConnection
 from constructs_triton_tools.operations.diagnosis import Message, recognize
-from triton_model_check.artifacts.environments.placement import with_environments
+from triton_model_check.artifacts.environments.placement import as_packed
 from triton_model_check.facts.images import release_of_server
 from triton_model_check.model_config.server_answer import ServerAnswer
 from triton_model_check.model_repository import ModelRepository
@@ -76,7 +76,7 @@ def ask_server(path: Path, names: Collection[str] = ()) -> dict[str, ServerAnswe
         LocalEndpointError: the server does not start, or an empty backend needs a C compiler and
             there is none.
     """
-    repository = with_environments(ModelRepository.from_directory(path))
+    repository = as_packed(ModelRepository.from_directory(path))
     with temporary_folder() as folder:
         return CheckRun.prepare(repository, folder, names).ask()
 

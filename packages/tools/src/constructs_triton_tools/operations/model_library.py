@@ -16,7 +16,7 @@ from constructs_triton_core.errors import InvalidValueError, RepositoryError
 from constructs_triton_core.findings import Finding
 from constructs_triton_core.untrusted.drafts import temporary_folder
 from constructs_triton_tools.operations.library_values import ArchiveFile, LibraryModel
-from triton_model_check.artifacts.environments.placement import with_environments
+from triton_model_check.artifacts.environments.placement import as_packed
 from triton_model_check.model_config.target import Target
 from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.archive_outline import outline_archive
@@ -154,7 +154,7 @@ class ModelLibrary:
         check_model_name("name", name)
         path = Path(source)
         repository = ModelRepository.from_directory(path) if path.is_dir() else None
-        placed = None if repository is None else with_environments(repository)
+        placed = None if repository is None else as_packed(repository)
         warnings = _checked(placed or outline_archive(path).repository, path, check)
         with _packed(placed, path, {name: model}) as archives:
             return self._place(archives, warnings)
@@ -218,7 +218,7 @@ class ModelLibrary:
         names = repository.top_level_models()
         for name in names:
             check_model_name(f"model {name!r}", name)
-        placed = with_environments(repository)
+        placed = as_packed(repository)
         warnings = _checked(placed, Path(source), check)
         with _packed(placed, Path(source), {name: name for name in names}) as archives:
             change = self._place(archives, warnings)

@@ -2,4 +2,4 @@
 
 __all__: list[str]
 
-from .placement import with_environments as with_environments
+from .placement import as_packed as as_packed

@@ -1,4 +1,5 @@
-"""Adds environments to a copy of a model repository that links to the user's files.
+"""Adds environments and shared files to a copy of a model repository that links to the user's
+files.
 
 ``triton-models.toml`` in the folder of the models declares them, for the app and the commands.
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.spelling import quoted
 from triton_model_check.artifacts.environments.python_environment import PythonEnvironment
+from triton_model_check.artifacts.shared_files import has_shared_files, place_shared_files
 from triton_model_check.facts.images import DEFAULT_VERSION
 from triton_model_check.model.backends import infer_backend
 from triton_model_check.model.folder import CONFIG_FILE, ModelFolder
@@ -20,7 +22,7 @@ from triton_model_check.model_repository import ModelRepository
 from triton_model_check.model_repository.composition import ALL_MODELS
 from triton_model_check.model_repository.temporary_folders import scratch_directory
 
-__all__ = ["find_environments", "place_environments", "with_environments"]
+__all__ = ["as_packed", "find_environments", "place_environments", "without_environments"]
 
 ARCHIVE_NAME = "env.tar"
 """The name of an environment in a model's folder."""
@@ -30,18 +32,28 @@ _PARAMETER = "EXECUTION_ENV_PATH"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 
 
-def with_environments(repository: ModelRepository) -> ModelRepository:
-    """Return a repository as it is packed: with its environments, in a copy; itself if it has none.
+def as_packed(repository: ModelRepository) -> ModelRepository:
+    """Return a repository as it is packed: with its environments and shared files, in a copy;
+    itself if it has none.
 
     Raises:
         InvalidValueError: an environment was not built, or a model cannot use one.
         ArchiveError: a file of the repository cannot or must not be archived.
     """
     environments = find_environments(repository)
-    if not environments:
+    if not environments and not has_shared_files(repository):
         return repository
 
     placed = place_environments(repository, environments, scratch_directory())
+    placed.compose(repository.composition)
+    return placed
+
+
+def without_environments(repository: ModelRepository) -> ModelRepository:
+    """Return a repository as it is packed, except for its environments."""
+    if not has_shared_files(repository):
+        return repository
+    placed = place_environments(repository, {}, scratch_directory())
     placed.compose(repository.composition)
     return placed
 
@@ -78,7 +90,8 @@ def find_environments(repository: ModelRepository) -> Mapping[str, PythonEnviron
 def place_environments(
     repository: ModelRepository, environments: Mapping[str, PythonEnvironment], directory: Path
 ) -> ModelRepository:
-    """Write the repository with its environments into ``directory``, which is empty, and return it.
+    """Write the repository with its environments and shared files into an empty ``directory``, and
+    return it.
 
     Files are links to those of ``repository``. Only the ``config.pbtxt`` of a model with an
     environment is written again, with one more parameter at its end. Models that are always in one
@@ -91,6 +104,8 @@ def place_environments(
     from triton_model_check.artifacts.mirror import mirror
 
     linked = mirror(repository, list(repository.models), directory)
+    shared = place_shared_files(repository, directory)
+    linked |= {os.path.realpath(repository.path / file) for file in shared.values()}
     for holder, users in _holders(repository, environments).items():
         archive = environments[holder].find_archive()
         (directory / holder / ARCHIVE_NAME).symlink_to(archive)
@@ -98,7 +113,7 @@ def place_environments(
         for name in users:
             place = ARCHIVE_NAME if name == holder else f"../{holder}/{ARCHIVE_NAME}"
             _set_path(repository.models[name], directory / name / CONFIG_FILE, place)
-    return ModelRepository.from_directory(directory, linked_files=linked)
+    return ModelRepository.from_directory(directory, linked_files=linked, shared_files=shared)
 
 
 def _python_models_of(repository: ModelRepository) -> list[str]:

@@ -12,7 +12,7 @@ from constructs_triton_core.model_index import INDEX_FILE, ModelIndex
 from constructs_triton_tools.local.sources.assembly import read_endpoints
 from constructs_triton_tools.local.sources.inference_type import INFERENCE_TYPE, is_decoupled
 from constructs_triton_tools.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
-from triton_model_check.artifacts.environments.placement import with_environments
+from triton_model_check.artifacts.environments.placement import as_packed
 from triton_model_check.model_config.target import OTHER_NAME, Target
 from triton_model_check.model_repository import ModelRepository, pack
 from triton_model_check.model_repository.archive_inspection import inspect_archive
@@ -158,7 +158,7 @@ def _checked(
             "a folder with one subfolder per model"
         )
     repository.compose(CompositionOptions.of(calls))
-    placed = with_environments(repository)
+    placed = as_packed(repository)
     errors = placed.errors_after_packing(placed.check(Target("server", onnx_runtime="auto")))
     if is_multi_model:
         errors = tuple(error for error in errors if error.code != OTHER_NAME)

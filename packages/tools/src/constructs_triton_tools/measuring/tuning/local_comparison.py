@@ -37,7 +37,7 @@ from constructs_triton_tools.measuring.tuning.racing import (
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
 from constructs_triton_tools.measuring.tuning.rounds import measure_rounds
 from constructs_triton_tools.measuring.tuning.servers import CandidateServers
-from triton_model_check.artifacts.environments.placement import with_environments
+from triton_model_check.artifacts.environments.placement import as_packed
 from triton_model_check.model_repository import ModelRepository
 
 _ROUNDS = RangeLimit(2, None)
@@ -117,8 +117,8 @@ def _both(first: ModelRepository, second: ModelRepository, model: str) -> _TwoRe
         InvalidValueError: the second does not have the model.
     """
     second.model(model)
-    first_placed = with_environments(first)
-    second_placed = with_environments(second)
+    first_placed = as_packed(first)
+    second_placed = as_packed(second)
     return _TwoRepositories(
         first_placed, model, _FIRST, TunedRepository(second_placed, model, _SECOND)
     )

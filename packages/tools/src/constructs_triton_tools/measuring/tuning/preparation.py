@@ -23,7 +23,7 @@ from constructs_triton_tools.measuring.tuning.candidates import Candidate, Searc
 from constructs_triton_tools.measuring.tuning.model_settings import find_space, read_settings
 from constructs_triton_tools.measuring.tuning.outputs import REQUESTS
 from constructs_triton_tools.measuring.tuning.repositories import TunedRepository
-from triton_model_check.artifacts.environments.placement import with_environments
+from triton_model_check.artifacts.environments.placement import as_packed
 from triton_model_check.model.backends import infer_backend
 from triton_model_check.model.ensemble_graph import EnsembleGraph
 from triton_model_check.model.folder import ModelFolder
@@ -151,7 +151,7 @@ def find_spaces(
         )
         for folder in searched
     }
-    return TunedRepository(with_environments(found), model, present, own=found), spaces
+    return TunedRepository(as_packed(found), model, present, own=found), spaces
 
 
 def _batches_of_ensembles(folders: Sequence[ModelFolder]) -> dict[str, int]:
