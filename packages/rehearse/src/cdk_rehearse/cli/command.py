@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from cdk_rehearse.cli.deployed import read_deployed
 from cdk_rehearse.cli.failure_text import failure_lines
 from cdk_rehearse.cli.formats import FORMATS, print_rehearsal
 from cdk_rehearse.cli.progress import ShownProgress
@@ -17,7 +16,7 @@ from constructs_triton_core.facts.limits import RangeLimit
 from constructs_triton_core.program.argument_types import add_common, pair_argument, whole_number
 from constructs_triton_core.program.exit_codes import EXIT_SUCCESS, EXIT_WRONG
 from constructs_triton_core.program.output_formats import add_format
-from constructs_triton_core.untrusted.terminal import print_lines, show_work
+from constructs_triton_core.untrusted.terminal import print_lines, print_note, show_work
 
 if TYPE_CHECKING:
     from cdk_rehearse.updates.versions import Version
@@ -51,8 +50,8 @@ def add_arguments(
     parser.add_argument(
         "--deployed",
         metavar="STACK",
-        help="read OLD from AWS: template and parameters of this stack "
-        "(cloudformation:GetTemplate, DescribeStacks); give only NEW",
+        help="read OLD from AWS: template, parameters and drift of this stack "
+        "(cloudformation:GetTemplate, DescribeStacks, DescribeStackResourceDrifts); give only NEW",
     )
     add_common(parser, "--stack", dest="stacks", default=[], action="append")
     _add_deployed_state(parser, fleet)
@@ -172,9 +171,12 @@ def _versions(arguments: argparse.Namespace) -> tuple[str | Version, str]:
         raise InvalidValueError(
             f"NEW: must be the only path with --deployed, got {count}; write only NEW"
         )
+    from cdk_rehearse.cli.deployed import read_deployed
     from cdk_rehearse.updates.versions import deployed_version
 
     session = make_session(arguments.region, arguments.profile)
-    return deployed_version(arguments.deployed, *read_deployed(session, arguments.deployed)), paths[
-        0
-    ]
+    found = read_deployed(session, arguments.deployed)
+    if found.note:
+        print_note(found.note)
+    old = deployed_version(arguments.deployed, found.text, found.parameters, found.drifts)
+    return old, paths[0]

@@ -10,6 +10,7 @@ from .calm_deployments import CalmDeployments
 from .coverage import coverage
 from .data_change import DataChanges
 from .data_changes import data_changes
+from .drift_problems import drift_problems
 from .lost_data import lost_data_problems
 from .possible_refusals import possible_refusals
 from .problems import deletion_problems, update_problems
@@ -42,6 +43,7 @@ def calm_report(request: Request, seen: CalmDeployments) -> CalmReport:
         *lost_data_problems(changes),
         *update_problems(seen.update, declared, is_deletion=new == NONE, fleets=request.fleets),
         *possible_refusals(old, new),
+        *drift_problems(request, seen.steps),
         *(problem for problem in seen.callers if problem.path),
     )
     of_deletion: tuple[Problem, ...] = ()

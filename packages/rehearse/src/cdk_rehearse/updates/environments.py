@@ -59,7 +59,7 @@ def _placed(version: Version, account: str, region: str) -> Version:
         replace(stack, account=stack.account or account, region=stack.region or region)
         for stack in version.stacks
     ]
-    return Version(tuple(stacks))
+    return replace(version, stacks=tuple(stacks))
 
 
 def _only(known: set[str], default: str) -> str:
@@ -73,7 +73,8 @@ def _part(version: Version, environment: str, imported: Mapping[Place, str]) -> 
     if not version.stacks:
         return NONE
     stacks = tuple(stack for stack in version.stacks if stack.environment == environment)
-    return Version(stacks, environment, version.passed, imported)
+    drifts = version.drifts if stacks else ()
+    return Version(stacks, environment, version.passed, imported, drifts)
 
 
 def _environments(stacks: tuple[StackVersion, ...]) -> list[str]:

@@ -167,7 +167,7 @@ def _with_parameters(
             stack.with_parameters({**deployed.get(stack.name, {}), **given})
             for stack in version.stacks
         )
-        return Version(tuple(stacks))
+        return replace(version, stacks=tuple(stacks))
 
     return valued(old), valued(new)
 

@@ -120,6 +120,22 @@ class StackVersion:
 
 
 @dataclass(frozen=True)
+class Drift:
+    """A difference between a resource in AWS and its template, as CloudFormation has detected it.
+
+    Args:
+        logical_id: Logical ID of the resource.
+        type: Its type.
+        differences: Path of each property that differs, with the value of the template and that in
+            AWS; none if the resource was deleted.
+    """
+
+    logical_id: str
+    type: str
+    differences: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Version:
     """The stacks of OLD or NEW.
 
@@ -129,12 +145,14 @@ class Version:
         passed: What its stacks pass to those of other environments; known when they are deployed.
         imported: Parameters of other Regions that may not change while it is deployed, with their
             readers.
+        drifts: What was changed in AWS since it was deployed.
     """
 
     stacks: tuple[StackVersion, ...] = ()
     environment: str = ""
     passed: dict[Place, str] = field(default_factory=dict, compare=False)
     imported: Mapping[Place, str] = field(default_factory=dict)
+    drifts: tuple[Drift, ...] = ()
 
     def only(self, names: Iterable[str]) -> Version:
         """Return the version with only these stacks.
@@ -143,7 +161,9 @@ class Version:
             names: Names that select stacks; none selects all.
         """
         wanted = set(names)
-        return Version(tuple(stack for stack in self.stacks if not wanted or wanted & stack.names))
+        return replace(
+            self, stacks=tuple(stack for stack in self.stacks if not wanted or wanted & stack.names)
+        )
 
     def named(self, name: str) -> Version:
         """Return the version of one stack with this name.
@@ -151,9 +171,8 @@ class Version:
         Args:
             name: Name of the stack.
         """
-        return Version(
-            tuple(replace(stack, name=name, names=stack.names | {name}) for stack in self.stacks)
-        )
+        named = (replace(stack, name=name, names=stack.names | {name}) for stack in self.stacks)
+        return replace(self, stacks=tuple(named))
 
     @property
     def is_template(self) -> bool:
@@ -212,12 +231,15 @@ def read_version(source: str | os.PathLike[str] | Template | Version | None) -> 
     return Version((StackVersion(name, template, names=frozenset({name}), file=path),))
 
 
-def deployed_version(stack: str, text: str, parameters: Mapping[str, str]) -> Version:
+def deployed_version(
+    stack: str, text: str, parameters: Mapping[str, str], drifts: Iterable[Drift] = ()
+) -> Version:
     """Read the template of a deployed stack, which ``stack`` names or has the ARN of."""
     name = stack.split("/")[1] if stack.startswith("arn:") and "/" in stack else stack
     hint = "keep the folder that `npx cdk synth` wrote, and pass it as OLD"
     template = parse_template(text, f"stack {name}", hint)
-    return Version((StackVersion(name, template, names=frozenset({name}), parameters=parameters),))
+    deployed = StackVersion(name, template, names=frozenset({name}), parameters=parameters)
+    return Version((deployed,), drifts=tuple(drifts))
 
 
 def _of_assembly(whole: Assembly) -> Iterator[StackVersion]:
