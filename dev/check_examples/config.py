@@ -42,6 +42,9 @@ EXAMPLES: dict[str, Example] = {
         'metric_tags [ { key: "a" value: "b" }\ndynamic_batching { }\n',
         'metric_tags [ { key: "a" value: "b" } ]\ndynamic_batching { }\n',
     ),
+    "text-syntax: open list in braces": Example(
+        one(HEAD.replace("[ 4 ]", "[ 4, 8 ", 1)), one(HEAD.replace("[ 4 ]", "[ 4, 8 ]", 1))
+    ),
     "text-syntax: no comma": Example(
         one(HEAD.replace("[ 4 ]", "[ 4 -1 ]", 1)), one(HEAD.replace("[ 4 ]", "[ 4, -1 ]", 1))
     ),

@@ -202,6 +202,7 @@ def test_imports_that_the_image_lacks(
     ("key", "hint"),
     [
         ("text-syntax: open list", 'close the list above with "]"'),
+        ("text-syntax: open list in braces", 'close the list with "]" before it'),
         ("text-syntax: no comma", 'write "," before it'),
         ("text-syntax: unit", "write a whole number without quotes and units"),
         ("text-syntax: comma at the end", "remove the comma before it"),

@@ -283,6 +283,8 @@ def _syntax_hint(text: str, line: int | None, column: int | None, said: str) -> 
             else f"write {kind} without quotes and units"
         )
     if said == 'Expected ","':
+        if rest[:1] in ("}", ""):
+            return 'close the list with "]" before it'
         return 'close the list above with "]"' if rest[:1].isalpha() else 'write "," before it'
     if rest.startswith("//"):
         return "start comments with #"
