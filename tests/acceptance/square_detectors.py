@@ -24,7 +24,16 @@ LABELS = ("red", "green")
 #: How many boxes a form returns that selects them in the network.
 SELECTED = 20
 
-FORMS = ("yolov8", "yolov5", "end_to_end", "rtdetr", "rtdetr_topk", "queries", "decoded")
+FORMS = (
+    "yolov8",
+    "yolov8_rows",
+    "yolov5",
+    "end_to_end",
+    "rtdetr",
+    "rtdetr_topk",
+    "queries",
+    "decoded",
+)
 
 
 class _Graph:
@@ -149,6 +158,11 @@ def _yolov8(graph: _Graph, scores: str) -> _Declared:
     return [("output0", TensorProto.FLOAT, ["batch", 6, _COUNT])]
 
 
+def _yolov8_rows(graph: _Graph, scores: str) -> _Declared:
+    graph.add("Identity", _rows(graph, scores), output="output0")
+    return [("output0", TensorProto.FLOAT, ["batch", _COUNT, 6])]
+
+
 def _yolov5(graph: _Graph, scores: str) -> _Declared:
     """The second and the third anchor of each place see no object."""
     rows = _rows(graph, scores)
@@ -231,6 +245,7 @@ def _decoded(graph: _Graph, scores: str) -> _Declared:
 
 _OUTPUTS = {
     "yolov8": _yolov8,
+    "yolov8_rows": _yolov8_rows,
     "yolov5": _yolov5,
     "end_to_end": _end_to_end,
     "rtdetr": _rtdetr,

@@ -59,7 +59,8 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
     for form in FORMS:
         file = folder / f"{form}.onnx"
         write_detector(file, form)
-        assert main([*new, str(file), "--task", "detect"]) == 0
+        given = ["--form", form] if form == "yolov8_rows" else []
+        assert main([*new, str(file), "--task", "detect", *given]) == 0
     write_classifier(folder / "colours.onnx")
     assert main([*new, str(folder / "colours.onnx"), "--task", "classify"]) == 0
 

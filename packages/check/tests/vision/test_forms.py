@@ -95,6 +95,7 @@ def test_forms_of_several_outputs() -> None:
     ("outputs", "metadata", "expected"),
     [
         ({"output": [-1, PLACES, 85]}, {}, "YOLOX"),
+        ({"output": [-1, PLACES, 84]}, {}, "--form yolov8_rows"),
         ({"output": [-1, 1000]}, {}, "three dimensions"),
         ({"boxes": [-1, 100, 4], "num": [-1, 1]}, {}, "no form is known that has these outputs"),
         # More classes than queries can have: places of other strides.
@@ -120,7 +121,11 @@ def test_other_networks_are_refused(
 @pytest.mark.parametrize("name", FORM_NAMES)
 def test_the_answer_of_the_user_counts(name: FormName) -> None:
     """--form is taken where the number of outputs fits, and refused with the outputs where not."""
-    shapes = {"queries": ([1, 50, 4], [1, 50, 9]), "decoded": ([1, 50], [1, 50, 4], [1, 50])}
+    shapes = {
+        "yolov8": ([1, 9, 50],),
+        "queries": ([1, 50, 4], [1, 50, 9]),
+        "decoded": ([1, 50], [1, 50, 4], [1, 50]),
+    }
     fitting = shapes.get(name, ([1, 50, 9],))
     outputs = {f"o{number}": sizes for number, sizes in enumerate(fitting)}
     form = recognize(network(outputs), 640, 640, name)
@@ -129,6 +134,20 @@ def test_the_answer_of_the_user_counts(name: FormName) -> None:
         assert outputs[form.outputs["boxes"]][-1] == 4
     with pytest.raises(InvalidValueError, match=f"--form {name} reads "):
         recognize(network({**outputs, "more": [1]}), 640, 640, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "other"),
+    [("yolov8", [1, PLACES, 84], "yolov8_rows"), ("yolov8_rows", [1, 84, PLACES], "yolov8")],
+)
+def test_transposed_output_is_not_read_as_thousands_of_classes(
+    name: FormName, shape: list[int], other: FormName
+) -> None:
+    """The error names the form that reads it, which counts the classes."""
+    found = network({"output0": shape})
+    with pytest.raises(InvalidValueError, match=f"write --form {other}$"):
+        recognize(found, 640, 640, name)
+    assert recognize(found, 640, 640, other).classes == 80
 
 
 def test_labels_are_those_of_the_metadata() -> None:

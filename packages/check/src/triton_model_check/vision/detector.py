@@ -25,7 +25,7 @@ __all__ = ["detector"]
 _MOST_BOXES = 100
 #: Thresholds with which Ultralytics predicts; yolov5's own IoU threshold is 0.45.
 _SCORE_THRESHOLD = "0.25"
-_IOU_THRESHOLDS: dict[FormName, str] = {"yolov8": "0.7", "yolov5": "0.45"}
+_IOU_THRESHOLDS: dict[FormName, str] = {"yolov8": "0.7", "yolov8_rows": "0.7", "yolov5": "0.45"}
 _KEEP_ALL = "1"
 _GREY = "114"
 _SIZE_INPUT = "orig_target_sizes"
@@ -59,12 +59,22 @@ def detector(parts: Parts, form: Form) -> TaskModels:
     assumptions = assumptions_of_pictures(settings)
     if form.assumption:
         assumptions.append(form.assumption)
+    assumptions.append(_thresholds(form, select.name))
     facts = (
         f"the form {form.name}: {form.description}",
         about_labels(parts.labels, form.classes),
     )
     models = folders(parts, decode, select, "select_boxes.py", ensemble)
     return TaskModels(models, facts, tuple(assumptions), decode.name, parts.batch > 0)
+
+
+def _thresholds(form: Form, select: str) -> str:
+    """Say which boxes are left out, and where to change that."""
+    text = f"boxes with a score below {_SCORE_THRESHOLD} are left out"
+    if form.selects:
+        iou = _IOU_THRESHOLDS[form.name]
+        text += f", and of two boxes of one class whose IoU is above {iou}, the lower one"
+    return f"{text}: score_threshold and iou_threshold in {select}/config.pbtxt"
 
 
 def _compare_labels(parts: Parts, form: Form) -> None:

@@ -20,12 +20,16 @@ from triton_model_check.vision.onnx_network import Network
 
 __all__ = ["FORM_NAMES", "Form", "FormName", "recognize"]
 
-FormName = Literal["yolov8", "yolov5", "end_to_end", "rtdetr", "rtdetr_topk", "queries", "decoded"]
+FormName = Literal[
+    "yolov8", "yolov8_rows", "yolov5", "end_to_end", "rtdetr", "rtdetr_topk", "queries", "decoded"
+]
 FORM_NAMES: tuple[FormName, ...] = get_args(FormName)
 
 _DESCRIPTIONS: dict[FormName, str] = {
     "yolov8": "a column for each place: x, y, width, height, score of each class "
     "(YOLOv8, v9, v11, v12)",
+    "yolov8_rows": "a row for each place: x, y, width, height, score of each class "
+    "(YOLOv8 and its successors, transposed)",
     "yolov5": "a row for each place: x, y, width, height, score of any object, score of each class "
     "(YOLOv5, v7)",
     "end_to_end": "a row for each box: two corners, score, class (YOLOv10, nms=True)",
@@ -40,6 +44,7 @@ _DESCRIPTIONS: dict[FormName, str] = {
 #: The arrays that a form reads. The network's outputs are given these names.
 _ARRAYS: dict[FormName, tuple[str, ...]] = {
     "yolov8": ("predictions",),
+    "yolov8_rows": ("predictions",),
     "yolov5": ("predictions",),
     "end_to_end": ("predictions",),
     "rtdetr": ("predictions",),
@@ -82,12 +87,12 @@ class Form:
     @property
     def selects(self) -> bool:
         """Whether several boxes may show one object, so that the best must be selected."""
-        return self.name in ("yolov8", "yolov5")
+        return self.name in ("yolov8", "yolov8_rows", "yolov5")
 
     @property
     def keeps_proportions(self) -> bool:
         """Whether such networks are trained with padded pictures. RT-DETR stretches them."""
-        return self.name in ("yolov8", "yolov5", "end_to_end")
+        return self.selects or self.name == "end_to_end"
 
 
 def recognize(network: Network, width: int, height: int, name: FormName | None = None) -> Form:
@@ -171,7 +176,7 @@ def _of_all_places(
         raise _unknown(
             network,
             f"a row for each of {rows} places is what YOLOX writes, whose boxes must be decoded "
-            "first, or a YOLOv8 that was transposed",
+            "first, or a YOLOv8 that was transposed: --form yolov8_rows",
         )
     if rows in [_ANCHORS_OF_YOLOV5 * count for count in places]:
         return Form("yolov5", outputs, columns - _BOX - 1)
@@ -266,8 +271,26 @@ def _named(network: Network, name: FormName) -> Form:
             f"{network.path}: --form {name} reads {len(arrays)} outputs, {quoted(arrays)}, got "
             f"{_shapes(network)}; choose another form, or export the network again"
         )
+    _refuse_transposed(network, name)
     outputs = {array: _output_for(network, array, arrays) for array in arrays}
     return Form(name, outputs, _named_classes(network, name))
+
+
+def _refuse_transposed(network: Network, name: FormName) -> None:
+    """Raise ``InvalidValueError`` for a YOLOv8 with more classes than places: it is the other way
+    around, and each place would be taken for a class.
+    """
+    shape = network.outputs[0].shape or ()
+    other = {"yolov8": "yolov8_rows", "yolov8_rows": "yolov8"}.get(name)
+    if other is None or len(shape) != 3 or -1 in shape[1:]:
+        return
+    columns, places = shape[1:] if name == "yolov8" else shape[:0:-1]
+    if columns > places:
+        raise InvalidValueError(
+            f"{network.path}: --form {name} would have {columns - _BOX} classes at {places} "
+            f"places, got {_shapes(network)}; the axes are the other way around: "
+            f"write --form {other}"
+        )
 
 
 def _output_for(network: Network, array: str, arrays: tuple[str, ...]) -> str:
@@ -287,7 +310,12 @@ def _named_classes(network: Network, name: FormName) -> int | None:
     shape = network.outputs[0].shape or ()
     if len(shape) != 3:
         return None
-    first_score = {"yolov8": (1, _BOX), "yolov5": (2, _BOX + 1), "rtdetr": (2, _BOX)}
+    first_score = {
+        "yolov8": (1, _BOX),
+        "yolov8_rows": (2, _BOX),
+        "yolov5": (2, _BOX + 1),
+        "rtdetr": (2, _BOX),
+    }
     if name not in first_score:
         return len(network.labels()) or None
     axis, before = first_score[name]

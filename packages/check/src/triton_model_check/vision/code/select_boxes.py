@@ -101,6 +101,11 @@ def yolov8(predictions):
     return best_classes(corners(rows[:, :4]), rows[:, 4:])
 
 
+def yolov8_rows(predictions):
+    """Read a row for each place: a YOLOv8 or one of its successors that was transposed."""
+    return yolov8(predictions.T)
+
+
 def yolov5(predictions):
     """Read a row for each place: centre, size, the score of any object and that of each class.
 
@@ -145,7 +150,7 @@ def decoded(classes, boxes, scores):
 
 FORMS = {
     form.__name__: form
-    for form in (yolov8, yolov5, end_to_end, rtdetr, rtdetr_topk, queries, decoded)
+    for form in (yolov8, yolov8_rows, yolov5, end_to_end, rtdetr, rtdetr_topk, queries, decoded)
 }
 #: Their boxes are parts of the network's input, from 0 to 1.
 NORMALIZED = (rtdetr, rtdetr_topk, queries)
