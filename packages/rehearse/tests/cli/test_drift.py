@@ -1,4 +1,4 @@
-"""What ``rehearse --deployed`` says of changes that were made in AWS outside of CloudFormation."""
+"""What ``rehearse --deployed`` says of what was changed in AWS outside of CloudFormation."""
 
 from __future__ import annotations
 

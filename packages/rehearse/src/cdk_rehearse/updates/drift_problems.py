@@ -1,4 +1,4 @@
-"""What an update makes of changes that were made in AWS outside of CloudFormation.
+"""What an update does to what was changed in AWS outside of CloudFormation.
 
 Source: CloudFormation User Guide, "Detect unmanaged configuration changes to stacks and resources
 with drift detection": an update applies the differences between two templates. So it keeps what was
