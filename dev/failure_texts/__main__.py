@@ -1,4 +1,5 @@
-"""Write the table of error texts from the sources, and print what a new release changes.
+"""Write the table of error texts from the sources, and print what a new release changes. Write the
+words of the patterns too.
 
     python -m failure_texts FOLDER
 
@@ -14,6 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from failure_texts.collecting import Text, collect
+from failure_texts.needles import write_needles
 from failure_texts.repositories import REPOSITORIES
 from failure_texts.table import entry_of, read_table, write_table
 
@@ -25,6 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path, nargs="?")
     arguments = parser.parse_args()
+    write_needles()
     known = list(read_table())
     texts = known
     if arguments.folder is not None:

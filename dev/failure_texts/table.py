@@ -62,7 +62,11 @@ def _recognized(text: str, entries: Iterable[Failure]) -> str | None:
     wrapper = None
     for value in _VALUES:
         line = text.replace(HOLE, value)
-        failure = next((each for each in entries if each.pattern.search(line)), None)
+        lower_case = line.lower()
+        failure = next(
+            (each for each in entries if each.may_match(lower_case) and each.pattern.search(line)),
+            None,
+        )
         if failure is not None and failure.rank is Rank.CAUSE:
             return failure.id
         wrapper = wrapper or (failure.id if failure else None)

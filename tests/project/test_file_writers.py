@@ -26,6 +26,7 @@ NO_FILE = "it opens no file by a name of others"
 REASONS: Mapping[str, str] = {
     "check/artifacts/environments/placement.py": f"{OWN_FOLDER}; configurations are deleted first",
     "check/artifacts/mirror.py": f"{OWN_FOLDER}: links to files of the user",
+    "check/artifacts/shared_files.py": f"{OWN_FOLDER}: links to files of the user",
     "check/checks/side_by_side.py": f"{NO_FILE}: a pipe to this process",
     "check/cli/copied_repository.py": f"{OWN_FOLDER}: the copy in which --diff tries fixes",
     "check/editor/command.py": f"{NO_FILE}: its own standard output",
@@ -82,6 +83,7 @@ REASONS: Mapping[str, str] = {
     "cdk/repository/model_of_file.py": f"{OWN_FOLDER}: links to files of the user",
     "cdk/repository/several_gpus.py": OWN_FOLDER,
     "cdk/repository/staged_files.py": f"{OWN_FOLDER}; {DRAFT}",
+    "testing/served_tensors.py": f"{OWN_FOLDER}: models of a simulated account",
     "testing/stable_templates.py": f"{NO_FILE}: it replaces names in a template",
 }
 

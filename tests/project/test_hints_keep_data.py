@@ -99,7 +99,7 @@ IT = {
 }
 """The files in which "delete it" is harmless, with what "it" is there."""
 
-MESSAGES = {"failure_texts.json"}
+MESSAGES = {"failure_needles.json", "failure_texts.json"}
 """Files with the sentences of other programs, which advise nothing."""
 
 

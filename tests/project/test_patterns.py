@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 import pytest
+from parts import part
 from pattern_attacks import attacks
 from workspace import PACKAGES, PROJECT
 
@@ -151,8 +152,10 @@ def test_each_pattern_takes_linear_time() -> None:
 
 
 def test_catalogue_of_failures_takes_linear_time() -> None:
-    """A log of another's container, or a message, does not stop ``diagnose``."""
-    found = {each.id: reason for each in known_failures() if (reason := slow(each.pattern))}
+    """A log of another's container, or a message, does not stop ``diagnose``. One entry in three is
+    measured, and all in the daily job.
+    """
+    found = {each.id: reason for each in part(known_failures()) if (reason := slow(each.pattern))}
     assert found == {}
 
 

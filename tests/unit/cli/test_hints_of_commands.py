@@ -24,7 +24,7 @@ _CONSTRUCT = re.compile(r"\bTriton[A-Z]\w+(?:\.\w+)?")
 _KEYWORD = re.compile(r"(?<![\w-])([a-z]\w+)=(?:True|False|\d+)")
 _OF_TRITON = {"TritonPythonModel", "TritonError", "TritonModelException"}
 #: Arguments and methods of tritonclient, onnx, docker, torch, transformers, librosa, s3fs, pandas,
-#: LightGBM, llama.cpp, botocore, the SageMaker SDK and the CDK, and an option of mkfs.xfs.
+#: Keras, SQLAlchemy, LightGBM, llama.cpp, botocore, the SageMaker SDK and the CDK, and an option of mkfs.xfs.
 _OF_OTHERS = {
     "sequence_end",
     "sequence_id",
@@ -57,7 +57,13 @@ _OF_OTHERS = {
     "early_stopping_rounds",
     "empty_on_delete",
     "enable_chunked_prefill",
+    "by_name",
     "enable_math",
+    "ignore_index",
+    "max_overflow",
+    "nrows",
+    "pool_size",
+    "skip_special_tokens",
     "enable_mem_efficient",
     "exist_ok",
     "flush",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -77,7 +77,8 @@ class Failure:
     ``{name}`` in these texts is a group of the pattern, or one of ``unknown_values``. ``keywords``
     are this library's properties, checks and commands that help. ``evidence`` says how the message
     is known. With ``is_refusal``
-    Triton writes the message when it refuses a request, before a model runs.
+    Triton writes the message when it refuses a request, before a model runs. Each match of the
+    pattern contains one of ``needles`` in lower case; none means that this is not known.
     """
 
     id: str
@@ -94,6 +95,18 @@ class Failure:
     is_refusal: bool = False
     if_none_fits: str = ""
     meaning: str = ""
+    needles: tuple[str, ...] = ()
+
+    def may_match(self, lower_case: str) -> bool:
+        """Whether a text can contain a match, from its lower case; far faster than to search.
+
+        Args:
+            lower_case: The text in lower case.
+        """
+        for needle in self.needles:  # a generator would cost more than the comparison
+            if needle in lower_case:
+                return True
+        return not self.needles
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -125,7 +138,8 @@ def known_failures() -> tuple[Failure, ...]:
     The first entry whose pattern matches a message is the message's entry. So a kind of failure
     comes after all entries of single messages, and what only wraps another message comes last.
     """
-    failures = map(_failure, load("failures")["failures"])
+    needles = load("failure_needles")
+    failures = (_failure(row, needles.get(row["id"], ())) for row in load("failures")["failures"])
     return tuple(sorted(failures, key=lambda failure: _LAST.get(failure.rank, 0)))
 
 
@@ -156,7 +170,7 @@ def _with_end(found: re.Match[str], most: int) -> str:
     return found[0]  # an escaped character or a set
 
 
-def _failure(row: dict[str, Any]) -> Failure:
+def _failure(row: dict[str, Any], needles: Iterable[str]) -> Failure:
     """Return the entry of a row of ``failures.json``, whose other keys are fields of it."""
     # An entry without a pattern is a family of texts, which failure_texts.json lists.
     pattern = row.get("pattern") or re.escape(row["example"])
@@ -168,6 +182,7 @@ def _failure(row: dict[str, Any]) -> Failure:
         "other_texts": tuple(other_texts),
         "causes": tuple(row["causes"]),
         "keywords": tuple(row["keywords"]),
+        "needles": tuple(needles),
     }
     return Failure(**fields)
 

@@ -99,7 +99,7 @@ def read_capture(
     lines: Iterable[bytes | str],
     name: str = "capture",
     *,
-    left_out: Callable[[str], None] = lambda _: None,
+    left_out: Callable[[str], None] | None = None,
 ) -> Iterator[CapturedRequest]:
     """Read the lines of a capture file, such as an open file.
 
@@ -107,7 +107,7 @@ def read_capture(
         lines: JSON, one object per line. Empty lines are ignored, and so is a last line that
             SageMaker has not written to its end.
         name: Name of the file in messages.
-        left_out: Receives the place of a last line that is not complete.
+        left_out: Receives the place of a last line that is not complete. Default: it is ignored.
 
     Raises:
         InvalidValueError: a line is not one of a capture file; the message names file and line.
@@ -128,7 +128,7 @@ def read_capture(
             )
             if line.rstrip()[-1:] in ("}", b"}"):
                 raise fault from None
-    if fault is not None:
+    if fault is not None and left_out is not None:
         left_out(place)
 
 
@@ -185,7 +185,7 @@ def read_capture_files(
     *,
     variant: str | None = None,
     since: datetime | None = None,
-    left_out: Callable[[str], None] = lambda _: None,
+    left_out: Callable[[str], None] | None = None,
 ) -> Iterator[CapturedRequest]:
     """Read all captured requests, in the order of the files' names."""
     if source.startswith("s3://"):

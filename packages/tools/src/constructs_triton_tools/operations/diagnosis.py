@@ -235,7 +235,10 @@ def _more_specific(first: _Match | None, second: _Match | None) -> _Match | None
 def _by_pattern(text: str, *, is_log: bool) -> _Match | None:
     """Return the first entry whose pattern matches a message, and the values in the message."""
     first_line, _, other_lines = text.partition("\n")
+    lower_case = text.lower()
     for failure in _applying(is_log, is_informational(first_line)):
+        if not failure.may_match(lower_case):
+            continue
         match = failure.pattern.search(first_line)
         if match is not None:
             return _Match(failure, match.groupdict(), match.end())
