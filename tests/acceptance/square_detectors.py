@@ -90,7 +90,8 @@ def _metadata(form: str) -> dict[str, str]:
         return {"stride": "32", **names}
     described = "rtdetr-l" if form.startswith("rtdetr") else "YOLO11n"
     head = {"head": "RTDETRDecoder"} if form == "rtdetr_topk" else {}
-    return {"description": f"Ultralytics {described} model", "task": "detect", **head, **names}
+    task = "segment" if form == "yolov8_segment" else "detect"
+    return {"description": f"Ultralytics {described} model", "task": task, **head, **names}
 
 
 def _scores(graph: _Graph) -> str:
@@ -100,7 +101,7 @@ def _scores(graph: _Graph) -> str:
     classes = graph.add(
         "Concat", graph.add("Sub", red, green), graph.add("Sub", green, red), axis=1
     )
-    kept = graph.add("Clip", classes, graph.constant(0.0), graph.constant(1.0))
+    kept = graph.add("Clip", classes, graph.constant(0.0), graph.constant(1.0), output="colours")
     levels = []
     for stride in STRIDES:
         pooled = graph.add(
@@ -161,6 +162,19 @@ def _yolov8(graph: _Graph, scores: str) -> _Declared:
 def _yolov8_rows(graph: _Graph, scores: str) -> _Declared:
     graph.add("Identity", _rows(graph, scores), output="output0")
     return [("output0", TensorProto.FLOAT, ["batch", _COUNT, 6])]
+
+
+def _yolov8_segment(graph: _Graph, scores: str) -> _Declared:
+    """A prototype is how much red, or green, a pixel has above a half; places weigh them."""
+    weights = graph.add("Mul", scores, graph.constant(10.0))
+    columns = graph.add("Transpose", _rows(graph, scores), perm=[0, 2, 1])
+    graph.add("Concat", columns, weights, axis=1, output="output0")
+    pooled = graph.add("AveragePool", "colours", kernel_shape=[4, 4], strides=[4, 4])
+    graph.add("Sub", pooled, graph.constant(0.5), output="output1")
+    return [
+        ("output0", TensorProto.FLOAT, ["batch", 8, _COUNT]),
+        ("output1", TensorProto.FLOAT, ["batch", 2, SIZE // 4, SIZE // 4]),
+    ]
 
 
 def _yolov5(graph: _Graph, scores: str) -> _Declared:
@@ -246,6 +260,7 @@ def _decoded(graph: _Graph, scores: str) -> _Declared:
 _OUTPUTS = {
     "yolov8": _yolov8,
     "yolov8_rows": _yolov8_rows,
+    "yolov8_segment": _yolov8_segment,
     "yolov5": _yolov5,
     "end_to_end": _end_to_end,
     "rtdetr": _rtdetr,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from aws_cdk.assertions import Template
 from local_assembly import AssemblyBuilder
-from PIL import Image
+from PIL import Image, ImageDraw
 from square_detectors import (
     FORMS,
     LABELS,
@@ -61,13 +61,15 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
         write_detector(file, form)
         given = ["--form", form] if form == "yolov8_rows" else []
         assert main([*new, str(file), "--task", "detect", *given]) == 0
+    write_detector(folder / "masks.onnx", "yolov8_segment")
+    assert main([*new, str(folder / "masks.onnx"), "--task", "segment"]) == 0
     write_classifier(folder / "colours.onnx")
     assert main([*new, str(folder / "colours.onnx"), "--task", "classify"]) == 0
 
     without_environment(folder / "models")
     repository = ModelRepository.from_directory(folder / "models")
     builder = AssemblyBuilder(folder / "cdk.out")
-    for name in (*FORMS, "colours"):
+    for name in (*FORMS, "masks", "colours"):
         builder.serve_packed(repository, name)
     with LocalEndpoint.from_assembly(builder.write()) as local:
         yield local
@@ -105,6 +107,30 @@ def test_a_detector_finds_the_squares(local: LocalEndpoint, form: str) -> None:
         assert {label for label, _ in boxes} == {label for label, _ in expected}
     assert set(answer["labels"][1].tolist()) == {b""}
     assert set(answer["classes"][1].tolist()) == {-1}
+
+
+def test_a_mask_covers_the_object_in_its_box(local: LocalEndpoint) -> None:
+    """Stretched to its box in the picture, the mask is the half of the square that is red."""
+    width, height = 128, 96
+    drawn = Image.new("RGB", (width, height))
+    left, top, right, bottom = GREEN
+    corners = [(left, top), (right - 1, top), (left, bottom - 1)]
+    ImageDraw.Draw(drawn).polygon(corners, fill=(255, 0, 0))
+    file = io.BytesIO()
+    drawn.save(file, "PNG")
+    answer = ask(local, "masks", file.getvalue(), picture())
+    assert answer["masks"].shape == (2, 100, 56, 56)
+    assert not answer["masks"][1].any()
+
+    seen = np.zeros((height, width), bool)
+    for number in range(answer["num_detections"][0, 0]):
+        left, top, right, bottom = answer["boxes"][0, number].round().astype(int)
+        mask = Image.fromarray(answer["masks"][0, number] * 255)
+        stretched = np.asarray(mask.resize((right - left, bottom - top)))
+        seen[top:bottom, left:right] |= stretched > 127
+    red = np.asarray(drawn)[:, :, 0] > 127
+    assert (seen & red).sum() / (seen | red).sum() > 0.85
+    assert set(answer["labels"][0].tolist()) == {b"red", b""}
 
 
 def test_a_classifier_names_the_colour(local: LocalEndpoint) -> None:

@@ -24,7 +24,8 @@ _CONSTRUCT = re.compile(r"\bTriton[A-Z]\w+(?:\.\w+)?")
 _KEYWORD = re.compile(r"(?<![\w-])([a-z]\w+)=(?:True|False|\d+)")
 _OF_TRITON = {"TritonPythonModel", "TritonError", "TritonModelException"}
 #: Arguments and methods of tritonclient, onnx, docker, torch, transformers, librosa, s3fs, pandas,
-#: Keras, SQLAlchemy, LightGBM, llama.cpp, botocore, the SageMaker SDK and the CDK, and an option of mkfs.xfs.
+#: Keras, SQLAlchemy, LightGBM, llama.cpp, botocore, the SageMaker SDK and the CDK, and an option
+#: of mkfs.xfs.
 _OF_OTHERS = {
     "sequence_end",
     "sequence_id",

@@ -8,7 +8,7 @@ import pytest
 
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.model_files.model_file import ModelTensor
-from triton_model_check.vision.forms import FORM_NAMES, FormName, recognize
+from triton_model_check.vision.forms import FORM_NAMES, FormName, recognize, recognize_segments
 from triton_model_check.vision.onnx_network import Network
 
 # The places of a network of 640 x 640 pixels: strides 8, 16 and 32, and 64 of large models.
@@ -104,7 +104,7 @@ def test_forms_of_several_outputs() -> None:
         (
             {"output0": [-1, 116, PLACES], "output1": [-1, 32, 160, 160]},
             {"task": "segment"},
-            "for 'segment'",
+            "--task segment",
         ),
         ({"output0": [-1, 1000]}, {"task": "classify"}, "--task classify"),
     ],
@@ -148,6 +148,29 @@ def test_transposed_output_is_not_read_as_thousands_of_classes(
     with pytest.raises(InvalidValueError, match=f"write --form {other}$"):
         recognize(found, 640, 640, name)
     assert recognize(found, 640, 640, other).classes == 80
+
+
+def test_segments_have_classes_beside_the_weights_of_the_prototypes() -> None:
+    """The outputs are told apart by their dimensions, whatever their names and order are."""
+    found = network({"p": [-1, 32, 160, 160], "d": [-1, 116, PLACES]}, {"task": "segment"})
+    form = recognize_segments(found)
+    assert (form.classes, form.assumption, form.keeps_proportions) == (80, "", True)
+    assert form.outputs == {"predictions": "d", "prototypes": "p"}
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        {"output0": [-1, 84, PLACES]},
+        {"output0": [-1, 36, PLACES], "output1": [-1, 32, 160, 160]},
+        {"output0": [-1, -1, PLACES], "output1": [-1, 32, 160, 160]},
+        {"output0": [-1, 300, 38], "output1": [-1, 32, 160, 160], "more": [1]},
+    ],
+)
+def test_networks_without_masks_are_no_segments(outputs: dict[str, list[int]]) -> None:
+    """A detector, or an export with selected boxes, is refused with what is read."""
+    with pytest.raises(InvalidValueError, match="--task segment "):
+        recognize_segments(network(outputs))
 
 
 def test_labels_are_those_of_the_metadata() -> None:

@@ -1,11 +1,11 @@
-"""A detector: boxes in the pixels of the picture, with score, class and label."""
+"""A detector: boxes in the pixels of the picture, with score, class, label and perhaps a mask."""
 
 from __future__ import annotations
 
 from constructs_triton_core.errors import InvalidValueError
 from triton_model_check.builder.config import ModelConfig
 from triton_model_check.builder.tensors import ModelInput, ModelOutput
-from triton_model_check.vision.forms import Form, FormName
+from triton_model_check.vision.forms import Form, FormName, SegmentFormName
 from triton_model_check.vision.picture_models import (
     IMAGENET_MEAN,
     IMAGENET_STD,
@@ -25,7 +25,13 @@ __all__ = ["detector"]
 _MOST_BOXES = 100
 #: Thresholds with which Ultralytics predicts; yolov5's own IoU threshold is 0.45.
 _SCORE_THRESHOLD = "0.25"
-_IOU_THRESHOLDS: dict[FormName, str] = {"yolov8": "0.7", "yolov8_rows": "0.7", "yolov5": "0.45"}
+_IOU_THRESHOLDS: dict[FormName | SegmentFormName, str] = {
+    "yolov8": "0.7",
+    "yolov8_rows": "0.7",
+    "yolov5": "0.45",
+    "yolov8_segment": "0.7",
+}
+_MASK_SIZE = 56
 _KEEP_ALL = "1"
 _GREY = "114"
 _SIZE_INPUT = "orig_target_sizes"
@@ -112,6 +118,9 @@ def _selector(parts: Parts, form: Form) -> ModelConfig:
         ModelOutput(name="classes", data_type="TYPE_INT32", dims=[_MOST_BOXES]),
         ModelOutput(name="labels", data_type="TYPE_STRING", dims=[_MOST_BOXES]),
     ]
+    if form.name == "yolov8_segment":
+        dims = [_MOST_BOXES, _MASK_SIZE, _MASK_SIZE]
+        outputs.append(ModelOutput(name="masks", data_type="TYPE_UINT8", dims=dims))
     parameters = {
         "form": form.name,
         "score_threshold": _SCORE_THRESHOLD,

@@ -24,8 +24,11 @@ FormName = Literal[
     "yolov8", "yolov8_rows", "yolov5", "end_to_end", "rtdetr", "rtdetr_topk", "queries", "decoded"
 ]
 FORM_NAMES: tuple[FormName, ...] = get_args(FormName)
+SegmentFormName = Literal["yolov8_segment"]
 
-_DESCRIPTIONS: dict[FormName, str] = {
+_DESCRIPTIONS: dict[FormName | SegmentFormName, str] = {
+    "yolov8_segment": "a column for each place: x, y, width, height, score of each class, weight "
+    "of each prototype; and the prototypes of masks (YOLOv8, v9, v11 of the task segment)",
     "yolov8": "a column for each place: x, y, width, height, score of each class "
     "(YOLOv8, v9, v11, v12)",
     "yolov8_rows": "a row for each place: x, y, width, height, score of each class "
@@ -53,7 +56,7 @@ _ARRAYS: dict[FormName, tuple[str, ...]] = {
     "decoded": ("classes", "boxes", "scores"),
 }
 # The other tasks of Ultralytics have further columns or outputs, which these forms do not read.
-_OTHER_TASKS = ("segment", "pose", "obb", "semantic", "depth")
+_OTHER_TASKS = ("pose", "obb", "semantic", "depth")
 _STRIDES = (8, 16, 32)
 _STRIDES_OF_LARGE_MODELS = (8, 16, 32, 64)
 _ANCHORS_OF_YOLOV5 = 3
@@ -74,7 +77,7 @@ class Form:
         assumption: What was assumed, as a sentence; empty if the metadata or the sizes say it.
     """
 
-    name: FormName
+    name: FormName | SegmentFormName
     outputs: Mapping[str, str]
     classes: int | None
     assumption: str = ""
@@ -87,7 +90,7 @@ class Form:
     @property
     def selects(self) -> bool:
         """Whether several boxes may show one object, so that the best must be selected."""
-        return self.name in ("yolov8", "yolov8_rows", "yolov5")
+        return self.name in ("yolov8", "yolov8_rows", "yolov5", "yolov8_segment")
 
     @property
     def keeps_proportions(self) -> bool:
@@ -111,12 +114,39 @@ def recognize(network: Network, width: int, height: int, name: FormName | None =
     return _of_several_outputs(network)
 
 
+def recognize_segments(network: Network) -> Form:
+    """Return the form of a network that finds objects and their masks, as Ultralytics exports it.
+
+    Raises:
+        InvalidValueError: it is another kind of network.
+    """
+    shapes = {output.name: output.shape or () for output in network.outputs}
+    predictions = [name for name, shape in shapes.items() if len(shape) == 3]
+    prototypes = [name for name, shape in shapes.items() if len(shape) == 4]
+    if len(shapes) != 2 or len(predictions) != 1 or len(prototypes) != 1:
+        raise InvalidValueError(
+            f"{network.path}: --task segment reads two outputs, of three and of four dimensions: "
+            f"{_DESCRIPTIONS['yolov8_segment']}; got {_shapes(network)}"
+        )
+    columns, masks = shapes[predictions[0]][1], shapes[prototypes[0]][1]
+    classes = columns - _BOX - masks
+    if -1 in (columns, masks) or classes < 1:
+        raise InvalidValueError(
+            f"{network.path}: --task segment needs a column for each of 4 numbers of the box, the "
+            f"classes and the {masks} prototypes, got {_shapes(network)}; export it with "
+            "Ultralytics, without nms=True"
+        )
+    outputs = {"predictions": predictions[0], "prototypes": prototypes[0]}
+    return Form("yolov8_segment", outputs, classes)
+
+
 def _refuse_other_tasks(network: Network) -> None:
     """Raise ``InvalidValueError`` for a network that is no detector."""
     task = network.metadata.get("task", "")
-    if task == "classify":
+    if task in ("classify", "segment"):
+        kind = "a classifier" if task == "classify" else "a model that finds masks"
         raise InvalidValueError(
-            f"{network.path}: is a classifier, as its metadata says; write --task classify"
+            f"{network.path}: is {kind}, as its metadata says; write --task {task}"
         )
     if task in _OTHER_TASKS:
         raise InvalidValueError(
@@ -326,7 +356,7 @@ def _named_classes(network: Network, name: FormName) -> int | None:
 
 
 def _unknown(network: Network, reason: str) -> InvalidValueError:
-    forms = "".join(f"\n    {name}: {text}" for name, text in _DESCRIPTIONS.items())
+    forms = "".join(f"\n    {name}: {_DESCRIPTIONS[name]}" for name in FORM_NAMES)
     return InvalidValueError(
         f"{network.path}: {reason}, got {_shapes(network)}; if its outputs are one of these forms, "
         f"write --form NAME, otherwise write the last step yourself, with --backend python:{forms}"

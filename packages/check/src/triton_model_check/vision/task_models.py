@@ -20,14 +20,14 @@ from triton_model_check.builder.tensors import DataType, ModelOutput
 from triton_model_check.onnx_runtimes.asking import Asking
 from triton_model_check.vision.classifier import classifier
 from triton_model_check.vision.detector import detector
-from triton_model_check.vision.forms import FormName, recognize
+from triton_model_check.vision.forms import FormName, recognize, recognize_segments
 from triton_model_check.vision.onnx_network import Network, read_network
 from triton_model_check.vision.picture_input import picture_input
 from triton_model_check.vision.picture_models import Parts, TaskModels
 
 __all__ = ["Task", "task_models"]
 
-Task = Literal["detect", "classify"]
+Task = Literal["detect", "segment", "classify"]
 #: What Triton's ONNX Runtime backend chooses if every tensor begins with a variable size.
 _BATCH_OF_TRITON = 4
 
@@ -47,7 +47,8 @@ def task_models(
     """Plan the folders of an ensemble called ``name`` around a network.
 
     Args:
-        task: ``"detect"`` finds boxes, ``"classify"`` names the whole picture.
+        task: ``"detect"`` finds boxes, ``"segment"`` also a mask in each, ``"classify"`` names the
+            whole picture.
         path: The ONNX file of the network, whose model is called ``NAME_network``.
         name: Name of the ensemble.
         form: What the outputs of a detector mean. Default: what is recognized.
@@ -83,6 +84,8 @@ def task_models(
     parts = Parts(name, derived, network, picture, _labels(network, labels))
     if task == "detect":
         return detector(parts, recognize(network, picture.width, picture.height, form))
+    if task == "segment":
+        return detector(parts, recognize_segments(network))
     return classifier(parts)
 
 

@@ -55,8 +55,9 @@ For ONNX they replace what the file says, for example --input image:FP32:3,224,2
 variable size.
 
 --task writes an ensemble for pictures: NAME_decode reads and resizes JPEG and PNG, NAME_network is
-the file, and NAME_select returns boxes in pixels of the picture (detect), or NAME_top the best
-classes (classify). The command prints what it recognized and what it assumed.
+the file, and NAME_select returns boxes in pixels of the picture (detect) and masks in them
+(segment), or NAME_top the best classes (classify). The command prints what it recognized and what
+it assumed.
 
 --step connects tensors of equal names. resnet:INPUT__0=ids gives the model's INPUT__0 the name ids
 in the ensemble. An input that no step writes becomes an input of the ensemble. An output that no
@@ -144,7 +145,7 @@ def _add_task(new: argparse.ArgumentParser) -> None:
         "--task",
         choices=get_args(Task),
         help="write an ensemble around an ONNX network that takes a picture: detect finds boxes, "
-        "classify names the picture",
+        "segment also a mask in each, classify names the picture",
     )
     new.add_argument(
         "--form",

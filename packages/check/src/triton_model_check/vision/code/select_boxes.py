@@ -38,6 +38,9 @@ class TritonPythonModel:
         self.is_batched = config["max_batch_size"] > 0
         boxes = pb_utils.get_output_config_by_name(config, "boxes")
         self.most = int(boxes["dims"][-2])
+        self.outputs = [each["name"] for each in config["output"]]
+        masks = pb_utils.get_output_config_by_name(config, "masks")
+        self.mask_size = int(masks["dims"][-1]) if masks else 0
         self.inputs = [each["name"] for each in config["input"] if each["name"] != "placement"]
         folder = Path(args["model_repository"]) / args["model_version"]
         labels = folder / "labels.txt"
@@ -56,14 +59,14 @@ class TritonPythonModel:
             for number, placement in enumerate(placements)
         ]
         tensors = []
-        for name in ("num_detections", "boxes", "scores", "classes", "labels"):
+        for name in self.outputs:
             values = np.stack([outputs[name] for outputs in found])
             tensors.append(pb_utils.Tensor(name, values if self.is_batched else values[0]))
         return pb_utils.InferenceResponse(tensors)
 
     def detections(self, arrays, placement):
         """Return the outputs for one picture, padded to the largest number of boxes."""
-        boxes, scores, classes = self.read(*arrays)
+        boxes, scores, classes, *parts = self.read(*arrays)
         if self.read in NORMALIZED:
             boxes = boxes * np.array(self.network_size * 2, "float32")
         wanted = scores >= self.score_threshold
@@ -75,13 +78,26 @@ class TritonPythonModel:
 
         count = len(kept)
         labels = [self.label(number) for number in classes]
-        return {
+        masks = {}
+        if parts:
+            weights, prototypes = parts
+            weights = weights[wanted][kept]
+            places = self.in_network(boxes, placement)
+            found = masks_in_boxes(places, weights, prototypes, self.mask_size)
+            masks["masks"] = padded(found, self.most, 0)
+        return masks | {
             "num_detections": np.array([count], "int32"),
             "boxes": padded(boxes.astype("float32"), self.most, 0),
             "scores": padded(scores.astype("float32"), self.most, 0),
             "classes": padded(classes.astype("int32"), self.most, -1),
             "labels": padded(np.array(labels, "object"), self.most, b""),
         }
+
+    def in_network(self, boxes, placement):
+        """Turn pixels of the picture into parts of the network's input, from 0 to 1."""
+        scale_x, scale_y, left, top = placement[:4]
+        pixels = boxes * [scale_x, scale_y, scale_x, scale_y] + [left, top, left, top]
+        return pixels / (self.network_size * 2)
 
     def label(self, number):
         """Return the label of a class as bytes."""
@@ -104,6 +120,14 @@ def yolov8(predictions):
 def yolov8_rows(predictions):
     """Read a row for each place: a YOLOv8 or one of its successors that was transposed."""
     return yolov8(predictions.T)
+
+
+def yolov8_segment(predictions, prototypes):
+    """Read what yolov8 reads, then the weight of each prototype for the mask of the place."""
+    rows = predictions.T
+    weights = rows[:, -len(prototypes) :]
+    boxes, scores, classes = best_classes(corners(rows[:, :4]), rows[:, 4 : -len(prototypes)])
+    return boxes, scores, classes, weights, prototypes
 
 
 def yolov5(predictions):
@@ -150,7 +174,17 @@ def decoded(classes, boxes, scores):
 
 FORMS = {
     form.__name__: form
-    for form in (yolov8, yolov8_rows, yolov5, end_to_end, rtdetr, rtdetr_topk, queries, decoded)
+    for form in (
+        yolov8,
+        yolov8_rows,
+        yolov8_segment,
+        yolov5,
+        end_to_end,
+        rtdetr,
+        rtdetr_topk,
+        queries,
+        decoded,
+    )
 }
 #: Their boxes are parts of the network's input, from 0 to 1.
 NORMALIZED = (rtdetr, rtdetr_topk, queries)
@@ -193,6 +227,31 @@ def suppress(boxes, scores, classes, iou_threshold):
         iou = shared / np.maximum(areas[best] + areas[others] - shared, 1e-9)
         order = others[(iou <= iou_threshold) | (classes[others] != classes[best])]
     return np.array(kept, int)
+
+
+def masks_in_boxes(boxes, weights, prototypes, size):
+    """Return a mask of each box, of size x size points from its top left corner: 1 on the object.
+
+    ``boxes`` are parts of the network's input, from 0 to 1. The mask is the weighted sum of the
+    prototypes, read between their pixels, where it is above 0.
+    """
+    steps = (np.arange(size) + 0.5) / size
+    masks = np.zeros((len(boxes), size, size), "uint8")
+    for number, (x1, y1, x2, y2) in enumerate(boxes):
+        mask = np.tensordot(weights[number], prototypes, 1)
+        mask = between(mask, (y1 + steps * (y2 - y1)) * mask.shape[0] - 0.5)
+        mask = between(mask.T, (x1 + steps * (x2 - x1)) * mask.shape[1] - 0.5).T
+        masks[number] = mask > 0
+    return masks
+
+
+def between(rows, places):
+    """Return the values of rows at places between them, and at the edge beyond it."""
+    places = np.clip(places, 0, len(rows) - 1)
+    low = np.minimum(places.astype(int), max(len(rows) - 2, 0))
+    part = (places - low)[:, None]
+    high = np.minimum(low + 1, len(rows) - 1)
+    return rows[low] * (1 - part) + rows[high] * part
 
 
 def in_picture(boxes, placement):
