@@ -247,5 +247,6 @@ def test_raw_values_have_the_data_type_of_the_only_input() -> None:
 @pytest.mark.parametrize("name", ["Body", "ContentType", "EndpointName"])
 def test_members_that_the_client_writes_are_refused(name: str) -> None:
     """They would replace the encoded request silently."""
+    given: dict[str, Any] = {name: "x"}
     with pytest.raises(InvalidValueError, match=rf"^{name}: .* sets it itself"):
-        TritonClient(InMemoryTransport(dict)).infer({"X": ones(1)}, **{name: "x"})
+        TritonClient(InMemoryTransport(dict)).infer({"X": ones(1)}, **given)
