@@ -66,8 +66,12 @@ def _tensors(repository: ModelRepository, model: str) -> tuple[ModelTensor, ...]
             return None
         (name,) = top
     loaded = complete(repository.models[name])
-    config = loaded.config
-    if loaded.notes or not (config.input and config.output):
+    config, written = loaded.config, loaded.written
+    # Code may add tensors to those that are written; a backend only adds what is missing.
+    is_certain = not loaded.notes
+    if written.input and written.output and config.backend != "python":
+        is_certain = True
+    if not is_certain or not (config.input and config.output):
         return None
     return (
         *_rows("input", config.input, config.max_batch_size),
