@@ -47,6 +47,14 @@ def _check(source: str, folder: Path, version: str | None = "24.10") -> Report:
         pytest.param(_each(f"x = {READ.format('X')}", "x.numpy()"), id="member"),
         pytest.param(_each(f"x = {READ.format('X')}", "y = x.as_numpy", "y.sum()"), id="method"),
         pytest.param(_each('name = "id-" + request.request_id'), id="method in a sum"),
+        pytest.param(
+            _each(f"x = {READ.format('X')}.as_numpy()", 'pb_utils.Tensor("Y", x.mean())'),
+            id="scalar of a method",
+        ),
+        pytest.param(
+            _each(f"x = {READ.format('X')}.as_numpy()", 'pb_utils.Tensor("Y", np.sum(x))'),
+            id="scalar of a function",
+        ),
         pytest.param(_each(f"x = {READ.format('Z')}", "x.as_numpy()"), id="absent input"),
         pytest.param(_each("for x in request.inputs():", "    pass", "x.shap()"), id="element"),
         pytest.param(_each("request.get_response_sender().send([1])"), id="sent list"),
@@ -85,6 +93,14 @@ def test_certain_failure_is_found(source: str, tmp_path: Path) -> None:
         pytest.param(_each(REQUEST.format("request_id=b'1'")), id="bytes as request id"),
         pytest.param(_each("pb_utils.InferenceResponse(output_tensors=())"), id="tuple as list"),
         pytest.param(_each('name = "%s" % request.request_id'), id="formatted method"),
+        pytest.param(
+            _each(f"x = {READ.format('X')}.as_numpy()", 'pb_utils.Tensor("Y", x.sum(axis=0))'),
+            id="sum over an axis",
+        ),
+        pytest.param(
+            _each(f"x = {READ.format('X')}.as_numpy()", 'pb_utils.Tensor("Y", np.max(x, 1))'),
+            id="maximum over an axis",
+        ),
         pytest.param(_each("request = self.other(request)", "request.input()"), id="wrapped"),
         pytest.param(
             _execute("return [r for r in map(self.other, requests)]"), id="made elsewhere"

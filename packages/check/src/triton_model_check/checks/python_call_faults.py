@@ -12,7 +12,7 @@ from triton_model_check.checks.model_under_check import ModelUnderCheck
 from triton_model_check.checks.python_faults import Fault
 from triton_model_check.checks.python_sources import release_of_names
 from triton_model_check.model.python_contract import is_outside_table, names_of
-from triton_model_check.model.python_objects import ARRAY, METHOD, BackendObjects
+from triton_model_check.model.python_objects import ARRAY, METHOD, SCALAR, BackendObjects
 from triton_model_check.model.python_source import PythonSource
 
 # Until 21.07 tensors are a class in Python, whose arguments have keywords.
@@ -27,7 +27,7 @@ _LISTS = ("inputs", "requested_output_names")
 _NO_TEXTS = ("list", "tuple", "dict", ARRAY, "Tensor", "InferenceRequest")
 #: What pybind11 does not take for a list: it has no sequence protocol, or it is a string.
 _NO_LISTS = ("dict", "str", "Tensor", "InferenceRequest", "InferenceResponse", METHOD)
-_NO_ARRAYS = ("list", "tuple", "dict", "str", "Tensor")
+_NO_ARRAYS = ("list", "tuple", "dict", "str", "Tensor", SCALAR)
 #: Expressions that are not a string, and equal no name of a tensor.
 _NO_NAMES = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.Dict)
 ONE_NAME = "get_input_tensor_by_name takes one name, which is a string"

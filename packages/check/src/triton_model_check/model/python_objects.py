@@ -23,6 +23,8 @@ from triton_model_check.model.python_functions import (
 from triton_model_check.model.syntax_nodes import nodes_of
 
 ARRAY = "numpy.ndarray"
+#: What NumPy returns where it adds up, or compares, all elements of an array.
+SCALAR = "NumPy scalar"
 #: A method that is read and not called.
 METHOD = "builtin_function_or_method"
 NONE = "NoneType"
@@ -50,6 +52,7 @@ _METHODS = {
 _ARRAY_MAKERS = frozenset(
     ("array", "asarray", "zeros", "ones", "empty", "full", "arange", "stack", "concatenate")
 )
+_REDUCING = frozenset(("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin"))
 _LITERALS: dict[type[ast.AST], str] = {
     ast.List: "list",
     ast.ListComp: "list",
@@ -259,13 +262,25 @@ class BackendObjects:
             return None
         if isinstance(function.value, ast.Name):
             if function.value.id in self._index.aliases("numpy"):
-                return ARRAY if function.attr in _ARRAY_MAKERS else None
+                return self._kind_of_numpy(function.attr, node)
             if function.value.id == "self":
                 return self._kind_of_own_call(function.attr)
         # With `decoupled`, `exec` returns an iterator of responses.
         if any(keyword.arg in ("decoupled", None) for keyword in node.keywords):
             return None
-        return _METHODS.get((self.kind(function.value) or "", function.attr))
+        kind = self.kind(function.value) or ""
+        if kind == ARRAY and function.attr in _REDUCING and not (node.args or node.keywords):
+            return SCALAR
+        return _METHODS.get((kind, function.attr))
+
+    def _kind_of_numpy(self, name: str, call: ast.Call) -> str | None:
+        """Return what a function of NumPy returns."""
+        if name in _ARRAY_MAKERS:
+            return ARRAY
+        is_of_all = len(call.args) == 1 and not call.keywords
+        if name in _REDUCING and is_of_all and self.kind(call.args[0]) == ARRAY:
+            return SCALAR
+        return None
 
     def _kind_of_own_call(self, name: str) -> str | None:
         """Whether a method of the model returns nothing."""
