@@ -269,9 +269,9 @@ class BackendObjects:
         if any(keyword.arg in ("decoupled", None) for keyword in node.keywords):
             return None
         kind = self.kind(function.value) or ""
-        if kind == ARRAY and function.attr in _REDUCING and not (node.args or node.keywords):
-            return SCALAR
-        return _METHODS.get((kind, function.attr))
+        is_of_all = kind == ARRAY and not (node.args or node.keywords)
+        is_reduced = is_of_all and function.attr in _REDUCING
+        return SCALAR if is_reduced else _METHODS.get((kind, function.attr))
 
     def _kind_of_numpy(self, name: str, call: ast.Call) -> str | None:
         """Return what a function of NumPy returns."""

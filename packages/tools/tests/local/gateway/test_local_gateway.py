@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import aiohttp
+import boto3
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from botocore.eventstream import EventStreamBuffer
+from botocore.exceptions import ClientError
 from fake_container import (
     Answer,
     FakeLoader,
@@ -510,3 +512,30 @@ async def test_freed_memory_is_kept_from_the_first_request_on(
     monkeypatch.setattr(gateway, "keep_freed_memory", lambda: asked.append(True))
     async with running(tmp_path, echo):
         assert asked == [True]
+
+
+@in_loop
+async def test_call_of_another_service_says_that_this_is_a_local_run(tmp_path: Path) -> None:
+    """AWS_ENDPOINT_URL sends all services here: boto3 raises an error that names the command."""
+    async with running(tmp_path, echo) as run:
+        address = str(run.client.make_url("")).rstrip("/")
+
+        def call(service: str, operation: str, **members: Any) -> str:
+            client = boto3.client(
+                service,
+                endpoint_url=address,
+                region_name="us-east-1",
+                aws_access_key_id="local",
+                aws_secret_access_key="local",
+            )
+            with pytest.raises(ClientError) as raised:
+                getattr(client, operation)(**members)
+            return str(raised.value)
+
+        for service, operation, members in (
+            ("sagemaker", "describe_endpoint", {"EndpointName": "e"}),
+            ("cloudformation", "describe_stacks", {}),
+        ):
+            said = await asyncio.to_thread(call, service, operation, **members)
+            assert "this is a local run" in said
+            assert "constructs-triton local status" in said

@@ -10,6 +10,7 @@ from constructs_triton_tools.local.server.server_log import (
 )
 
 CUDA = 'E1121 19:56:05.254082 29839 server.cc:241] "CudaDriverHelper has not been initialized."'
+NVML = "E1121 19:56:05.254082 29839 metrics.cc:200] NVML: Driver Not Loaded"
 LOAD = (
     "E1121 19:56:05.311077 29839 model_lifecycle.cc:642] "
     "failed to load 'm' version 1: no module 'x'"
@@ -19,12 +20,10 @@ SUMMARY = "error: creating server: Invalid argument - load failed for model 'm':
 OTHER = 'I1121 19:56:05.254082 29839 server.cc:300] "Waiting for in-flight requests to complete."'
 
 
-def test_the_cause_comes_first_and_the_missing_gpu_last() -> None:
-    """The server's summary, the error, the table,
-    then the line that every server without a GPU writes.
-    """
-    log = "\n".join([CUDA, OTHER, LOAD, LOAD, TABLE, SUMMARY])
-    assert error_excerpt(log).splitlines() == [f"  {line}" for line in (SUMMARY, LOAD, TABLE, CUDA)]
+def test_the_cause_comes_first_and_a_missing_gpu_last() -> None:
+    """The server's summary, the error, the table, then what only a server without a GPU writes."""
+    log = "\n".join([NVML, CUDA, OTHER, LOAD, LOAD, TABLE, SUMMARY])
+    assert error_excerpt(log).splitlines() == [f"  {line}" for line in (SUMMARY, LOAD, TABLE, NVML)]
 
 
 def test_a_missing_package_is_installed_on_this_machine_or_into_the_image() -> None:
@@ -59,3 +58,8 @@ def test_a_stub_that_cannot_start_is_found() -> None:
     message = "stub: error while loading shared libraries: libpython3.11.so.1.0: cannot open"
     assert stub_failure(f"{OTHER}\n {message}\n") == message
     assert stub_failure(OTHER) is None
+
+
+def test_excerpt_leaves_out_what_is_written_although_nothing_failed() -> None:
+    """On a machine without a GPU, each start has such a line."""
+    assert error_excerpt(f"{CUDA}\n{LOAD}").splitlines() == [f"  {LOAD}"]

@@ -45,6 +45,7 @@ from constructs_triton_tools.local.gateway.runtime_errors import (
     check_headers,
     model_error,
     refuse_foreign_requests,
+    refuse_other_services,
     validation_error,
 )
 from constructs_triton_tools.local.http_session import READ_BUFFER_BYTES
@@ -322,6 +323,7 @@ def gateway_application(
     )
     application.router.add_post("/endpoints/{name}/async-invocations", gateway.invoke_async)
     application.router.add_get("/endpoints/{name}/index.json", gateway.index)
+    application.router.add_post("/", refuse_other_services)
     application.router.add_get("/ping", gateway.ping)
     application.router.add_get("/statistics", gateway.statistics)
     application.router.add_get("/stand-ins", gateway.stand_ins)

@@ -188,3 +188,23 @@ def _members(operation: str) -> Mapping[str, Any]:
 @cache
 def _model() -> ServiceModel:
     return ServiceModel(Loader().load_service_model("sagemaker-runtime", "service-2"))
+
+
+async def refuse_other_services(request: web.Request) -> web.Response:
+    """Answer a call of another service of AWS, which ``AWS_ENDPOINT_URL`` sends here too.
+
+    Services whose requests are JSON name their operation in ``X-Amz-Target``. Those of the query
+    protocol send a form, and read XML.
+    """
+    target = request.headers.get("X-Amz-Target", "")
+    absent = target.partition(".")[2] or "API beside the runtime"
+    message = (
+        f"this is a local run, which has no {absent}; "
+        "`constructs-triton local status` shows its endpoints, and its page the diagnosis"
+    )
+    if target:
+        body = json.dumps({"__type": "UnsupportedOperationException", "message": message})
+        return web.Response(status=400, text=body, content_type="application/x-amz-json-1.1")
+    error = f"<Code>UnsupportedOperation</Code><Message>{message}</Message>"
+    xml = f"<ErrorResponse><Error>{error}</Error></ErrorResponse>"
+    return web.Response(status=400, text=xml, content_type="text/xml")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from constructs_triton_core.errors import ContainerExitError
+from constructs_triton_core.facts.failures import harmless_lines
 from triton_model_check.facts.images import version_of_image
 
 #: The dynamic loader's words when a Python stub cannot start; the server then waits for the stub
@@ -96,9 +97,14 @@ def error_excerpt(log: str, lines: int = 15) -> str:
     the end of the log if there are none.
     """
     written = [line.strip() for line in log.splitlines() if line.strip()]
-    errors = [line for line in written if _ERROR_LINE.search(line)]
+    errors = [line for line in written if _ERROR_LINE.search(line) and not _is_harmless(line)]
     shown = sorted(dict.fromkeys(errors), key=_rank)[:lines] or written[-lines:]
     return _indented(shown)
+
+
+def _is_harmless(line: str) -> bool:
+    """Whether the server writes a line as an error although nothing failed."""
+    return any(part in line for part in harmless_lines())
 
 
 def last_lines(log: str, lines: int = 15) -> str:
