@@ -74,9 +74,9 @@ def _rehearsal(
         deletion=_operation(seen.deletion),
         not_simulated=(
             *_noted(seen.not_simulated),
-            *seen.not_compared,
             *scaling_unknowns(outcome),
             *_not_simulated(request, seen.update),
+            *seen.not_compared,
         ),
         problems=problems,
         resources=resources,
