@@ -151,7 +151,7 @@ def test_transposed_output_is_not_read_as_thousands_of_classes(
 
 
 def test_segments_have_classes_beside_the_weights_of_the_prototypes() -> None:
-    """The outputs are told apart by their dimensions, whatever their names and order are."""
+    """The dimensions say which output is which, whatever their names and order are."""
     found = network({"p": [-1, 32, 160, 160], "d": [-1, 116, PLACES]}, {"task": "segment"})
     form = recognize_segments(found)
     assert (form.classes, form.assumption, form.keeps_proportions) == (80, "", True)
