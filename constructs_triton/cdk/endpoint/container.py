@@ -18,10 +18,10 @@ from constructs_triton.cdk.options.image import (
     PackageImage,
     TritonImage,
     check_image,
-    image_findings,
     image_places,
     is_cpu_image,
 )
+from constructs_triton.cdk.options.image_findings import image_findings
 from constructs_triton.cdk.options.inference_ami import (
     FOR_THE_IMAGE,
     cuda_mismatch,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Self
 
 from aws_cdk import Aws, CfnMapping
 from aws_cdk import aws_ecr as ecr
@@ -23,15 +22,14 @@ from constructs_triton.cdk.validation.arguments import (
     check_known_string,
     check_string,
     is_looked_up_path,
-    refuse_direct,
 )
+from constructs_triton.cdk.validation.created_objects import CreatedByFunctions
 from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton.cdk.validation.read_once import environment_of, stack_of
 from constructs_triton_core.errors import FactNotFoundError, InvalidValueError
 from constructs_triton_core.facts import limits
 from constructs_triton_core.facts.execution_role import PULL_ACTIONS
 from constructs_triton_core.facts.instance_types import InstanceType
-from constructs_triton_core.findings import Finding, Severity
 from constructs_triton_core.limit_checks import check_name
 from constructs_triton_core.tokens import is_lookup_dummy, is_token
 from triton_model_check.facts import images
@@ -42,8 +40,7 @@ ECR_URI = re.compile(
     rf"(?:amazonaws\.com(?:\.cn)?|{_TOKEN})/(?P<repository>[a-z0-9._/-]+)[:@].+"
 )
 _REPOSITORY = 'ecr.Repository.from_repository_name(self, "Repository", "...")'
-_LATEST = "latest"
-_ECR_HOST = re.compile(r"\.dkr[.-]ecr")
+LATEST = "latest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ class ContainerImage:
         ]
 
 
-class TritonImage(ABC):
+class TritonImage(CreatedByFunctions):
     """The container image that serves the models. Create it with :meth:`dlc` or a ``from_*``
     function.
 
@@ -74,10 +71,7 @@ class TritonImage(ABC):
 
     triton_version: str | None
 
-    def __new__(cls, *given: object, **_: object) -> Self:
-        # Without this, Python says only that an abstract class takes no arguments.
-        refuse_direct(cls, TritonImage, given, 'TritonImage.dlc("26.05")')
-        return super().__new__(cls)
+    _example = 'TritonImage.dlc("26.05")'
 
     def _given_tag(self) -> str | None:
         """The tag of an image of your own; ``None`` for a digest,
@@ -118,7 +112,7 @@ class TritonImage(ABC):
     @staticmethod
     def from_ecr_repository(
         repository: ecr.IRepository,
-        tag_or_digest: str = _LATEST,
+        tag_or_digest: str = LATEST,
         *,
         triton_version: str | None = None,
     ) -> TritonImage:
@@ -230,46 +224,6 @@ def _require_regions(version: str) -> None:
     )
 
 
-def _moving_tag(image: TritonImage) -> Finding | None:
-    """Return a warning if the tag of an image is ``latest``,
-    under which another image may be pushed.
-    """
-    given = image._given_tag()
-    if given is None or is_token(given) or given != _LATEST:
-        return None
-    return Finding(
-        "image-tag-latest",
-        Severity.WARNING,
-        "image",
-        'the tag is "latest", so a new image under this tag changes no template and is not '
-        "deployed, and the next deployment of something else may deploy it",
-        "push images under tags that never change, and name one: "
-        'from_ecr_repository(repository, "26.05-1")',
-        source="SageMaker API reference: DeployedImage, ResolvedImage",
-    )
-
-
-def image_findings(image: TritonImage) -> list[Finding]:
-    """Return the warnings about the place and the tag of an image of your own."""
-    return [finding for finding in (_other_registry(image), _moving_tag(image)) if finding]
-
-
-def _other_registry(image: TritonImage) -> Finding | None:
-    """Return a warning if an image is not in ECR; that of a token is not known."""
-    place = image._given_place()
-    if not place or is_token(place) or place.startswith("arn:") or _ECR_HOST.search(place):
-        return None
-    return Finding(
-        "image-not-in-ecr",
-        Severity.WARNING,
-        "image",
-        f'SageMaker pulls images from Amazon ECR, got "{place}"',
-        "push a copy to ECR and pass it with from_ecr_repository; for a registry in your own VPC, "
-        "set ImageConfig of the L1 model to RepositoryAccessMode Vpc and acknowledge this warning",
-        source="SageMaker API reference: ImageConfig",
-    )
-
-
 def is_cpu_image(image: TritonImage, instance_type: InstanceType) -> bool | None:
     """Whether an image has no CUDA on instances of a type; ``None`` if that is not known."""
     if not isinstance(image, DlcImage):
@@ -353,7 +307,7 @@ class _RegistryImage(TritonImage):
         if has_digest or is_token(self.uri):
             return None
         _, _, tag = name_and_tag.partition(":")
-        return tag or _LATEST
+        return tag or LATEST
 
 
 @dataclass(frozen=True, slots=True)

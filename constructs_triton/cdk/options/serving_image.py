@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
-from typing import Self
 
 from aws_cdk import aws_ecr as ecr
 from constructs import Construct
@@ -15,16 +14,16 @@ from constructs_triton.cdk.options.image import (
     ContainerImage,
     TritonImage,
     bind_image,
-    image_findings,
     image_places,
 )
+from constructs_triton.cdk.options.image_findings import image_findings
 from constructs_triton.cdk.options.inference_ami import ami_of_cuda
 from constructs_triton.cdk.permissions.places import Place
 from constructs_triton.cdk.validation.arguments import (
     check_known_string,
     check_string,
-    refuse_direct,
 )
+from constructs_triton.cdk.validation.created_objects import CreatedByFunctions
 from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -35,7 +34,7 @@ from triton_model_check.facts.inference_ami import InferenceAmi
 # The account, the Region and the repository of an ECR image; Region and suffix may be tokens.
 
 
-class ServingImage(ABC):
+class ServingImage(CreatedByFunctions):
     """The image of a container that is not Triton, such as AWS's images of vLLM and LMI.
 
     The container must answer ``/ping`` and ``/invocations`` on port 8080. All components of an
@@ -46,10 +45,7 @@ class ServingImage(ABC):
 
     ami: InferenceAmi | None
 
-    def __new__(cls, *given: object, **_: object) -> Self:
-        # Without this, Python says only that an abstract class takes no arguments.
-        refuse_direct(cls, ServingImage, given, 'ServingImage.from_registry("...")')
-        return super().__new__(cls)
+    _example = 'ServingImage.from_registry("...")'
 
     @staticmethod
     def from_registry(

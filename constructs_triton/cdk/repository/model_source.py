@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from aws_cdk import aws_s3 as s3
 
@@ -32,8 +32,8 @@ from constructs_triton.cdk.validation.arguments import (
     check_flag,
     check_known_path,
     is_looked_up_path,
-    refuse_direct,
 )
+from constructs_triton.cdk.validation.created_objects import CreatedByFunctions
 from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
 from constructs_triton_core.errors import InvalidValueError
 from constructs_triton_core.facts.instance_types import InstanceType
@@ -59,21 +59,17 @@ class RepositoryBuilder(Protocol):
         """Write the repository into ``directory``, which does not exist yet."""
 
 
-class ModelSource(ABC):
+class ModelSource(CreatedByFunctions):
     """Where models come from; created by one of the ``from_*`` methods.
 
     Nothing is read until the source is passed to a ``TritonModelRepository``.
     """
 
-    def __new__(cls, *given: object, **_: object) -> Self:
-        # Without this, Python says only that an abstract class takes no arguments.
-        refuse_direct(cls, ModelSource, given, 'ModelSource.from_directory("models")')
-        return super().__new__(cls)
+    _example = 'ModelSource.from_directory("models")'
 
     @classmethod
     def from_directory(cls, path: str | PathLike[str]) -> ModelSource:
-        """Use a Triton model repository on your machine: a folder with one sub-folder for each
-        model.
+        """Use a Triton model repository on your machine, a folder with one for each model.
 
         ``triton-models.toml`` in the folder declares the packages of Python models, for the app
         and the commands together. It may also have ``calls`` and ``also_served`` of the repository;
@@ -400,6 +396,5 @@ def _packed(path: Path, composition: CompositionOptions) -> PackedModels:
     """Read a folder of models, with the Python environments that it declares."""
     repository = ModelRepository.from_directory(path)
     repository.compose(composition)
-
     placed = as_packed(repository)
     return PackedModels(placed, named=None if placed is repository else path)

@@ -30,26 +30,6 @@ def check_string(argument: str, value: object) -> None:
         limit_checks.check_string(argument, value)
 
 
-def refuse_direct(cls: type, base: type, given: Sequence[object], example: str) -> None:
-    """Refuse to call a class whose functions create its objects, such as ``ModelSource("models")``.
-
-    Args:
-        cls: The class that is called.
-        base: The class that cannot be.
-        given: Its positional arguments.
-        example: What to write.
-
-    Raises:
-        InvalidValueError: ``cls`` is ``base``.
-    """
-    if cls is base:
-        values = ", ".join(map(shown, given))
-        raise InvalidValueError(
-            f"{base.__name__}: is created by one of its functions, got {base.__name__}({values}); "
-            f"write {example}"
-        )
-
-
 def check_known_path(argument: str, value: object, example: str) -> None:
     """Check that an argument is a path that is known at synth, or is looked up for the next one."""
     if is_looked_up_path(value):

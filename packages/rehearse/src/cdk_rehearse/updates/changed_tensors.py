@@ -18,7 +18,7 @@ from constructs_triton_core.model_tensors import ModelTensor
 
 from ..account import SimulatedAccount
 from ..construct_libraries import construct_libraries
-from .model_files import ModelFiles, ServedModel, contents
+from .model_files import ModelFiles, ServedModel, contents_by_etag
 from .problems import problem
 from .report import Problem
 
@@ -97,7 +97,7 @@ class _Reader:
     """Reads the tensors of models, up to a number of bytes."""
 
     def __init__(self, account: SimulatedAccount) -> None:
-        self._account = account
+        self._objects = contents_by_etag(account)
         self._left = _MOST_BYTES
 
     def tensors(
@@ -106,9 +106,9 @@ class _Reader:
         """Return the tensors of a model by kind and name, or why they are not known."""
         if files is None:
             return "its files are not in the simulated account"
-        found = contents(self._account, files)
-        if found is None:
+        if not self._objects.keys() >= set(files.etags.values()):
             return "its files are no longer in the simulated account"
+        found = {path: self._objects[etag].value for path, etag in files.etags.items()}
         self._left -= sum(map(len, found.values()))
         if self._left < 0:
             return "the models that change have more than 1 GiB"

@@ -12,7 +12,7 @@ from constructs_triton_core.model_index import INDEX_FILE, ModelIndex, is_archiv
 from ..account import SimulatedAccount
 from ..moto_account.backends import objects_of
 
-__all__ = ["ModelFiles", "ServedModel", "contents", "model_files", "target_models"]
+__all__ = ["ModelFiles", "ServedModel", "contents_by_etag", "model_files", "target_models"]
 
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _ARCHIVE = "model.tar.gz"
@@ -51,19 +51,16 @@ def model_files(account: SimulatedAccount) -> dict[ServedModel, ModelFiles | Non
     return found
 
 
-def contents(account: SimulatedAccount, files: ModelFiles) -> dict[str, bytes] | None:
-    """Return the content of files by path; ``None`` if the account no longer has one of them.
+def contents_by_etag(account: SimulatedAccount) -> dict[str, Any]:
+    """Return all objects of the account by ETag.
 
     An object that was deleted from its bucket is still in the bucket of the assets it came from.
     """
-    by_etag = {
+    return {
         found.etag: found
         for bucket in account.api.backend("s3").buckets.values()
         for found in objects_of(bucket).values()
     }
-    if not by_etag.keys() >= set(files.etags.values()):
-        return None
-    return {path: by_etag[etag].value for path, etag in files.etags.items()}
 
 
 def target_models(account: SimulatedAccount, url: str) -> Mapping[str, str]:
