@@ -150,7 +150,9 @@ def _add_task(new: argparse.ArgumentParser) -> None:
     new.add_argument(
         "--form",
         choices=FORM_NAMES,
-        help="what the outputs of a detector mean (default: what is recognized)",
+        metavar="FORM",
+        help=f"what the outputs of a detector mean: {', '.join(FORM_NAMES)} (default: what is "
+        "recognized)",
     )
     new.add_argument(
         "--labels",
