@@ -25,7 +25,9 @@ PUBLIC = ("constructs_triton", "constructs_triton_client", "constructs_triton_co
 
 def first_match(text: str) -> str | None:
     """The id of the first entry whose pattern matches."""
-    return next((failure.id for failure in FAILURES if failure.pattern.search(text)), None)
+    lower_case = text.lower()
+    candidates = (failure for failure in FAILURES if failure.may_match(lower_case))
+    return next((failure.id for failure in candidates if failure.pattern.search(text)), None)
 
 
 def test_the_first_entry_that_matches_an_example_is_its_own() -> None:
